@@ -1,9 +1,10 @@
 //! Ages: every switch discards packets that it held longer than its lifetime limit, so after enough lifetimes none is
-//! left. The guarantee rests on discards, and its user reports the loss that it may cost. Limits are those read back
-//! from every device.
+//! left of those that were in the subnet. The guarantee rests on discards, and its user reports the loss that it may
+//! cost. Limits are those read back from every device. Send queues have no age: what waits there must be asked for, or
+//! be bounded by the caller.
 
-use super::{DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Vacated, Verdict};
-use crate::ids::VlSet;
+use super::{ChannelId, DeviceId, Drained, Flushed, NoVerdict, Observer, Ticket, Vacated, Verdict};
+use crate::ids::{Half, VlSet};
 use std::collections::BTreeSet;
 
 /// The limit read back from one switch.
@@ -17,22 +18,54 @@ pub struct LifetimeReading {
     pub lifetime_ns: Option<u64>,
 }
 
-/// The common part of both judges: the longest limit, and the number of lifetimes that must pass.
+/// A responder's answer, after the last request must have come, about the replies that it queued.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReplyReading {
+    /// The question it answers.
+    pub ticket: Ticket,
+    /// The end port.
+    pub port: ChannelId,
+    /// When it was asked, in nanoseconds of the transport's clock.
+    pub asked_ns: u64,
+    /// When its answer came.
+    pub answered_ns: u64,
+    /// The half it sends on.
+    pub half: Half,
+    /// Whether no packet of the other half waits in its send queues.
+    pub settled: bool,
+}
+
+/// The question of a judge of ages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AgeQuestion {
+    /// Its ticket.
+    pub ticket: Ticket,
+    /// The lanes to be empty.
+    pub lanes: VlSet,
+    /// From when packets age: when the sources had moved, or the last write was acknowledged. If end ports are fenced,
+    /// when their lanes had sent what they held.
+    pub since_ns: u64,
+    /// The longest time between the moment at which a device begins to send a packet and its arrival at the next.
+    pub wire_ns: u64,
+}
+
+/// The common part of both judges: the switches' limits, of which the longest stands for all.
 #[derive(Clone, Debug)]
 struct Ages {
-    ticket: Ticket,
-    lanes: VlSet,
-    lifetimes: u64,
-    since_ns: u64,
+    question: AgeQuestion,
     waiting: BTreeSet<DeviceId>,
     longest_ns: u64,
     spoilt: Option<NoVerdict>,
 }
 
 impl Ages {
+    fn new(question: AgeQuestion, switches: impl IntoIterator<Item = DeviceId>) -> Ages {
+        Ages { question, waiting: switches.into_iter().collect(), longest_ns: 0, spoilt: None }
+    }
+
     fn fold(&mut self, reading: &LifetimeReading) {
         // Limits count as read back, not as set: a switch may keep another one.
-        if reading.ticket != self.ticket || !self.waiting.remove(&reading.device) {
+        if reading.ticket != self.question.ticket || !self.waiting.remove(&reading.device) {
             return;
         }
         match reading.lifetime_ns {
@@ -41,185 +74,296 @@ impl Ages {
         }
     }
 
-    /// When the last packet must be gone; known once all limits are read.
-    fn due_ns(&self) -> Verdict<u64> {
+    /// When a packet that is in the subnet at `from_ns`, or on its way out of a port, has passed `hops` switches or was
+    /// discarded; known once all limits are read.
+    fn gone_ns(&self, from_ns: u64, hops: u64) -> Verdict<u64> {
         if let Some(reason) = &self.spoilt {
             return Verdict::NoVerdict(reason.clone());
         }
         if !self.waiting.is_empty() {
             return Verdict::Pending;
         }
-        // The longest limit stands for every switch. A bound that wraps would be due at once, hence checked
-        // arithmetic.
-        let due = self.lifetimes.checked_mul(self.longest_ns).and_then(|age| self.since_ns.checked_add(age));
-        let too_long = NoVerdict::TooLong { hops: self.lifetimes, lifetime_ns: self.longest_ns };
-        due.map_or(Verdict::NoVerdict(too_long), Verdict::Proof)
+        // The limit ends when a switch begins to send, counted from the packet's tail: between two switches there is a
+        // wire, and one more leads to the first. A bound that wraps would be due at once, hence checked arithmetic.
+        let wire_ns = self.question.wire_ns;
+        let hop = self.longest_ns.checked_add(wire_ns);
+        let all = hop.and_then(|hop| hops.checked_mul(hop)).and_then(|all| all.checked_add(wire_ns));
+        let gone = all.and_then(|all| from_ns.checked_add(all));
+        gone.map_or(Verdict::NoVerdict(NoVerdict::TooLong { hops, lifetime_ns: self.longest_ns }), Verdict::Proof)
+    }
+}
+
+/// What a drain by age waits for now. The order is that of the variants, and no reading skips one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AgeStage {
+    /// The limits of some switches ([`DrainAge::fold`]).
+    Limits,
+    /// Requests of the old half may be on their way until then.
+    Requests {
+        /// When the last has come, or was discarded.
+        due_ns: u64,
+    },
+    /// Responders may hold replies ([`DrainAge::unsettled`]); they are to be asked from now on.
+    Settling,
+    /// Replies may be on their way until then.
+    Replies {
+        /// When the last has come, or was discarded.
+        due_ns: u64,
+    },
+    /// Nothing: the lanes are empty.
+    Over,
+}
+
+/// Whether requests may still have replies, and who knows.
+#[derive(Clone, Debug)]
+enum Responders {
+    /// They are asked: who has not settled since the last request came, and when the last one had.
+    Asked { half: Half, unsettled: BTreeSet<ChannelId>, settled_ns: u64 },
+    /// A fence stands at every end port: replies on the old half do not enter (P3.8).
+    Fenced,
+}
+
+/// Drained by age, in two rounds: requests age, then every responder says that it has sent its replies, then those age.
+#[derive(Clone, Debug)]
+pub struct DrainAge {
+    ages: Ages,
+    depth: u64,
+    responders: Responders,
+}
+
+impl DrainAge {
+    /// A judge of lanes of which a packet passes at most `depth` channels. All `switches` must report their limit, and
+    /// all `responders` that they send on `half` alone.
+    pub fn new(
+        question: AgeQuestion,
+        depth: u32,
+        switches: impl IntoIterator<Item = DeviceId>,
+        half: Half,
+        responders: impl IntoIterator<Item = ChannelId>,
+    ) -> DrainAge {
+        let unsettled = responders.into_iter().collect();
+        let responders = Responders::Asked { half, unsettled, settled_ns: 0 };
+        DrainAge { ages: Ages::new(question, switches), depth: depth.into(), responders }
     }
 
-    fn over<P>(&self, now_ns: u64, proof: P) -> Verdict<P> {
+    /// A judge behind a fence at every end port: what entered before it closed ages, and causes no replies that enter.
+    pub fn behind_fence(question: AgeQuestion, depth: u32, switches: impl IntoIterator<Item = DeviceId>) -> DrainAge {
+        DrainAge { ages: Ages::new(question, switches), depth: depth.into(), responders: Responders::Fenced }
+    }
+
+    /// Adds a limit.
+    pub fn fold(&mut self, reading: &LifetimeReading) {
+        self.ages.fold(reading);
+    }
+
+    /// Adds a responder's answer. One that was asked before the last request had come says nothing: a request may have
+    /// come to it afterwards.
+    pub fn fold_reply(&mut self, reading: &ReplyReading) {
+        let Verdict::Proof(requests_ns) = self.requests_ns() else { return };
+        let Responders::Asked { half, unsettled, settled_ns } = &mut self.responders else { return };
+        let counts = reading.ticket == self.ages.question.ticket && reading.asked_ns >= requests_ns;
+        // Nothing can queue a packet of the old half after this answer: requests are gone, and replies cause none
+        // (P4.4). So later answers cannot undo it.
+        if counts && reading.settled && reading.half == *half && unsettled.remove(&reading.port) {
+            *settled_ns = (*settled_ns).max(reading.answered_ns);
+        }
+    }
+
+    /// The responders that have not settled, in index order.
+    pub fn unsettled(&self) -> impl Iterator<Item = ChannelId> + '_ {
+        let unsettled = match &self.responders {
+            Responders::Asked { unsettled, .. } => Some(unsettled),
+            Responders::Fenced => None,
+        };
+        unsettled.into_iter().flatten().copied()
+    }
+
+    fn requests_ns(&self) -> Verdict<u64> {
+        self.ages.gone_ns(self.ages.question.since_ns, self.depth)
+    }
+
+    /// What is to be waited for at a time.
+    ///
+    /// # Errors
+    /// These limits allow no verdict.
+    pub fn stage(&self, now_ns: u64) -> Result<AgeStage, NoVerdict> {
+        let requests_ns = match self.requests_ns() {
+            Verdict::Pending => return Ok(AgeStage::Limits),
+            Verdict::NoVerdict(reason) => return Err(reason),
+            Verdict::Proof(due_ns) => due_ns,
+        };
+        if now_ns < requests_ns {
+            return Ok(AgeStage::Requests { due_ns: requests_ns });
+        }
+        let settled_ns = match &self.responders {
+            Responders::Fenced => return Ok(AgeStage::Over),
+            Responders::Asked { unsettled, .. } if !unsettled.is_empty() => return Ok(AgeStage::Settling),
+            Responders::Asked { settled_ns, .. } => (*settled_ns).max(requests_ns),
+        };
+        match self.ages.gone_ns(settled_ns, self.depth) {
+            Verdict::Proof(due_ns) if now_ns >= due_ns => Ok(AgeStage::Over),
+            Verdict::Proof(due_ns) => Ok(AgeStage::Replies { due_ns }),
+            Verdict::NoVerdict(reason) => Err(reason),
+            Verdict::Pending => Ok(AgeStage::Limits),
+        }
+    }
+
+    /// The verdict at a time.
+    pub fn verdict(&self, now_ns: u64) -> Verdict<Drained> {
+        let AgeQuestion { ticket, lanes, .. } = self.ages.question;
+        match self.stage(now_ns) {
+            Ok(AgeStage::Over) => Verdict::Proof(Drained { ticket, lanes, observer: Observer::Lifetime }),
+            Ok(_) => Verdict::Pending,
+            Err(reason) => Verdict::NoVerdict(reason),
+        }
+    }
+}
+
+/// Switches hold nothing for some lanes, by age: what was latched before the last write leaves its switch within one
+/// lifetime, and the next switch within another (F.6).
+#[derive(Clone, Debug)]
+pub struct FlushAge {
+    ages: Ages,
+    hops: u64,
+}
+
+impl FlushAge {
+    /// A judge of lanes: all `switches` must report their limit. If packets may still be on their way to these lanes,
+    /// as when a fence has just closed, `hops` is the length of their longest path.
+    pub fn new(question: AgeQuestion, switches: impl IntoIterator<Item = DeviceId>, hops: u32) -> FlushAge {
+        // F.6: one lifetime in the switch that latched the packet, one in the next.
+        FlushAge { ages: Ages::new(question, switches), hops: 2 + u64::from(hops) }
+    }
+
+    /// Adds a limit.
+    pub fn fold(&mut self, reading: &LifetimeReading) {
+        self.ages.fold(reading);
+    }
+
+    /// The time at which the verdict is due, once every limit is known.
+    pub fn due_ns(&self) -> Verdict<u64> {
+        self.ages.gone_ns(self.ages.question.since_ns, self.hops)
+    }
+
+    /// The verdict on the limits at a time.
+    pub fn verdict(&self, now_ns: u64) -> Verdict<Flushed> {
+        let AgeQuestion { ticket, lanes, .. } = self.ages.question;
         match self.due_ns() {
-            Verdict::Proof(due_ns) if now_ns >= due_ns => Verdict::Proof(proof),
+            Verdict::Proof(due_ns) if now_ns >= due_ns => Verdict::Proof(Flushed { ticket, lanes }),
             Verdict::Proof(_) | Verdict::Pending => Verdict::Pending,
             Verdict::NoVerdict(reason) => Verdict::NoVerdict(reason),
         }
     }
 }
 
-macro_rules! age_judge {
-    ($(#[$doc:meta])* $name:ident -> $proof:ty) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        pub struct $name(Ages);
-
-        impl $name {
-            /// Adds a limit.
-            pub fn fold(&mut self, reading: &LifetimeReading) {
-                self.0.fold(reading);
-            }
-
-            /// Excuses a device that died.
-            pub fn excuse(&mut self, device: DeviceId) {
-                self.0.waiting.remove(&device);
-            }
-
-            /// The switches whose limit is not yet known.
-            pub fn waiting(&self) -> impl Iterator<Item = DeviceId> + '_ {
-                self.0.waiting.iter().copied()
-            }
-
-            /// The time at which the verdict is due, once every limit is known.
-            pub fn due_ns(&self) -> Verdict<u64> {
-                self.0.due_ns()
-            }
-
-            /// The verdict on the limits at a time.
-            pub fn verdict(&self, now_ns: u64) -> Verdict<$proof> {
-                self.0.over(now_ns, self.proof())
-            }
-        }
-    };
-}
-
-age_judge! {
-    /// Drained by age: every hop of the longest path may take one lifetime, for requests and then for their replies.
-    DrainAge -> Drained
-}
-
-age_judge! {
-    /// Flushed by age: what was latched before the last write leaves its switch within one lifetime, and the next
-    /// switch within another.
-    FlushAge -> Flushed
-}
-
-age_judge! {
-    /// Vacated by age: in each lifetime every switch sends off what stood in it when that lifetime began.
-    VacateAge -> Vacated
+/// Vacated by age: in each round, a lifetime and a wire, every switch sends off what stood in it when the round began.
+#[derive(Clone, Debug)]
+pub struct VacateAge {
+    ages: Ages,
+    rounds: u8,
 }
 
 impl VacateAge {
-    /// A judge of `rounds` lifetimes from `since_ns`, when the last write was acknowledged. All `switches` must report
-    /// their limit.
-    pub fn new(ticket: Ticket, rounds: u8, switches: impl IntoIterator<Item = DeviceId>, since_ns: u64) -> VacateAge {
-        VacateAge(Ages {
-            ticket,
-            lanes: VlSet::EMPTY,
-            lifetimes: u64::from(rounds),
-            since_ns,
-            waiting: switches.into_iter().collect(),
-            longest_ns: 0,
-            spoilt: None,
-        })
+    /// A judge of `rounds` since the last write was acknowledged; it names no lanes. All `switches` must report their
+    /// limit.
+    pub fn new(question: AgeQuestion, rounds: u8, switches: impl IntoIterator<Item = DeviceId>) -> VacateAge {
+        VacateAge { ages: Ages::new(question, switches), rounds }
     }
 
-    fn proof(&self) -> Vacated {
-        // One lifetime is one round; the count is that of the constructor.
-        Vacated { ticket: self.0.ticket, rounds: self.0.lifetimes as u8 }
-    }
-}
-
-impl DrainAge {
-    /// A judge of `lanes`, of which a packet passes at most `depth` channels. All `switches` must report their limit;
-    /// the sources had moved at `since_ns`.
-    pub fn new(
-        ticket: Ticket,
-        lanes: VlSet,
-        depth: u32,
-        switches: impl IntoIterator<Item = DeviceId>,
-        since_ns: u64,
-    ) -> DrainAge {
-        DrainAge(Ages {
-            ticket,
-            lanes,
-            // One lifetime for each channel of the longest path; twice, since replies start anew at the sources (P4.4).
-            // Send queues do not age, but they hold nothing of the old half since the sources moved.
-            lifetimes: 2 * u64::from(depth),
-            since_ns,
-            waiting: switches.into_iter().collect(),
-            longest_ns: 0,
-            spoilt: None,
-        })
+    /// Adds a limit.
+    pub fn fold(&mut self, reading: &LifetimeReading) {
+        self.ages.fold(reading);
     }
 
-    fn proof(&self) -> Drained {
-        Drained { ticket: self.0.ticket, lanes: self.0.lanes, observer: Observer::Lifetime }
-    }
-}
-
-impl FlushAge {
-    /// A judge of `lanes`: all `switches` must report their limit; the last write was acknowledged at `since_ns`. If
-    /// packets may still be on their way to these lanes, as when a fence has just closed, `hops` is the length of their
-    /// longest path.
-    pub fn new(
-        ticket: Ticket,
-        lanes: VlSet,
-        switches: impl IntoIterator<Item = DeviceId>,
-        since_ns: u64,
-        hops: u32,
-    ) -> FlushAge {
-        FlushAge(Ages {
-            ticket,
-            lanes,
-            // F.6: one lifetime in the switch that latched the packet, one in the next.
-            lifetimes: 2 + u64::from(hops),
-            since_ns,
-            waiting: switches.into_iter().collect(),
-            longest_ns: 0,
-            spoilt: None,
-        })
+    /// The time at which the verdict is due, once every limit is known.
+    pub fn due_ns(&self) -> Verdict<u64> {
+        self.ages.gone_ns(self.ages.question.since_ns, self.rounds.into())
     }
 
-    fn proof(&self) -> Flushed {
-        Flushed { ticket: self.0.ticket, lanes: self.0.lanes }
+    /// The verdict on the limits at a time.
+    pub fn verdict(&self, now_ns: u64) -> Verdict<Vacated> {
+        match self.due_ns() {
+            Verdict::Proof(due_ns) if now_ns >= due_ns => {
+                Verdict::Proof(Vacated { ticket: self.ages.question.ticket, rounds: self.rounds })
+            }
+            Verdict::Proof(_) | Verdict::Pending => Verdict::Pending,
+            Verdict::NoVerdict(reason) => Verdict::NoVerdict(reason),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{chain, device};
+    use super::super::testing::{chain, channel, device};
     use super::*;
 
     const A: VlSet = VlSet(0b0011);
+
+    /// What one round takes in [`drain`]: three channels, each with a lifetime of 100 and a wire of 7, and a wire more.
+    const ROUND_NS: u64 = 3 * 107 + 7;
+
+    fn question(since_ns: u64, wire_ns: u64) -> AgeQuestion {
+        AgeQuestion { ticket: Ticket(5), lanes: A, since_ns, wire_ns }
+    }
 
     fn limit(number: u32, lifetime_ns: Option<u64>) -> LifetimeReading {
         LifetimeReading { ticket: Ticket(5), device: device(number), lifetime_ns }
     }
 
-    #[test]
-    fn every_hop_of_the_longest_path_takes_the_longest_lifetime_twice() {
-        let graph = chain();
-        let mut judge = DrainAge::new(Ticket(5), A, graph.depth(), [device(0), device(1)], 1000);
+    fn reply(number: u32, asked_ns: u64, answered_ns: u64) -> ReplyReading {
+        let (ticket, half) = (Ticket(5), Half::Upper);
+        ReplyReading { ticket, port: channel(number), asked_ns, answered_ns, half, settled: true }
+    }
+
+    /// A drain since 1000 with two responders, whose limits are read.
+    fn drain() -> DrainAge {
+        let responders = [channel(0), channel(4)];
+        let devices = [device(0), device(1)];
+        let mut judge = DrainAge::new(question(1000, 7), chain().depth(), devices, Half::Upper, responders);
         judge.fold(&limit(0, Some(100)));
-        assert_eq!(judge.verdict(u64::MAX), Verdict::Pending, "the other limit is not known");
+        assert_eq!(judge.stage(u64::MAX), Ok(AgeStage::Limits), "the other limit is not known");
         judge.fold(&limit(1, Some(70)));
-        let due_ns = 1000 + 2 * 3 * 100;
-        assert_eq!(judge.due_ns(), Verdict::Proof(due_ns));
+        judge
+    }
+
+    #[test]
+    fn requests_age_then_responders_settle_then_replies_age() {
+        let mut judge = drain();
+        let requests_ns = 1000 + ROUND_NS;
+        assert_eq!(judge.stage(requests_ns - 1), Ok(AgeStage::Requests { due_ns: requests_ns }));
+        assert_eq!(judge.stage(u64::MAX), Ok(AgeStage::Settling), "no time replaces the answers");
+        judge.fold_reply(&reply(0, requests_ns, requests_ns + 30));
+        assert_eq!(judge.unsettled().collect::<Vec<_>>(), [channel(4)]);
+        judge.fold_reply(&reply(4, requests_ns + 10, requests_ns + 20));
+        let due_ns = requests_ns + 30 + ROUND_NS;
+        assert_eq!(judge.stage(due_ns - 1), Ok(AgeStage::Replies { due_ns }), "the latest answer counts");
         assert_eq!(judge.verdict(due_ns - 1), Verdict::Pending);
         assert!(matches!(judge.verdict(due_ns), Verdict::Proof(proof) if proof.observer() == Observer::Lifetime));
     }
 
     #[test]
+    fn an_answer_asked_for_while_requests_were_under_way_says_nothing() {
+        let mut judge = drain();
+        let requests_ns = 1000 + ROUND_NS;
+        judge.fold_reply(&reply(0, requests_ns - 1, requests_ns + 30));
+        judge.fold_reply(&ReplyReading { ticket: Ticket(4), ..reply(0, requests_ns, requests_ns) });
+        judge.fold_reply(&ReplyReading { settled: false, ..reply(0, requests_ns, requests_ns) });
+        judge.fold_reply(&ReplyReading { half: Half::Lower, ..reply(0, requests_ns, requests_ns) });
+        assert_eq!(judge.unsettled().count(), 2);
+        assert_eq!(judge.verdict(u64::MAX), Verdict::Pending);
+    }
+
+    #[test]
+    fn behind_a_fence_one_round_drains() {
+        let mut judge = DrainAge::behind_fence(question(1000, 7), chain().depth(), [device(0)]);
+        judge.fold(&limit(0, Some(100)));
+        assert_eq!(judge.verdict(1000 + ROUND_NS - 1), Verdict::Pending);
+        assert!(matches!(judge.verdict(1000 + ROUND_NS), Verdict::Proof(proof) if proof.lanes() == A));
+    }
+
+    #[test]
     fn one_switch_without_a_limit_allows_no_verdict() {
-        let mut judge = FlushAge::new(Ticket(5), A, [device(0), device(1)], 0, 0);
+        let mut judge = FlushAge::new(question(0, 0), [device(0), device(1)], 0);
         judge.fold(&limit(0, Some(100)));
         judge.fold(&limit(1, None));
         assert_eq!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::Unlimited { device: device(1) }));
@@ -227,25 +371,26 @@ mod tests {
 
     #[test]
     fn limits_beyond_any_clock_are_said_to_be() {
-        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 1, 0);
+        let mut judge = FlushAge::new(question(1, 0), [device(0)], 0);
         judge.fold(&limit(0, Some(u64::MAX)));
         assert!(matches!(judge.verdict(u64::MAX), Verdict::NoVerdict(NoVerdict::TooLong { hops: 2, .. })));
     }
 
     #[test]
-    fn one_lifetime_is_one_round() {
-        let mut judge = VacateAge::new(Ticket(5), 3, [device(0)], 10);
+    fn one_lifetime_and_its_wire_are_one_round() {
+        let mut judge = VacateAge::new(question(10, 7), 3, [device(0)]);
         judge.fold(&limit(0, Some(100)));
-        assert_eq!(judge.verdict(309), Verdict::Pending);
-        assert_eq!(judge.verdict(310), Verdict::Proof(Vacated { ticket: Ticket(5), rounds: 3 }));
+        let due_ns = 10 + 3 * (100 + 7) + 7;
+        assert_eq!(judge.verdict(due_ns - 1), Verdict::Pending);
+        assert_eq!(judge.verdict(due_ns), Verdict::Proof(Vacated { ticket: Ticket(5), rounds: 3 }));
     }
 
     #[test]
-    fn two_lifetimes_flush() {
-        let mut judge = FlushAge::new(Ticket(5), A, [device(0)], 10, 0);
+    fn two_lifetimes_and_the_wires_around_them_flush() {
+        let mut judge = FlushAge::new(question(10, 7), [device(0)], 0);
         judge.fold(&LifetimeReading { ticket: Ticket(4), ..limit(0, Some(1)) });
         judge.fold(&limit(0, Some(100)));
-        assert_eq!(judge.verdict(209), Verdict::Pending);
-        assert_eq!(judge.verdict(210), Verdict::Proof(Flushed { ticket: Ticket(5), lanes: A }));
+        assert_eq!(judge.verdict(230), Verdict::Pending);
+        assert_eq!(judge.verdict(231), Verdict::Proof(Flushed { ticket: Ticket(5), lanes: A }));
     }
 }

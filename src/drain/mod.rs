@@ -19,7 +19,7 @@ pub use crate::plan::{ChannelId, DeviceId, DrainGraph, DrainLayer, Observer, Por
 pub use conservation::{ConservationJudge, CounterReading};
 pub use flush::{FlushJudge, FlushReading};
 pub use layers::LayersJudge;
-pub use lifetime::{DrainAge, FlushAge, LifetimeReading, VacateAge};
+pub use lifetime::{AgeQuestion, AgeStage, DrainAge, FlushAge, LifetimeReading, ReplyReading, VacateAge};
 pub use poll::{LaneReading, PollJudge};
 pub use sources::{FenceJudge, FenceReading, SourceReading, SourcesJudge};
 pub use token::{TokenJudge, TokenReading};

@@ -157,14 +157,13 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.flush(ticket, observer, lanes).await, Event::Flushed)?
             }
             Command::ConfirmSources { ticket, half } => {
-                // A port that left the routing before this change is not written to, though it may still be present.
-                let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
-                let ports: Vec<PortId> = self.running.alive.end_ports().filter(told).collect();
+                let ports = self.sources(plan);
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
             }
             Command::Drain { ticket, observer, lanes } => {
                 let ways = plan.new_ways().map(Arc::as_ref);
-                let retiring = Retiring { lanes, layers: plan.drain(), half: plan.new_half(), ways };
+                let sources = &self.sources(plan);
+                let retiring = Retiring { lanes, layers: plan.drain(), half: plan.new_half(), sources, ways };
                 let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
             }
@@ -192,6 +191,13 @@ impl<S: SubnetManager> Driver<S> {
             log.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         Ok(Some(answer))
+    }
+
+    /// The end ports that the swap moves.
+    fn sources(&self, plan: &Plan) -> Vec<PortId> {
+        // A port that left the routing before this change is not written to, though it may still be present.
+        let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
+        self.running.alive.end_ports().filter(told).collect()
     }
 
     fn phase_of(&self, plan: &Plan, command: &Command) -> Option<&'static str> {

@@ -340,7 +340,7 @@ impl Transition for Plan {
         // The last of several: a wave waits for its barriers in their order.
         let drained = self.draft.waves[wave].barriers.iter().rev().find_map(|barrier| match *barrier {
             Barrier::Drained(lanes) => Some(lanes),
-            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::SourcesMoved => None,
+            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::SourcesMoved | Barrier::Vacated(_) => None,
         });
         let layers =
             self.draft.drain.iter().map(|layer| DrainClaimLayer { lanes: layer.lanes, arcs: layer.graph.arcs() });

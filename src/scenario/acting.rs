@@ -7,6 +7,7 @@ use super::setting::{Element, Scenario};
 use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::summary::DrivenChange;
 use super::time::ManagerTask;
+use super::witness::Witnessed;
 use crate::change::{Departure, Prepared};
 use crate::driver::{self, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -45,7 +46,7 @@ impl ActingSubnet<'_> {
         })
     }
 
-    pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Manager<SimTransport>> {
+    pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
         let timing = Timing {
@@ -75,7 +76,8 @@ impl ActingSubnet<'_> {
             policy: self.scenario.policy,
             unproved_baselines: self.scenario.scheme != Scheme::Double,
         };
-        Driver::new(Manager::new(self.transport.clone(), timing, 0), running, intent)
+        let manager = Manager::new(self.transport.clone(), timing, 0);
+        Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent)
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Sim) -> T) -> T {
@@ -130,7 +132,7 @@ impl ActingSubnet<'_> {
     /// The manager's reaction.
     pub fn task<'a>(
         &self,
-        driver: &'a mut Driver<Manager<SimTransport>>,
+        driver: &'a mut Driver<Witnessed>,
         prepared: Prepared,
         until_ns: u64,
     ) -> ManagerTask<'a, Driven> {
@@ -159,12 +161,7 @@ impl ActingSubnet<'_> {
     }
 
     /// The result of the change; none if a deadlock has closed.
-    pub fn change(
-        &self,
-        result: Option<Driven>,
-        driver: &Driver<Manager<SimTransport>>,
-        start_ns: u64,
-    ) -> DrivenChange {
+    pub fn change(&self, result: Option<Driven>, driver: &Driver<Witnessed>, start_ns: u64) -> DrivenChange {
         let end_ns = self.with(|sim| sim.now_ns());
         let smps = driver.subnet().smps().clone();
         let (ending, reason, report) = match result {

@@ -33,6 +33,7 @@ mod summary;
 mod time;
 mod timeline;
 mod watch;
+mod witness;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
@@ -49,3 +50,4 @@ pub use setting::{Element, Scenario, ScenarioChange};
 pub use steady::{SteadyReport, steady};
 pub use subnet_setup::selection;
 pub use watch::{Unwatched, Watch};
+pub use witness::Witnessed;

@@ -47,6 +47,7 @@ mod sending;
 mod sma;
 mod source;
 mod spaces;
+mod standing;
 mod tables;
 mod time_code;
 mod trap;
@@ -61,6 +62,7 @@ pub use order::OrderCounts;
 pub use port::SimTransport;
 pub use relay::{Joining, Relation};
 pub use source::Scripted;
+pub use standing::{LanePlace, StandingLane};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};
@@ -359,12 +361,6 @@ impl Sim {
     /// The most packets alive at once.
     pub fn peak_packets(&self) -> usize {
         self.plane.packets.peak()
-    }
-
-    /// How many of these lanes hold a packet, anywhere: in a send queue, in a buffer, or on the wire to a buffer or
-    /// to an end port. What a drain or a flush claims to be none, seen from outside.
-    pub fn occupied(&self, lanes: crate::ids::VlSet) -> usize {
-        self.plane.occupied(lanes)
     }
 
     /// The output port that a switch has for a LID, as its device holds it.

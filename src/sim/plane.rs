@@ -361,23 +361,6 @@ impl DataPlane {
         self.in_lanes(port).filter(asked).all(|lane| self.ins[lane].count == 0)
     }
 
-    /// How many of these lanes hold a packet: in a send queue, in a buffer, or on the wire to a buffer or to an end
-    /// port.
-    pub fn occupied(&self, lanes: VlSet) -> usize {
-        let holds = |&(port, vl): &(PortId, u8)| {
-            let (queue, at) = (&self.ins[self.in_lane(port, vl)], &self.ports[port]);
-            // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
-            let towards_sink =
-                at.sink && at.is_up() && self.outs[self.out_lane(port, vl)].credits.at_hand() < self.capacity;
-            // `held` counts the credits of input buffers; a send queue takes none.
-            let buffer = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
-            buffer || towards_sink
-        };
-        let asked = (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl)));
-        let asked = asked.flat_map(|vl| self.ports.keys().map(move |port| (port, vl)));
-        asked.filter(holds).count()
-    }
-
     // Credits.
 
     /// Whether an out lane has the credits for a packet ([`Returns::suffice`]).

@@ -85,6 +85,18 @@ pub enum SubnetError {
         /// The reason.
         reason: String,
     },
+    /// A barrier was passed that is not true. Only a simulation can tell.
+    #[error(
+        "{barrier}: the observer says that nothing stands there, but {occupied} lanes hold packets: {standing}; what the barrier rests on does not hold in this run, and what follows it is not proved"
+    )]
+    FalseBarrier {
+        /// The barrier, its lanes and its observer.
+        barrier: String,
+        /// How many lanes hold packets.
+        occupied: usize,
+        /// Which, the first of them by name.
+        standing: String,
+    },
     /// The result of a sweep is not a fabric.
     #[error("the sweep found what cannot be one subnet: {0}")]
     Incoherent(#[from] BuildError),
@@ -99,9 +111,9 @@ pub enum SubnetError {
 }
 
 impl SubnetError {
-    /// Whether the SM's own port failed, so that no retry helps.
+    /// Whether no retry helps: the SM's own port failed, or a barrier that was passed is not true.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, SubnetError::Transport(_))
+        matches!(self, SubnetError::Transport(_) | SubnetError::FalseBarrier { .. })
     }
 }
 

@@ -3,3 +3,4 @@
 mod bench;
 mod changes;
 mod growth;
+mod witness;

@@ -9,11 +9,12 @@ use crate::support::removal::{Removal, removal, root_of};
 use async_trait::async_trait;
 use reconfig::change::prepare;
 use reconfig::drain::{
-    ConservationJudge, CounterReading, DrainAge, Drained, FlushJudge, FlushReading, Flushed, LaneReading,
-    LifetimeReading, PollJudge, PortMask, SourceReading, SourcesJudge, Ticket, TokenJudge, TokenReading, Verdict,
+    AgeQuestion, ConservationJudge, CounterReading, DrainAge, Drained, FlushJudge, FlushReading, Flushed, LaneReading,
+    LifetimeReading, PollJudge, PortMask, ReplyReading, SourceReading, SourcesJudge, Ticket, TokenJudge, TokenReading,
+    Verdict,
 };
 use reconfig::driver::{Driver, Intent, Running};
-use reconfig::fabric::PortId;
+use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
 use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme};
@@ -64,10 +65,12 @@ pub const MISHAPS: &[Mishap] = &[
     mishap("a switch without a limit", "packets may stay for ever", || {
         let graph = plan().plan().drain()[0].graph.clone();
         let switch = *graph.arcs().keys().next().expect("switches");
-        let mut judge = DrainAge::new(Ticket(5), A, graph.depth(), [switch], 0);
+        let mut judge = DrainAge::new(age_question(), graph.depth(), [switch], Half::Upper, []);
         judge.fold(&LifetimeReading { ticket: Ticket(5), device: switch, lifetime_ns: None });
         judged(judge.verdict(u64::MAX))
     }),
+    mishap("a responder asked while requests are under way", "a request comes after it answered", || replies(2_999)),
+    mishap("a responder's latest answer, and no time after it", "its replies are under way", || replies(3_000)),
     mishap("a source that has old packets in its queue", "they would be sent after the drain", || {
         source(Ticket(3), Half::Upper, false)
     }),
@@ -158,6 +161,21 @@ fn flush(round: u32, lanes: VlSet) -> Vec<Catcher> {
     let mut judge = FlushJudge::new(Ticket(7), B, [device]);
     judge.fold(&FlushReading { device, round, lanes, flushed: true });
     judged(judge.verdict())
+}
+
+/// Switches keep packets for 1000 ns, and a path has three channels.
+fn age_question() -> AgeQuestion {
+    AgeQuestion { ticket: Ticket(5), lanes: A, since_ns: 0, wire_ns: 0 }
+}
+
+/// A responder that was asked at a time; the verdict two rounds of requests later.
+fn replies(asked_ns: u64) -> Vec<Catcher> {
+    let (switch, port) = (NodeId(0), PortId(0));
+    let mut judge = DrainAge::new(age_question(), 3, [switch], Half::Upper, [port]);
+    judge.fold(&LifetimeReading { ticket: Ticket(5), device: switch, lifetime_ns: Some(1_000) });
+    let (ticket, half) = (Ticket(5), Half::Upper);
+    judge.fold_reply(&ReplyReading { ticket, port, asked_ns, answered_ns: 3_001, half, settled: true });
+    judged(judge.verdict(6_000))
 }
 
 fn source(ticket: Ticket, half: Half, settled: bool) -> Vec<Catcher> {

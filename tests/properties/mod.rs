@@ -13,6 +13,7 @@ mod proved;
 mod read_back;
 mod refused;
 mod repeated;
+mod replies;
 mod world;
 
 use proptest::prelude::*;

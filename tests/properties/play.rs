@@ -11,10 +11,10 @@ use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::Fabric;
 use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme, Sending};
 use reconfig::routing::stranded;
+use reconfig::scenario::Witnessed;
 use reconfig::sim::{ArmedPort, Halt, Latch, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic};
 use reconfig::subnet::{Manager, Timing};
 use reconfig::vet::{self, Objection, Vetted};
-use std::cell::RefCell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -52,6 +52,8 @@ pub struct Setting {
     pub send_queue: u16,
     pub vl_weight: u16,
     pub traffic: Traffic,
+    /// SwitchInfo:LifeTimeValue of every switch where packets age.
+    pub life_time_value: u8,
     pub management: Management,
 }
 
@@ -103,6 +105,7 @@ pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
                     send_queue,
                     vl_weight,
                     traffic,
+                    life_time_value: 6,
                     management,
                 }
             },
@@ -127,13 +130,9 @@ pub type Deed = (u64, Box<dyn FnOnce(&SimTransport)>);
 /// A subnet that runs, and its manager.
 pub struct Play {
     pub transport: SimTransport,
-    pub driver: Driver<Manager<SimTransport>>,
+    pub driver: Driver<Witnessed>,
     pub built: Built,
     setting: Setting,
-    /// None where hosts are cut off: what waits in their send queues is nobody's.
-    lanes: Option<Lanes>,
-    /// Lanes that were occupied when a barrier had said that they are not.
-    pub lies: RefCell<Vec<String>>,
 }
 
 impl Play {
@@ -156,10 +155,9 @@ impl Play {
             policy: setting.policy,
             unproved_baselines: setting.scheme != Scheme::Double,
         };
-        let driver = Driver::new(Manager::new(transport.clone(), timing(&setting.management), 0), running, intent);
-        let cut_off = stranded(&built.before, &built.after, built.sm);
-        let lanes = cut_off.is_empty().then(|| Lanes::of_fabric(&built.before));
-        Play { transport, driver, built, setting: setting.clone(), lanes, lies: RefCell::default() }
+        let manager = Manager::new(transport.clone(), timing(&setting.management), 0);
+        let driver = Driver::new(Witnessed::new(manager, 0), running, intent);
+        Play { transport, driver, built, setting: setting.clone() }
     }
 
     /// Lets the subnet run, then changes it as its world says.
@@ -203,24 +201,18 @@ impl Play {
         lost && matches!(self.drive(Vec::new(), async |driver| driver.await_loss(until_ns).await), End::Report(_))
     }
 
-    /// Polls what the driver does; whenever it waits, the simulation goes on. What each barrier says is looked into.
+    /// Polls what the driver does; whenever it waits, the simulation goes on. A barrier that is not true is an error.
     fn drive(
         &mut self,
         mut deeds: Vec<Deed>,
-        task: impl AsyncFnOnce(&mut Driver<Manager<SimTransport>>) -> Result<Option<ChangeRecord>, DriverError>,
+        task: impl AsyncFnOnce(&mut Driver<Witnessed>) -> Result<Option<ChangeRecord>, DriverError>,
     ) -> End {
-        let trail = self.driver.trail();
-        let (transport, setting, lanes, lies) = (&self.transport, &self.setting, self.lanes, &self.lies);
+        let transport = &self.transport;
         let mut future = pin!(task(&mut self.driver));
         let mut context = Context::from_waker(Waker::noop());
         deeds.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
         loop {
-            let polled = future.as_mut().poll(&mut context);
-            for state in trail.take() {
-                let lie = lanes.and_then(|lanes| transport.with(|sim| lie(sim, state, lanes, setting)));
-                lies.borrow_mut().extend(lie);
-            }
-            if let Poll::Ready(ended) = polled {
+            if let Poll::Ready(ended) = future.as_mut().poll(&mut context) {
                 return ended
                     .map_or_else(End::Error, |report| report.map_or(End::Unheard, |r| End::Report(Box::new(r))));
             }
@@ -283,17 +275,6 @@ fn advance(transport: &SimTransport, deeds: &mut Vec<Deed>) -> Option<End> {
     }
 }
 
-/// What a barrier said that is not so. By age, send queues are not flushed (claim F.6).
-fn lie(sim: &Sim, state: &'static str, lanes: Lanes, setting: &Setting) -> Option<String> {
-    let claimed = match (setting.scheme, state) {
-        (Scheme::Double, "installing") if setting.policy.observer != Observer::Lifetime => lanes.b,
-        (Scheme::Double, "restoring") => lanes.a,
-        _ => return None,
-    };
-    let occupied = sim.occupied(claimed);
-    (occupied > 0).then(|| format!("{occupied} lanes of {claimed} are occupied on entering {state}"))
-}
-
 fn simulation(world: &World, setting: &Setting, built: &Built) -> Sim {
     let management = &setting.management;
     let lifetime = setting.policy.observer == Observer::Lifetime;
@@ -304,7 +285,7 @@ fn simulation(world: &World, setting: &Setting, built: &Built) -> Sim {
         vl_weight: setting.vl_weight,
         latch: setting.latch,
         armed: if setting.policy.arming == Arming::Discard { ArmedPort::Discards } else { ArmedPort::Holds },
-        switch_lifetime_ns: if lifetime { 4096 << 6 } else { 0 },
+        switch_lifetime_ns: if lifetime { 4096 << setting.life_time_value } else { 0 },
         load: 1.0,
         traffic: setting.traffic.clone(),
         replies: setting.replies,

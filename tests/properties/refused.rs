@@ -46,6 +46,7 @@ fn rewritings() -> impl Strategy<Value = (World, Setting)> {
                 send_queue: 16,
                 vl_weight: 64,
                 traffic: Traffic::Uniform,
+                life_time_value: 6,
                 management,
             };
             (world, setting)

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use reconfig::drain::{DrainGraph, DrainLayer, Observer, PortMask, Ticket};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
-use reconfig::subnet::{Manager, Retiring, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
+use reconfig::subnet::{Manager, Retiring, SourceControl, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
 use reconfig::tables::{PortState, SlToVl, SlToVlScope, Write};
 use reconfig::transport::{Datagram, Transport};
 use reconfig::wire::{self, AttributeId, Method, NodeType, Notice, SlToVlMappingTable, Smp};
@@ -416,8 +416,18 @@ fn token_course(graph: &DrainGraph) -> (BTreeSet<NodeId>, Vec<PortId>) {
 }
 
 fn drain(manager: &mut Manager<Fake>, graph: &DrainGraph, observer: Observer) -> Result<(), SubnetError> {
+    drain_of(manager, graph, observer, &[])
+}
+
+/// A drain of a routing of which these end ports were sources.
+fn drain_of(
+    manager: &mut Manager<Fake>,
+    graph: &DrainGraph,
+    observer: Observer,
+    sources: &[PortId],
+) -> Result<(), SubnetError> {
     let layers = [DrainLayer { lanes: VlSet(0b11), graph: graph.clone() }];
-    let retiring = Retiring { lanes: VlSet(0b11), layers: &layers, half: Half::Upper, ways: None };
+    let retiring = Retiring { lanes: VlSet(0b11), layers: &layers, half: Half::Upper, sources, ways: None };
     let drained = now(manager.drain(Ticket(8), observer, &retiring))?;
     assert_eq!((drained.ticket(), drained.lanes(), drained.observer()), (Ticket(8), VlSet(0b11), observer));
     Ok(())
@@ -501,19 +511,70 @@ fn what_died_is_excused() {
     drain(&mut manager, &graph, Observer::Poll).expect("the living answer");
 }
 
+/// Switches that keep packets for 4.096 µs × 2^10, one for eight times as long; returns one round of a drain by age,
+/// in nanoseconds: a lifetime for each channel of the longest path.
+fn limited(manager: &mut Manager<Fake>, graph: &DrainGraph) -> u64 {
+    manager.transport_mut().devices.iter_mut().for_each(|device| device.life_time_value = 10);
+    manager.transport_mut().devices[1].life_time_value = 13;
+    u64::from(graph.depth()) * (4096 << 13)
+}
+
 #[test]
 fn age_waits_for_the_limits_that_the_switches_tell() {
     let (mut manager, fabric) = manager(21, 5, calm(), Faults::default());
     let graph = graph(&fabric);
-    manager.transport_mut().devices.iter_mut().for_each(|device| device.life_time_value = 10);
-    manager.transport_mut().devices[1].life_time_value = 13;
+    let round_ns = limited(&mut manager, &graph);
     drain(&mut manager, &graph, Observer::Lifetime).expect("every switch has a limit");
-    let bound_ns = 2 * u64::from(graph.depth()) * (4096 << 13);
+    let bound_ns = 2 * round_ns;
     assert!((bound_ns..bound_ns + MS).contains(&manager.now_ns()), "{} after {bound_ns}", manager.now_ns());
     now(manager.flush(Ticket(9), Observer::Lifetime, B)).expect("every switch has a limit");
     manager.transport_mut().devices[1].life_time_value = 20;
     let error = drain(&mut manager, &graph, Observer::Lifetime).expect_err("one switch keeps packets for ever");
     assert!(matches!(error, SubnetError::NoVerdict { .. }), "{error}");
+}
+
+#[test]
+fn responders_are_asked_after_the_requests_and_their_replies_age_in_turn() {
+    let (mut manager, fabric) = manager(21, 5, calm(), Faults::default());
+    let graph = graph(&fabric);
+    let round_ns = limited(&mut manager, &graph);
+    let ports: Vec<PortId> = fabric.end_ports().collect();
+    let writes: Vec<Write> = ports.iter().map(|&port| Write::ActiveHalf { port, half: Half::Upper }).collect();
+    now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("they answer");
+    // Replies wait in the send queues for longer than requests may be under way.
+    let late_ns = 5 * MS;
+    manager.transport_mut().lag_ns = round_ns + late_ns;
+    let asked = manager.smps().of(AttributeId::ActiveHalf);
+    drain_of(&mut manager, &graph, Observer::Lifetime, &ports).expect("all settle in the end");
+    let bound_ns = 2 * round_ns + late_ns;
+    assert!((bound_ns..bound_ns + 20 * MS).contains(&manager.now_ns()), "{} after {bound_ns}", manager.now_ns());
+    assert!(manager.smps().of(AttributeId::ActiveHalf) > asked + ports.len() as u64, "they were asked again");
+}
+
+#[test]
+fn a_responder_that_never_settles_forbids_the_drain() {
+    let (mut manager, fabric) = manager(21, 5, calm(), Faults::default());
+    let graph = graph(&fabric);
+    limited(&mut manager, &graph);
+    let ports: Vec<PortId> = fabric.end_ports().collect();
+    let error = drain_of(&mut manager, &graph, Observer::Lifetime, &ports).expect_err("nobody was moved");
+    assert!(error.to_string().contains("end ports hold replies"), "{error}");
+}
+
+#[test]
+fn behind_a_fence_age_counts_from_when_the_ports_lanes_have_run_empty() {
+    let (mut manager, fabric) = manager(21, 5, calm(), Faults::default());
+    let graph = graph(&fabric);
+    let round_ns = limited(&mut manager, &graph);
+    let settle_ns = 70 * MS;
+    manager.move_sources(SourceControl::Fenced { settle_ns });
+    drain(&mut manager, &graph, Observer::Lifetime).expect("every switch has a limit");
+    let bound_ns = settle_ns + round_ns;
+    assert!((bound_ns..bound_ns + MS).contains(&manager.now_ns()), "{} after {bound_ns}", manager.now_ns());
+    let begin_ns = manager.now_ns();
+    now(manager.flush(Ticket(9), Observer::Lifetime, B)).expect("every switch has a limit");
+    let flushed_ns = begin_ns + settle_ns + 2 * (4096 << 13);
+    assert!((flushed_ns..flushed_ns + MS).contains(&manager.now_ns()), "{} after {flushed_ns}", manager.now_ns());
 }
 
 #[test]

@@ -1,13 +1,24 @@
-//! Flush and drain by age: reads the lifetime limit of every switch, then waits as long as the limits require (F.6, D).
+//! Flush and drain by age: reads the lifetime limit of every switch, then waits as long as the limits require; a drain
+//! asks the responders between its two rounds (F.6, D.6).
 
 use super::{Wait, smp_data};
-use crate::drain::{DrainAge, Drained, FlushAge, Flushed, LifetimeReading, Ticket, VacateAge, Vacated, Verdict};
-use crate::fabric::NodeId;
+use crate::drain::{
+    AgeQuestion, AgeStage, DrainAge, Drained, FlushAge, Flushed, LifetimeReading, ReplyReading, Ticket, VacateAge,
+    Vacated,
+};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
-use crate::subnet::SubnetError;
 use crate::subnet::manager::{Manager, SourceControl};
+use crate::subnet::{Retiring, SubnetError};
 use crate::transport::Transport;
+use crate::wire::vendor::ActiveHalf;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
+
+/// The longest packet: the largest MTU, every header and both checksums (IBA 5.2).
+const LONGEST_PACKET_BYTES: u64 = 4096 + 128;
+
+/// What a cable and the ports at its ends take besides: a kilometre of fibre has 5 µs.
+const CABLE_NS: u64 = 10_000;
 
 impl<T: Transport> Manager<T> {
     pub(super) async fn flush_by_age(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
@@ -15,10 +26,11 @@ impl<T: Transport> Manager<T> {
         let switches = self.live_switches()?;
         // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each hop of
         // the longest path counts. Otherwise F.6 counts two lifetimes.
-        let hops = if matches!(self.sources, SourceControl::Fenced { .. }) { self.longest_way } else { 0 };
-        let mut judge = FlushAge::new(ticket, lanes, switches.iter().copied(), wait.begin_ns, hops);
+        let hops = if self.fence_settles_ns().is_some() { self.longest_way } else { 0 };
+        let mut judge = FlushAge::new(self.age_question(ticket, lanes, &wait)?, switches.iter().copied(), hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
-        self.wait_for_age(&wait, judge.due_ns()).await?;
+        let due_ns = self.proof(&wait, judge.due_ns())?;
+        self.wait_until(due_ns).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
@@ -26,28 +38,92 @@ impl<T: Transport> Manager<T> {
         &mut self,
         ticket: Ticket,
         depth: u32,
-        lanes: VlSet,
+        retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
-        let wait = self.begin_wait(format!("drain of lanes {lanes}, by age"));
+        let awaited = format!("drain of lanes {}, by age", retiring.lanes);
+        let mut wait = self.begin_wait(awaited.clone());
         let switches = self.live_switches()?;
-        let mut judge = DrainAge::new(ticket, lanes, depth, switches.iter().copied(), wait.begin_ns);
+        let question = self.age_question(ticket, retiring.lanes, &wait)?;
+        let limited = switches.iter().copied();
+        let mut judge = match self.fence_settles_ns() {
+            Some(_) => DrainAge::behind_fence(question, depth, limited),
+            // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
+            None => {
+                let alive = retiring.sources.iter().copied().filter(|&port| self.is_linked(port));
+                DrainAge::new(question, depth, limited, retiring.half, alive)
+            }
+        };
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
-        self.wait_for_age(&wait, judge.due_ns()).await?;
+        let mut is_settling = false;
+        loop {
+            let stage = judge.stage(self.transport.now_ns()).map_err(|reason| self.no_verdict(&wait, &reason))?;
+            match stage {
+                AgeStage::Requests { due_ns } | AgeStage::Replies { due_ns } => self.wait_until(due_ns).await?,
+                AgeStage::Settling => {
+                    if !is_settling {
+                        // The responders have a barrier's time from here: ages took what they had to.
+                        (wait, is_settling) = (self.begin_wait(awaited.clone()), true);
+                    }
+                    self.ask_responders(ticket, &mut judge, &mut wait).await?;
+                }
+                // Every limit was folded, so the judge that still lacks one says so.
+                AgeStage::Limits | AgeStage::Over => break,
+            }
+        }
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
     pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
         let wait = self.begin_wait("the departure of what leaves, by age");
         let switches = self.live_switches()?;
-        let mut judge = VacateAge::new(ticket, rounds, switches.iter().copied(), wait.begin_ns);
+        let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
+        let mut judge = VacateAge::new(question, rounds, switches.iter().copied());
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
-        self.wait_for_age(&wait, judge.due_ns()).await?;
+        let due_ns = self.proof(&wait, judge.due_ns())?;
+        self.wait_until(due_ns).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
-    async fn wait_for_age(&mut self, wait: &Wait, due: Verdict<u64>) -> Result<(), SubnetError> {
-        let due_ns = self.proof(wait, due)?;
-        self.wait_until(due_ns).await
+    /// Asks once; pauses if some have not settled.
+    async fn ask_responders(
+        &mut self,
+        ticket: Ticket,
+        judge: &mut DrainAge,
+        wait: &mut Wait,
+    ) -> Result<(), SubnetError> {
+        let asked: Vec<PortId> = judge.unsettled().collect();
+        // All count as asked when the first request was sent and as answered when the last answer came, which never
+        // favours a proof.
+        let asked_ns = self.transport.now_ns();
+        let halves = self.halves_of(&asked).await?;
+        let answered_ns = self.transport.now_ns();
+        for (ActiveHalf { half, settled }, &port) in halves.into_iter().zip(&asked) {
+            judge.fold_reply(&ReplyReading { ticket, port, asked_ns, answered_ns, half, settled });
+        }
+        let left: Vec<PortId> = judge.unsettled().collect();
+        let Some(&first) = left.first() else { return Ok(()) };
+        let missing = format!("{} end ports hold replies, first {}", left.len(), self.port_name(first));
+        self.pause(wait, || missing).await
+    }
+
+    /// From when what is in the subnet ages, and how long it may be on a wire.
+    fn age_question(&self, ticket: Ticket, lanes: VlSet, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
+        // A fence closes what a host hands to its port from then on. What the port had mapped to a lane before stands
+        // there, and nobody can be asked: assumption `fenced-lanes-run-empty`.
+        let held_ns = self.fence_settles_ns().unwrap_or(0);
+        if held_ns > 0 {
+            tracing::info!(assumption = "fenced-lanes-run-empty", settle_ns = held_ns, "{}", wait.awaited);
+        }
+        let wire_ns = wire_ns(&self.topology("waiting for a barrier")?.fabric);
+        Ok(AgeQuestion { ticket, lanes, since_ns: wait.begin_ns.saturating_add(held_ns), wire_ns })
+    }
+
+    /// How long clients have to follow, if end ports are fenced.
+    fn fence_settles_ns(&self) -> Option<u64> {
+        match self.sources {
+            SourceControl::Fenced { settle_ns } => Some(settle_ns),
+            SourceControl::ByAgent => None,
+        }
     }
 
     pub(super) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
@@ -71,4 +147,12 @@ impl<T: Transport> Manager<T> {
 /// SwitchInfo:LifeTimeValue in nanoseconds: 4.096 µs × 2^n, none from 20 on (section 18.2.5.4).
 fn limit_ns(value: u8) -> Option<u64> {
     (value < 20).then(|| 4096 << value)
+}
+
+/// How long the longest packet takes over the slowest cable.
+fn wire_ns(fabric: &Fabric) -> u64 {
+    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
+    let slowest = cabled.map(|(_, port)| port.width.data_rate_kbps(port.speed)).min();
+    // Kilobytes a second: a byte takes a millionth of that many nanoseconds.
+    CABLE_NS + slowest.map_or(0, |rate| (LONGEST_PACKET_BYTES * 1_000_000).div_ceil(rate.max(1)))
 }

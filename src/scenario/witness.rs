@@ -1,0 +1,154 @@
+//! A subnet manager whose barriers are compared with the simulation's own account at the moment they are passed.
+//!
+//! Judges see readings; the simulation knows where every packet stands. If a judge says that lanes are empty and they
+//! are not, the run ends with an error that names them: what it would show from then on means nothing. Deliberately
+//! omitted: *sources moved*, whose replies are the drain's concern, and *acknowledged*, which the writes' read-back
+//! shows.
+
+use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, VlSet};
+use crate::routing::Connectivity;
+use crate::sim::{LanePlace, SimTransport, StandingLane};
+use crate::subnet::{
+    Applied, Discovered, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
+};
+use crate::tables::Write;
+use async_trait::async_trait;
+
+/// The most lanes that an error names.
+const NAMED: usize = 8;
+
+/// A manager of a simulated subnet, and a witness to its barriers.
+pub struct Witnessed {
+    manager: Manager<SimTransport>,
+    /// The index in the simulation of the subnet's first port.
+    first_port: u32,
+    /// What the manager can reach.
+    reach: Option<Reach>,
+}
+
+/// The known fabric, and its ports that links join with the manager's.
+struct Reach {
+    fabric: Fabric,
+    joined: Vec<bool>,
+}
+
+impl Witnessed {
+    /// Witnesses a manager of the subnet whose first port has this index in the simulation.
+    pub fn new(manager: Manager<SimTransport>, first_port: u32) -> Witnessed {
+        Witnessed { manager, first_port, reach: None }
+    }
+
+    /// Compares a barrier with the lanes of the simulation that are not as it says, except those that it does not
+    /// concern.
+    fn compare(
+        &self,
+        barrier: String,
+        standing: Vec<StandingLane>,
+        concerns: impl Fn(&Fabric, PortId, LanePlace) -> bool,
+    ) -> Result<(), SubnetError> {
+        let Some(Reach { fabric, joined }) = &self.reach else { return Ok(()) };
+        let own = |lane: &StandingLane| lane.port.0.checked_sub(self.first_port).map(|port| (PortId(port), *lane));
+        // What is cut off from the manager is excused, like what died (P4.3): no barrier speaks of it.
+        let reached = |port: PortId| joined.get(port.index()).copied().unwrap_or(false);
+        let standing = standing.iter().filter_map(own).filter(|&(port, _)| reached(port));
+        let found: Vec<(PortId, StandingLane)> =
+            standing.filter(|&(port, lane)| concerns(fabric, port, lane.place)).collect();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let name = |&(port, lane): &(PortId, StandingLane)| {
+            format!("{} VL {} ({})", fabric.describe_port(port), lane.vl, lane.place)
+        };
+        let mut named: Vec<String> = found.iter().take(NAMED).map(name).collect();
+        if found.len() > NAMED {
+            named.push("…".to_string());
+        }
+        Err(SubnetError::FalseBarrier { barrier, occupied: found.len(), standing: named.join(", ") })
+    }
+}
+
+/// Whether a lane belongs to the channel from an end port into its first switch.
+fn is_of_source(fabric: &Fabric, port: PortId, place: LanePlace) -> bool {
+    let ends = |port: PortId| !fabric.node(fabric.port(port).node).is_switch();
+    match place {
+        LanePlace::SendQueue => true,
+        LanePlace::Buffer => fabric.peer(port).is_some_and(ends),
+        LanePlace::Wire | LanePlace::Latched => false,
+    }
+}
+
+#[async_trait(?Send)]
+impl SubnetManager for Witnessed {
+    fn now_ns(&self) -> u64 {
+        self.manager.now_ns()
+    }
+
+    fn smps(&self) -> &SmpCounts {
+        self.manager.smps()
+    }
+
+    fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
+        let links = Connectivity::of(fabric);
+        let joined = fabric.ports().map(|(port, _)| links.joins(port, sm_port)).collect();
+        self.reach = Some(Reach { fabric: fabric.clone(), joined });
+        self.manager.set_topology(fabric, sm_port);
+    }
+
+    async fn discover(&mut self) -> Result<Discovered, SubnetError> {
+        self.manager.discover().await
+    }
+
+    async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
+        self.manager.apply(fabric, writes, order).await
+    }
+
+    async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {
+        let flushed = self.manager.flush(ticket, observer, lanes).await?;
+        // F.6: by age, lanes of the channels out of end ports are not among those shown to be empty.
+        let by_age = observer == Observer::Lifetime;
+        let concerns = |fabric: &Fabric, port: PortId, place: LanePlace| !(by_age && is_of_source(fabric, port, place));
+        let standing = self.manager.transport().with(|sim| sim.standing(flushed.lanes()));
+        self.compare(format!("flush of lanes {lanes}, by {observer}"), standing, concerns)?;
+        Ok(flushed)
+    }
+
+    async fn confirm_sources(
+        &mut self,
+        ticket: Ticket,
+        ports: &[PortId],
+        half: Half,
+    ) -> Result<SourcesMoved, SubnetError> {
+        self.manager.confirm_sources(ticket, ports, half).await
+    }
+
+    async fn drain(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        retiring: &Retiring<'_>,
+    ) -> Result<Drained, SubnetError> {
+        let drained = self.manager.drain(ticket, observer, retiring).await?;
+        let (lanes, half) = (drained.lanes(), retiring.half.other());
+        let standing = self.manager.transport().with(|sim| sim.standing(lanes));
+        self.compare(format!("drain of lanes {lanes}, by {observer}"), standing, |_, _, _| true)?;
+        // Nothing of the retired half is left, whatever lane it may stand in (F.6).
+        let standing = self.manager.transport().with(|sim| sim.standing_of(half));
+        self.compare(format!("drain of the {half} half, by {observer}"), standing, |_, _, _| true)?;
+        Ok(drained)
+    }
+
+    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
+        // What it shows, that nothing is lost when the rest leaves, is seen in the account of the run.
+        self.manager.vacate(ticket, observer, rounds).await
+    }
+
+    fn pending_event(&mut self) -> Option<SubnetEvent> {
+        self.manager.pending_event()
+    }
+
+    async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {
+        self.manager.next_event(until_ns).await
+    }
+}

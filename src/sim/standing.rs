@@ -1,0 +1,114 @@
+//! Where packets stand, seen from outside: what is none where a barrier says that lanes are empty.
+
+use super::Sim;
+use super::index::{InLane, PacketId};
+use super::plane::{DataPlane, PortRole};
+use crate::fabric::PortId;
+use crate::ids::{Half, Sl, Vl, VlSet};
+
+/// How a lane is not empty.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum LanePlace {
+    /// Packets wait in this end port's send queue.
+    SendQueue,
+    /// Packets stand in this port's input buffer, or are on the wire to it.
+    Buffer,
+    /// Packets are on the wire from this port to an end port.
+    Wire,
+    /// Packets that stand in other lanes of its device are latched for this port's output.
+    Latched,
+}
+
+impl std::fmt::Display for LanePlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            LanePlace::SendQueue => "in the send queue",
+            LanePlace::Buffer => "in the input buffer",
+            LanePlace::Wire => "on the wire to the end port",
+            LanePlace::Latched => "latched for the output",
+        })
+    }
+}
+
+/// A lane that is not empty.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct StandingLane {
+    /// The port, in the simulation's indices.
+    pub port: PortId,
+    /// The lane.
+    pub vl: Vl,
+    /// Where.
+    pub place: LanePlace,
+}
+
+impl Sim {
+    /// How many of these lanes hold a packet, anywhere: in a send queue, in a buffer, or on the wire to a buffer or
+    /// to an end port.
+    pub fn occupied(&self, lanes: VlSet) -> usize {
+        self.plane.holding(lanes).len()
+    }
+
+    /// Which of these lanes are not empty, anywhere, in rising order. What a drain or a flush claims to be none.
+    pub fn standing(&self, lanes: VlSet) -> Vec<StandingLane> {
+        let mut found = self.plane.holding(lanes);
+        found.extend(self.plane.latched(lanes));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+impl Sim {
+    /// Which lanes hold packets of a half in a send queue or a buffer, in rising order: whatever lane that is.
+    pub fn standing_of(&self, half: Half) -> Vec<StandingLane> {
+        let plane = &self.plane;
+        let of_half = |id: PacketId| Half::of_sl(Sl::masked(plane.packets[id].sl)) == half;
+        let lanes = plane.ports.keys().flat_map(|port| plane.in_lanes(port));
+        let lanes = lanes.filter(|&lane| plane.queue(lane).any(of_half));
+        lanes.map(|lane| StandingLane::of_queue(plane, lane)).collect()
+    }
+}
+
+impl StandingLane {
+    fn of_queue(plane: &DataPlane, lane: InLane) -> StandingLane {
+        let port = plane.port_of(lane);
+        let is_queue = plane.ports[port].role == PortRole::EndPort;
+        let place = if is_queue { LanePlace::SendQueue } else { LanePlace::Buffer };
+        StandingLane { port, vl: Vl::masked(plane.vl_of(lane)), place }
+    }
+}
+
+impl DataPlane {
+    fn holding(&self, lanes: VlSet) -> Vec<StandingLane> {
+        let mut found = Vec::new();
+        for port in self.ports.keys() {
+            let at = &self.ports[port];
+            for vl in (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl))) {
+                let lane = self.in_lane(port, vl);
+                let queue = &self.ins[lane];
+                // `held` counts the credits of input buffers; a send queue takes none.
+                let holds = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
+                if holds {
+                    found.push(StandingLane::of_queue(self, lane));
+                }
+                // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
+                let sends_to_sink = at.sink && at.is_up();
+                if sends_to_sink && self.outs[self.out_lane(port, vl)].credits.at_hand() < self.capacity {
+                    found.push(StandingLane { port, vl: Vl::masked(vl), place: LanePlace::Wire });
+                }
+            }
+        }
+        found
+    }
+
+    /// Lanes that a packet will enter although it stands in another lane. What waits for a dead output enters none.
+    fn latched(&self, lanes: VlSet) -> impl Iterator<Item = StandingLane> {
+        let inputs = self.ports.keys().filter(|&port| self.ports[port].role != PortRole::EndPort);
+        let queued = inputs.flat_map(|port| self.in_lanes(port)).flat_map(|lane| self.queue(lane));
+        let chosen = queued.map(|id: PacketId| self.packets[id].out_lane).filter(|out_lane| out_lane.is_lane());
+        let entered = chosen.map(|out_lane| (self.port_of(out_lane), Vl::masked(self.vl_of(out_lane))));
+        entered
+            .filter(move |&(port, vl)| lanes.contains(vl) && self.ports[port].is_up())
+            .map(|(port, vl)| StandingLane { port, vl, place: LanePlace::Latched })
+    }
+}

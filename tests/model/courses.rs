@@ -9,7 +9,9 @@ use super::changes::{Event as What, ring_change};
 use super::is_thorough;
 use super::search::{Model, explore};
 use crate::support::proof::proof;
-use reconfig::drain::{FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, VacateAge, Vacated};
+use reconfig::drain::{
+    AgeQuestion, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, VacateAge, Vacated,
+};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
@@ -172,7 +174,8 @@ fn flushed(ticket: Ticket, lanes: VlSet) -> Flushed {
 }
 
 fn vacated(ticket: Ticket, rounds: u8) -> Vacated {
-    proof(VacateAge::new(ticket, rounds, [], 0).verdict(0))
+    let question = AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: 0, wire_ns: 0 };
+    proof(VacateAge::new(question, rounds, []).verdict(0))
 }
 
 fn moved(ticket: Ticket, half: Half) -> SourcesMoved {

@@ -8,7 +8,7 @@ use crate::support::proof::proof;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
 use reconfig::drain::{
-    Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, VacateAge, Vacated,
+    AgeQuestion, Drained, FlushJudge, Flushed, SourcesJudge, SourcesMoved, Ticket, TokenJudge, VacateAge, Vacated,
 };
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
@@ -91,7 +91,8 @@ fn moved(ticket: Ticket, half: Half) -> SourcesMoved {
 }
 
 fn vacated(ticket: Ticket, rounds: u8) -> Vacated {
-    proof(VacateAge::new(ticket, rounds, [], 0).verdict(0))
+    let question = AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: 0, wire_ns: 0 };
+    proof(VacateAge::new(question, rounds, []).verdict(0))
 }
 
 fn drained(ticket: Ticket, lanes: VlSet) -> Drained {

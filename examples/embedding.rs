@@ -7,7 +7,7 @@
 //! routes, proves, and carries the change out through them, while traffic flows.
 
 use async_trait::async_trait;
-use reconfig::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket};
+use reconfig::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use reconfig::driver::{Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
@@ -101,6 +101,10 @@ impl SubnetManager for Theirs {
         self.ours.drain(ticket, observer, retiring).await
     }
 
+    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
+        self.ours.vacate(ticket, observer, rounds).await
+    }
+
     fn pending_event(&mut self) -> Option<SubnetEvent> {
         self.ours.pending_event()
     }
@@ -170,6 +174,11 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
     ) -> Result<Drained, SubnetError> {
         self.note("lanes to run empty", retiring.lanes.len());
         self.inner.drain(ticket, observer, retiring).await
+    }
+
+    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
+        self.note("rounds until what leaves is empty", rounds.into());
+        self.inner.vacate(ticket, observer, rounds).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -1,7 +1,7 @@
 //! Identifiers of the InfiniBand architecture, each a type of its own, so that no bare integer crosses a module.
 //!
 //! Holds on construction: a [`Lid`] is any 16-bit value (the wire carries all of them; [`Lid::is_unicast`]
-//! distinguishes them), a [`Vl`], [`Sl`] is below 16, an [`Lmc`] below 8. Lacks on purpose: arithmetic beyond what
+//! distinguishes them), a [`Vl`], [`Sl`] is below 16, an [`Lmc`] below 8. Deliberately omitted: arithmetic beyond what
 //! the protocol needs. Source: InfiniBand Architecture Specification, volume 1, chapters 3, 4 and 7.
 
 use serde::{Deserialize, Serialize};

@@ -10,6 +10,7 @@ use reconfig_measuring::agreement::subject::judges::{Auditor, Ends, Verdict, ask
 use reconfig_measuring::agreement::subject::opensm::{ROUTINGS, Routed, Routing};
 use reconfig_measuring::agreement::subject::sample::{Sample, build};
 use reconfig_measuring::agreement::subject::{programs_missing, route};
+use reconfig_measuring::process::working_folder::working_folder;
 use std::path::Path;
 
 /// One fabric of each family, by its number in the full list.
@@ -40,7 +41,7 @@ fn both_give_the_same_verdicts() {
     for number in NUMBERS {
         let sample = sample(number);
         for (row, routing) in routings(number, &sample) {
-            let folder = tempfile::tempdir().expect("a temporary folder");
+            let folder = working_folder("reconfig-agreement-");
             let result = Examination::make(&sample, routing, &reconfig(), folder.path());
             on_lanes += usize::from(result.as_ref().is_ok_and(|examination| examination.routed.path_sl.is_some()));
             lines.extend(totals.add(&sample, (row, routing), &result));
@@ -61,7 +62,7 @@ fn answers_that_differ_are_told_apart() {
         return;
     }
     let fabric = build(&sample(NUMBERS[0])).expect("a fabric");
-    let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (one, other) = (working_folder("reconfig-agreement-"), working_folder("reconfig-agreement-"));
     let looped = route(&fabric, routing("minhop"), one.path()).expect("minhop routes anything");
     let free = route(&fabric, routing("dfsssp"), other.path()).expect("a routing");
     let theirs = ask_ibdmchk(&looped, Ends::Cas, one.path()).expect("an answer");
@@ -140,7 +141,7 @@ fn ibdmchk_misses_a_loop_that_no_ca_leads_into() {
         return;
     }
     for (leads_in, expected) in [(false, Verdict::Free), (true, Verdict::Loops)] {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = working_folder("reconfig-agreement-");
         let routed = triangle(folder.path(), leads_in, 0);
         let theirs = ask_ibdmchk(&routed, Ends::All, folder.path()).expect("an answer");
         let ours = ask_audit(&reconfig(), &routed, Ends::All, folder.path()).expect("an answer");
@@ -155,7 +156,7 @@ fn ibdmchk_does_not_look_at_a_switchs_entry_for_its_own_lid() {
     if !installed() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = working_folder("reconfig-agreement-");
     let routed = triangle(folder.path(), false, 5);
     let theirs = ask_ibdmchk(&routed, Ends::All, folder.path()).expect("an answer");
     let ours = ask_audit(&reconfig(), &routed, Ends::All, folder.path()).expect("an answer");

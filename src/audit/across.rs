@@ -5,7 +5,7 @@
 //! way, and every router that a flow may pick, whether the packet arrives at the owner; counted by the number of
 //! routers crossed, with the longest path and the faults. Where there are partitions, pairs that share none are
 //! counted apart and not followed, and ports of routers that enforce them discard. A leg within a subnet depends only
-//! on the switch that it begins at and the LID, so each is followed once. Lacks on purpose: deadlock
+//! on the switch that it begins at and the LID, so each is followed once. Deliberately omitted: deadlock
 //! (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
@@ -319,8 +319,8 @@ impl Survey<'_> {
     fn fault(&mut self, source: SubnetPort, destination: SubnetPort, why: Stray) {
         self.faulty += 1;
         // One key that one port lacks affects many pairs: the first is shown.
-        let told = matches!(why, Stray::Partition { .. }) && self.faults.iter().any(|fault| fault.why == why);
-        if !told && self.faults.len() < SHOWN {
+        let known = matches!(why, Stray::Partition { .. }) && self.faults.iter().any(|fault| fault.why == why);
+        if !known && self.faults.len() < SHOWN {
             let [source, destination] = [source, destination].map(|at| self.question.subnets.describe_port(at));
             self.faults.push(PathFault { source, destination, why });
         }
@@ -361,7 +361,7 @@ impl Survey<'_> {
             all.add(match fate {
                 Fate::Arrives(switches) => Paths { longest: reached(rest, switches), ..rest.clone() },
                 Fate::Hole(_) | Fate::Loop | Fate::Wrong(_) => {
-                    Paths::lost(rest.count, self.question.told(from.subnet, lid, fate))
+                    Paths::lost(rest.count, self.question.stray(from.subnet, lid, fate))
                 }
             });
         }
@@ -391,7 +391,7 @@ impl Question<'_> {
         (raised && crossings >= self.levels.layers()).then_some(Stray::Layers)
     }
 
-    fn told(&self, subnet: SubnetId, lid: Lid, fate: Fate) -> Stray {
+    fn stray(&self, subnet: SubnetId, lid: Lid, fate: Fate) -> Stray {
         let fabric = self.fabric(subnet);
         match fate {
             Fate::Hole(switch) => Stray::Hole { switch: self.named(subnet, fabric.describe_node(switch)), lid },

@@ -3,7 +3,7 @@
 use super::finding::AuditedDependency;
 use super::lanes;
 use super::senders::{AuditSink, AuditWalk};
-use super::survey::{Knots, entry_of};
+use super::survey::{KnotLane, Knots, entry_of};
 use super::{AuditCase, NOW};
 use crate::fabric::PortId;
 use crate::ids::{PortNum, Sl, Vl};
@@ -40,12 +40,14 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(net: &FlatFabric, (inward, from): (PortId, u8), (outward, to): (PortId, u8)) -> Wanted {
-        let Head::Switch { row, input } = net.head(NOW, inward.index()) else {
+    /// The dependency of a lane into a switch on a lane out of it.
+    fn new(net: &FlatFabric, inward: KnotLane, outward: KnotLane) -> Wanted {
+        let Head::Switch { row, input } = net.head(NOW, inward.port.index()) else {
             unreachable!("only a lane into a switch waits for another")
         };
         let row = row as usize;
-        Wanted { row, input, from, output: net.output(row, outward.index()), to, cause: None }
+        let output = net.output(row, outward.port.index());
+        Wanted { row, input, from: inward.vl, output, to: outward.vl, cause: None }
     }
 
     fn explained(&self, case: &AuditCase<'_>, net: &FlatFabric) -> AuditedDependency {

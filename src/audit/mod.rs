@@ -7,7 +7,7 @@
 //! pairs between which packets are lost. It knows no halves, no plan and no scheme: a packet is (source port, DLID,
 //! service level), the service level from the file of paths, else 0; every LID of a range counts. An update may mix
 //! old and new forwarding entries, SL-to-VL tables and paths in any way, and packets sent before it are still under
-//! way. Taken on trust: the files are complete. Lacks on purpose: multicast, port states, how packets share lanes
+//! way. Taken on trust: the files are complete. Deliberately omitted: multicast, port states, how packets share lanes
 //! (arbitration), the proof of a plan (`verify`).
 
 pub mod across;

@@ -114,7 +114,11 @@ impl<'a> FaultSurvey<'a> {
         let graph = self.dependencies.graph(&self.layout, NOW);
         let components: Vec<usize> = graph.components().iter().map(Vec::len).collect();
         let cycle = graph.order().err()?;
-        let lanes = cycle.nodes.iter().map(|&node| lane_of(&self.layout, node)).collect();
+        let lane = |node| {
+            let (port, vl) = lane_of(&self.layout, node);
+            KnotLane { port, vl }
+        };
+        let lanes = cycle.nodes.iter().map(|&node| lane(node)).collect();
         Some(Knots { components, lanes, shortest: cycle.shortest })
     }
 
@@ -276,12 +280,20 @@ impl AuditSink for FaultSurvey<'_> {
     }
 }
 
+/// A lane of a cycle.
+#[derive(Clone, Copy)]
+pub(super) struct KnotLane {
+    /// The port that sends into it.
+    pub port: PortId,
+    pub vl: u8,
+}
+
 /// Every component with a cycle, and one cycle.
 pub(super) struct Knots {
     /// Lanes of each component.
     components: Vec<usize>,
     /// The cycle.
-    pub lanes: Vec<(PortId, u8)>,
+    pub lanes: Vec<KnotLane>,
     shortest: bool,
 }
 

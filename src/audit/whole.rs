@@ -3,7 +3,7 @@
 //!
 //! On entry [`RoutedSubnets`]: the tables of each subnet, and what routers do between them. On return [`WholeAudit`]:
 //! what `across` finds of the paths and `verify::across` proves or refuses, over the same tables, routes and levels.
-//! Lacks on purpose: engines that specify who sends by which path, which the proof has no answer for.
+//! Deliberately omitted: engines that specify who sends by which path, which the proof has no answer for.
 
 use super::across::{PathAudit, Question, SubnetRouting, check_paths};
 use super::{AuditError, AuditVerdict};

@@ -2,7 +2,7 @@
 
 use super::Common;
 use super::choice::{self, engine_names};
-use super::input::{Topologies, lists_several, read_dump, read_fabric_or, read_topologies};
+use super::input::{check_options, only, read_dump, read_fabric_or, read_subnets};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
 use crate::report;
@@ -147,13 +147,12 @@ struct After {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
     check_places([arguments.dot.as_ref()])?;
-    let topologies = read_topologies(&arguments.fabric)?;
-    topologies.check_options(&arguments.several.options(), &[])?;
-    let report = match (topologies, &arguments.several.engine) {
-        (Topologies::One(fabric), None) => arguments.audit_tables(*fabric)?,
-        (Topologies::Several(subnets), Some(engine)) => arguments.audit_routed(engine, &subnets)?,
-        (Topologies::Several(_), None) => return Err(lists_several(&arguments.fabric, ROUTE_THEM)),
-        (Topologies::One(_), Some(_)) => {
+    let subnets = read_subnets(&arguments.fabric)?;
+    check_options(&subnets, &arguments.several.options(), &[])?;
+    let report = match &arguments.several.engine {
+        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?)?,
+        Some(engine) if subnets.len() > 1 => arguments.audit_routed(engine, &subnets)?,
+        Some(_) => {
             let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
             return Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")));
         }
@@ -201,12 +200,13 @@ impl Arguments {
     }
 
     /// The tables that run, and the update to those that are to run after them, where they are named.
-    fn audit_tables(&self, fabric: Fabric) -> Result<AuditReport, Failure> {
-        let before = self.masked(fabric, &self.fabric)?;
+    fn audit_tables(&self, subnet: Subnet) -> Result<AuditReport, Failure> {
+        let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
+        let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });
         if !self.after.has_tables() {
             let tables = self.tables(&before)?;
             let found = audit::audit(&tables.snapshot(&before), self.rules()).map_err(Failure::input)?;
-            return Ok(AuditReport::of(&Subnets::alone(before), found));
+            return Ok(AuditReport::of(&named(before), found));
         }
         let [before, after] = match &self.after.after {
             None => [before.clone(), before],
@@ -216,7 +216,7 @@ impl Arguments {
         let new = self.after.tables(&after, &old)?;
         let (was, is) = (old.snapshot(&before), new.snapshot(&after));
         let found = audit::audit_update(&was, &is, self.rules()).map_err(Failure::input)?;
-        Ok(AuditReport::of_update(&Subnets::alone(after), found))
+        Ok(AuditReport::of_update(&named(after), found))
     }
 
     /// Subnets as an engine routes them, with their routers.

@@ -26,7 +26,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let mut client = arguments.socket.connect(None)?;
     let (mut seen, mut failed) = (0, None);
-    let heard = client.listen(|event| match told(&event, common) {
+    let heard = client.listen(|event| match print(&event, common) {
         Ok(read) => {
             seen += 1;
             read && arguments.count.is_none_or(|count| seen < count)
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 /// Prints an event; returns false when nobody reads the output any more.
-fn told(event: &ControlEvent, common: Common) -> Result<bool, Failure> {
+fn print(event: &ControlEvent, common: Common) -> Result<bool, Failure> {
     let line = if common.json {
         serde_json::to_string(event).context("cannot write an event as JSON").map_err(Failure::undone)?
     } else {

@@ -1,6 +1,6 @@
 //! `reconfig fabric`: describes, compares, converts and generates topologies.
 
-use super::input::{Topologies, read_fabric, read_topologies};
+use super::input::{read_fabric, read_subnets};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
@@ -15,6 +15,7 @@ use reconfig::fabric::subnets::summary::SubnetsSummary;
 use reconfig::fabric::subnets::{Subnets, dot, list};
 use reconfig::fabric::summary::Summary;
 use reconfig::fabric::{Fabric, LinkSpeed, LinkWidth};
+use reconfig::ids::SubnetId;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -136,9 +137,9 @@ pub(super) fn run(command: FabricCommand, common: Common) -> Result<Answer, Fail
 }
 
 fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
-    match read_topologies(&arguments.fabric)? {
-        Topologies::One(fabric) => print_summary(&Summary::of(&fabric), common),
-        Topologies::Several(subnets) => print_summary(&SubnetsSummary::of(&subnets), common),
+    match read_subnets(&arguments.fabric)?.into_only() {
+        Ok(subnet) => print_summary(&Summary::of(&subnet.fabric), common),
+        Err(several) => print_summary(&SubnetsSummary::of(&several), common),
     }
 }
 
@@ -174,9 +175,10 @@ fn diff(arguments: &Diff, common: Common) -> Result<Answer, Failure> {
 
 fn convert(arguments: &Convert, common: Common) -> Result<Answer, Failure> {
     let target = &arguments.target;
-    match read_topologies(&arguments.fabric)? {
-        Topologies::One(fabric) => write_fabric(&fabric, target.format(common)?, target),
-        Topologies::Several(subnets) => write_subnets(&subnets, target, common),
+    let subnets = read_subnets(&arguments.fabric)?;
+    match subnets.len() {
+        1 if target.list().is_none() => write_fabric(subnets.fabric(SubnetId(0)), target.format(common)?, target),
+        _ => write_subnets(&subnets, target, common),
     }
 }
 

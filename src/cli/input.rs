@@ -3,79 +3,53 @@
 use super::outcome::Failure;
 use super::output::colours_errors;
 use anyhow::{Context, anyhow};
-use reconfig::fabric::subnets::{Subnets, list};
+use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, format};
 use reconfig::plan::{Plan, PlanReadError};
 use std::io::Read;
 use std::path::Path;
 
-/// The content of a topology file.
-pub(super) enum Topologies {
-    /// One subnet.
-    One(Box<Fabric>),
-    /// A list of several.
-    Several(Subnets),
+/// Refuses the first option given that is not implemented, or means nothing, for as many subnets.
+pub(super) fn check_options(
+    subnets: &Subnets,
+    for_several: &[(bool, &'static str)],
+    for_one: &[(bool, &'static str)],
+) -> Result<(), Failure> {
+    let first = |options: &[(bool, &'static str)]| options.iter().find(|(given, _)| *given).map(|&(_, name)| name);
+    let refused = match subnets.len() {
+        1 => first(for_several).map(|name| anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)")),
+        _ => first(for_one).map(|name| anyhow!("{name}: not for a list of several subnets; name one of its files")),
+    };
+    refused.map_or(Ok(()), |error| Err(Failure::input(error)))
 }
 
-impl Topologies {
-    /// The subnets, of which there may be one.
-    pub(super) fn into_subnets(self) -> Subnets {
-        match self {
-            Topologies::One(fabric) => Subnets::alone(*fabric),
-            Topologies::Several(subnets) => subnets,
-        }
-    }
-
-    /// Refuses the first option given that is not implemented, or means nothing, for what the file holds.
-    pub(super) fn check_options(
-        &self,
-        for_lists: &[(bool, &'static str)],
-        for_one: &[(bool, &'static str)],
-    ) -> Result<(), Failure> {
-        let first = |options: &[(bool, &'static str)]| options.iter().find(|(given, _)| *given).map(|&(_, name)| name);
-        let refused = match self {
-            Topologies::One(_) => {
-                first(for_lists).map(|name| anyhow!("{name} is for a list of several subnets (docs/SUBNETS.md)"))
-            }
-            Topologies::Several(_) => {
-                first(for_one).map(|name| anyhow!("{name}: not for a list of several subnets; name one of its files"))
-            }
-        };
-        refused.map_or(Ok(()), |error| Err(Failure::input(error)))
-    }
-}
-
-/// Reads the fabric in `file` (`-` is standard input), in any format. The reader's assumptions are logged as warnings.
+/// Reads the one fabric in `file` (`-` is standard input), in any format. Assumptions of the reader are logged as
+/// warnings.
 pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
     read_fabric_or(file, ", but one fabric is needed here: name a file that it lists")
 }
 
 /// The same; `fix` states what to do if the file lists several subnets.
 pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> {
-    let bytes = read_named(file)?;
-    if list::is_list(&name_of(file), &bytes) {
-        return Err(lists_several(file, fix));
-    }
-    read_one(file, &bytes)
+    only(read_subnets(file)?, file, fix).map(|subnet| subnet.fabric)
 }
 
-/// Reads the fabric in `file` (`-` is standard input), or the subnets that it lists, whose files lie beside it.
-pub(super) fn read_topologies(file: &Path) -> Result<Topologies, Failure> {
+/// Reads the subnets that `file` (`-` is standard input) lists, whose files lie beside it. A fabric is a list of one.
+pub(super) fn read_subnets(file: &Path) -> Result<Subnets, Failure> {
     let bytes = read_named(file)?;
     let name = name_of(file);
-    if !list::is_list(&name, &bytes) {
-        return read_one(file, &bytes).map(|fabric| Topologies::One(Box::new(fabric)));
+    if list::is_list(&name, &bytes) {
+        return list::read(&bytes, &name, |path| std::fs::read(path)).map_err(unreadable);
     }
-    let subnets = list::read(&bytes, &name, |path| std::fs::read(path)).map_err(unreadable)?;
-    Ok(Topologies::Several(subnets))
+    format::read(&bytes, &name).map(Subnets::alone).map_err(unreadable)
 }
 
-fn read_one(file: &Path, bytes: &[u8]) -> Result<Fabric, Failure> {
-    format::read(bytes, &name_of(file)).map_err(unreadable)
+/// The subnet that `file` holds, where one is needed; `fix` states what to do if it lists several.
+pub(super) fn only(subnets: Subnets, file: &Path, fix: &str) -> Result<Subnet, Failure> {
+    subnets.into_only().map_err(|_| lists_several(file, fix))
 }
 
-/// The error for a list of subnets where one fabric is needed.
-pub(super) fn lists_several(file: &Path, fix: &str) -> Failure {
+fn lists_several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 

@@ -129,7 +129,7 @@ impl Arguments {
         });
         match drawn {
             Ok(drawn) => Ok(Ok(drawn)),
-            Err(error) => self.refusal(&error).map(|report| Err(Box::new(report))).ok_or_else(|| told(error)),
+            Err(error) => self.refusal(&error).map(|report| Err(Box::new(report))).ok_or_else(|| failure(error)),
         }
     }
 
@@ -167,7 +167,7 @@ pub(super) fn certified(plan: &Plan, text: &str) -> Result<String, Failure> {
 }
 
 /// Errors in the user's names or captures are usage errors; any other means that the change cannot be planned.
-fn told(error: CapturesError) -> Failure {
+fn failure(error: CapturesError) -> Failure {
     match error {
         CapturesError::Union(UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_)) => {
             Failure::input(error)

@@ -67,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let request = arguments.request();
-    let tables = reproduce::reproduce(&request, &mut output::remark).map_err(told)?;
+    let tables = reproduce::reproduce(&request, &mut output::remark).map_err(failure)?;
     let (inside, banded) =
         tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
@@ -102,7 +102,7 @@ impl Arguments {
     }
 }
 
-fn told(error: ReproduceError) -> Failure {
+fn failure(error: ReproduceError) -> Failure {
     match error {
         ReproduceError::NoSuchTable { .. } | ReproduceError::NoSuchRow { .. } | ReproduceError::NoSuchStudy { .. } => {
             Failure::input(error)

@@ -4,7 +4,7 @@ use super::Common;
 use super::choice::{self, FromArguments};
 use super::element::find_node;
 use super::evidence::draw;
-use super::input::read_topologies;
+use super::input::{check_options, read_subnets};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen};
 use crate::report::{self, RouteFacts, RouteReport, SubnetRoute, WorstFacts};
@@ -173,10 +173,9 @@ struct Exports {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
-    let topologies = read_topologies(file)?;
-    topologies.check_options(&[], &arguments.of_one_fabric())?;
+    let subnets = read_subnets(file)?;
+    check_options(&subnets, &[], &arguments.of_one_fabric())?;
     let screen = arguments.screen(common)?;
-    let subnets = topologies.into_subnets();
     let several = subnets.len() > 1;
     let routed = subnets.subnets().map(|(_, subnet)| match several {
         true => arguments.route(subnet).map_err(|failure| failure.within(&subnet.name)),
@@ -260,14 +259,14 @@ impl Arguments {
         let judged = routed.prove();
         let proof_ns = start.elapsed().as_nanos() as u64;
         let facts = RouteFacts { routing_ns, proof_ns, ..RouteFacts::of(&routed, judged.as_ref()) };
-        let facts = self.worst.told(&routed, facts)?;
+        let facts = self.worst.asked(&routed, facts)?;
         Ok((routed, SubnetRoute { subnet: name.clone(), safe: judged.is_ok(), facts }))
     }
 }
 
 impl WorstArguments {
     /// The facts with the parts requested.
-    fn told(&self, routed: &Routed, facts: RouteFacts) -> Result<RouteFacts, Failure> {
+    fn asked(&self, routed: &Routed, facts: RouteFacts) -> Result<RouteFacts, Failure> {
         if self.worst_permutation.is_none() {
             return Ok(facts);
         }

@@ -5,7 +5,7 @@ mod change;
 use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
-use super::input::{Topologies, read_text, read_topologies};
+use super::input::{check_options, read_subnets, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
@@ -16,6 +16,8 @@ use anyhow::anyhow;
 use change::ElementArguments;
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
+use reconfig::fabric::subnets::Subnets;
+use reconfig::ids::SubnetId;
 use reconfig::plan::{Arming, Observer, Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
@@ -355,12 +357,12 @@ struct Accounted<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let topologies = read_topologies(&arguments.fabric)?;
-    arguments.check(&topologies, common)?;
+    let subnets = read_subnets(&arguments.fabric)?;
+    arguments.check(&subnets, common)?;
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let (scenario, running) = arguments.scenario(topologies)?;
+    let (scenario, running) = arguments.scenario(subnets)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         return compare(&routers, &scenario, common);
@@ -376,7 +378,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         draw_across(arguments.dot.as_deref(), Some(refusal), &mut batch)?;
         batch.finish()?;
     }
-    let report = outcome.map_err(told)?;
+    let report = outcome.map_err(failure)?;
     match arguments.accounting {
         None => screen.show(&report, || report::simulation(&report))?,
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
@@ -419,7 +421,7 @@ type Kept<'a> = (&'a PathBuf, String);
 /// The plan that is run and the certificate of its proof, if requested.
 fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenario) -> Result<Vec<Kept<'a>>, Failure> {
     let Some(file) = &arguments.plan else { return Ok(Vec::new()) };
-    let vetted = scenario::plan(scenario, routers.engines()?).map_err(told)?;
+    let vetted = scenario::plan(scenario, routers.engines()?).map_err(failure)?;
     let proved = vetted.refusal().is_none();
     if !proved {
         output::remark("the plan was refused: it is written for study, with the refusal as a note");
@@ -437,11 +439,11 @@ fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenar
 }
 
 fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {
-    scenario::run(scenario, routers.engines()?, &mut progress).map_err(told)
+    scenario::run(scenario, routers.engines()?, &mut progress).map_err(failure)
 }
 
 /// Settings that contradict each other are usage errors; any other error means that the change cannot be made.
-fn told(error: ScenarioError) -> Failure {
+fn failure(error: ScenarioError) -> Failure {
     if is_the_users(&error) { Failure::input(error) } else { Failure::undone(error) }
 }
 
@@ -500,18 +502,17 @@ fn account(
         AccountingChoice::Paper => Accounting::Paper,
         AccountingChoice::Iba => Accounting::Iba,
     };
-    let lines = scenario::accounting(rules, scenario, routers.engines()?, run).map_err(told)?;
+    let lines = scenario::accounting(rules, scenario, routers.engines()?, run).map_err(failure)?;
     let accounted = Accounted { report: run, accounting: lines };
     screen.show(&accounted, || report::simulation(run) + "\n" + &report::accounting(&accounted.accounting))
 }
 
 impl Arguments {
     /// Refuses options that do not apply to what the file holds: one fabric or a list.
-    fn check(&self, topologies: &Topologies, common: Common) -> Result<(), Failure> {
+    fn check(&self, subnets: &Subnets, common: Common) -> Result<(), Failure> {
         let (element, between) = (&self.change.element, &self.subnets);
-        let for_lists = [
+        let for_several = [
             (element.remove_router.is_some(), "--remove-router"),
-            (element.steady, "--steady"),
             (between.subnet.is_some(), "--subnet"),
             (between.cross.is_some(), "--cross"),
             (between.router_sl.is_some(), "--router-sl"),
@@ -527,26 +528,24 @@ impl Arguments {
             (self.method.from.is_given(), "tables that run already"),
             (self.traffic.traffic == WORST, "--traffic worst"),
         ];
-        topologies.check_options(&for_lists, &for_one)?;
+        check_options(subnets, &for_several, &for_one)?;
         self.traffic.check()?;
         self.traffic.sources.check_compared(self.method.compare && !common.json)
     }
 
     /// The scenario, and the tables already in force if they are given.
-    fn scenario(&self, topologies: Topologies) -> Result<(Scenario, Option<Imported>), Failure> {
+    fn scenario(&self, subnets: Subnets) -> Result<(Scenario, Option<Imported>), Failure> {
         // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
-        let (base, ends, running) = match topologies {
-            Topologies::One(fabric) => {
-                let (ends, running) = (fabric.end_ports().count(), self.method.from.read(&fabric)?);
-                (Scenario::remove_root(*fabric), ends, running)
+        let (ends, running) = match subnets.len() {
+            1 => {
+                let fabric = subnets.fabric(SubnetId(0));
+                (fabric.end_ports().count(), self.method.from.read(fabric)?)
             }
-            Topologies::Several(subnets) => {
-                let ends = subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum();
-                (Scenario::new(subnets, ScenarioChange::Nothing), ends, None)
-            }
+            _ => (subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(), None),
         };
         let between = &self.subnets;
-        let change = self.change.element.find(&base.subnets, between)?;
+        let change = self.change.element.find(&subnets, between)?;
+        let base = Scenario::new(subnets, change);
         let sm = match (&self.management.sm, change) {
             (None, _) => None,
             (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(subnet), name)?),
@@ -555,7 +554,6 @@ impl Arguments {
             }
         };
         let scenario = Scenario {
-            change,
             sm,
             rule: between.router_sl.unwrap_or(base.rule),
             cross: between.cross.unwrap_or(base.cross),

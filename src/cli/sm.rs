@@ -261,7 +261,7 @@ async fn run_on<T: Transport>(
     let outcome = tokio::select! {
         outcome = reconfig::sm::run(manager, context, until) => outcome,
         never = frontend.attend(tell) => match never {},
-        () = told_twice(&mailbox) => Ok(()),
+        () = two_signals(&mailbox) => Ok(()),
     };
     frontend.look(tell);
     systemd::stopping();
@@ -366,16 +366,16 @@ fn timing(arguments: &Arguments) -> Timing {
 }
 
 /// The first signal ends the manager after the change in progress, the second at once.
-async fn told_twice(mailbox: &SharedMailbox) {
-    told_to_end().await;
+async fn two_signals(mailbox: &SharedMailbox) {
+    signal_to_end().await;
     tracing::info!("asked to end: ends after the change under way, or at once if asked again");
     mailbox.borrow_mut().order(ManagerOrder::Stop);
-    told_to_end().await;
+    signal_to_end().await;
     tracing::warn!("asked twice to end: a change under way stays where it is");
 }
 
 /// Waits for SIGINT or SIGTERM.
-async fn told_to_end() {
+async fn signal_to_end() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
     tokio::select! {

@@ -239,7 +239,7 @@ impl Fabric {
     }
 
     /// A port's GUID as captures give it: port 0 has its switch's; none if the capture has none.
-    pub fn told_port_guid(&self, port: PortId) -> Option<Guid> {
+    pub fn recorded_port_guid(&self, port: PortId) -> Option<Guid> {
         let port = self.port(port);
         let node = self.node(port.node);
         port.guid.or_else(|| node.is_switch().then_some(node.guid))

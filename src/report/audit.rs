@@ -117,10 +117,10 @@ fn credit_loops(text: &mut String, found: &CreditLoops, mixed: bool) {
     );
     let length = if found.shortest { "the shortest" } else { "a short one" };
     line(text, format_args!("         {length} has {} lanes that can wait for each other in a cycle:", cycle.len()));
-    cycle.iter().for_each(|dependency| line(text, format_args!("         {}", told(dependency, mixed))));
+    cycle.iter().for_each(|dependency| line(text, format_args!("         {}", dependency_line(dependency, mixed))));
 }
 
-fn told(dependency: &AuditedDependency, mixed: bool) -> String {
+fn dependency_line(dependency: &AuditedDependency, mixed: bool) -> String {
     let AuditedDependency { switch, input, output, lid, sl, destination, source, entry, mapping, path } = dependency;
     let mut text = format!(
         "{}: in port {} VL {} → out port {} VL {}; {source} → {destination} (LID {lid}, SL {sl})",

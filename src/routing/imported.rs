@@ -76,7 +76,7 @@ impl Imported {
     }
 
     /// The paths that each source may use, with service levels: group, rank, path, level.
-    fn told(&self, ports: &[PortId], paths: usize) -> impl Iterator<Item = (usize, usize, usize, u8)> {
+    fn levels(&self, ports: &[PortId], paths: usize) -> impl Iterator<Item = (usize, usize, usize, u8)> {
         let ends = (0..ports.len()).flat_map(|group| (0..ports.len()).map(move |rank| (group, rank)));
         ends.filter(|(group, rank)| group != rank).flat_map(move |(group, rank)| {
             let level = move |path| {
@@ -90,14 +90,14 @@ impl Imported {
     fn layers(&self, fabric: &Fabric, demand: &Demand, paths: usize) -> Result<PathLayers, RouteError> {
         let ports = &demand.destinations;
         let mut used = [false; 16];
-        self.told(ports, paths).for_each(|(.., level)| used[usize::from(level)] = true);
+        self.levels(ports, paths).for_each(|(.., level)| used[usize::from(level)] = true);
         let needed = used.iter().filter(|&&used| used).count();
         if needed > usize::from(demand.layers) {
             return Err(RouteError::TooFewLayers { engine: NAME, needed, offered: demand.layers });
         }
         let mut layers = PathLayers::by_port(fabric, ports, ports, paths);
         let layer = |level: u8| used[..usize::from(level)].iter().filter(|&&used| used).count() as u8;
-        self.told(ports, paths).for_each(|(group, rank, path, level)| layers.open(group, rank, path, layer(level)));
+        self.levels(ports, paths).for_each(|(group, rank, path, level)| layers.open(group, rank, path, layer(level)));
         Ok(layers)
     }
 }

@@ -53,11 +53,8 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
     // Phases and duration are the run's only if there is exactly one change.
     let only = if let [only] = &reports[..] { Some(only) } else { None };
-    let plan_of = |rank: usize| {
-        let (change, prepared): (&DrivenChange, &Prepared) = (&changes[rank], &prepared[rank]);
-        change.report.as_ref().map_or(&prepared.plan, |run| &run.plan)
-    };
-    let plans: Vec<&Vetted> = (0..changes.len()).map(|rank| &**plan_of(rank)).collect();
+    let plans: Vec<&Vetted> =
+        changes.iter().zip(prepared).map(|(change, prepared)| plan_run(change, prepared)).collect();
     let made = changes.iter().all(|change| change.ending == Ending::Completed);
     let worst = changes.iter().find(|change| change.ending != Ending::Completed);
     let deadlock = sim.deadlock();
@@ -75,11 +72,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         departure: change.departure,
         scheme: scenario.scheme,
         engine: first.function.engine().to_string(),
-        engine_after: prepared
-            .first()
-            .map(|prepared| prepared.function.engine())
-            .filter(|&after| after != first.function.engine())
-            .map(str::to_string),
+        engine_after: engine_after(first.function.engine(), prepared),
         seed: scenario.sim.seed,
         trace_hash: sim.trace_hash(),
         fabric: fabric_size(setup),
@@ -117,6 +110,17 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         changes: reports,
         change,
     }
+}
+
+/// The plan that a change ran, or was to run.
+fn plan_run<'a>(change: &'a DrivenChange, prepared: &'a Prepared) -> &'a Vetted {
+    change.report.as_ref().map_or(&*prepared.plan, |run| &*run.plan)
+}
+
+/// The engine after the change, where it is another.
+fn engine_after(before: &str, prepared: &[Prepared]) -> Option<String> {
+    let after = prepared.first()?.function.engine();
+    (after != before).then(|| after.to_string())
 }
 
 /// Each text once, in order of first appearance.

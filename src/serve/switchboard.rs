@@ -152,7 +152,7 @@ impl Switchboard {
                 let change = self.disconnect(call.client).then_some(ClientChange::Closed(call.client));
                 Called { answer: call.clone(), change }
             }
-            _ => Called { answer: self.told(call).unwrap_or_else(|| call.refusal()), change: None },
+            _ => Called { answer: self.answer_on(call).unwrap_or_else(|| call.refusal()), change: None },
         }
     }
 
@@ -240,7 +240,7 @@ impl Switchboard {
     }
 
     /// The answer to a call that asks for something; none refuses it.
-    fn told(&mut self, call: &Call) -> Option<Call> {
+    fn answer_on(&mut self, call: &Call) -> Option<Call> {
         let port = self.clients.get(call.client)?.port;
         match call.kind {
             CallKind::SetIsSm => {

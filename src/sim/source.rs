@@ -13,7 +13,7 @@ use super::plane::DataPlane;
 use super::spaces::Spaces;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use super::{SimConfig, SimError, Traffic};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, Port, PortId};
 use crate::ids::{Half, Lid, Lmc, Sl, SubnetId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -197,13 +197,36 @@ pub struct Scripted {
 }
 
 impl Source {
+    /// A source at an end port that has sent nothing.
+    fn new(id: PortId, port: &Port, rank: EndPortRank, config: &SimConfig, presence: Presence) -> Source {
+        let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
+        Source {
+            rank,
+            port: id,
+            lid: port.lid.unwrap_or_default().0,
+            paths: (port.lmc.lids() / 2).max(1),
+            lids: port.lmc.lids(),
+            half: Half::Lower,
+            waiting: 0,
+            application: Application::Idle,
+            queued: [0; 2],
+            interval: interval(config, rank, rate),
+            message: None,
+            told: Told::Nothing,
+            presence,
+            told_at: 0,
+            partner: rank,
+            sent: [0; 16],
+            received: [0; 16],
+            random: Pcg32::new(config.seed, u64::from(rank.0)),
+        }
+    }
+
     /// The ticks to its next message; none for a silent one.
     pub(super) fn draw_wait(&mut self) -> Option<Ticks> {
         self.interval.is_finite().then(|| (self.interval * exponential(&mut self.random)) as Ticks)
     }
-}
 
-impl Source {
     /// Whether it has arrived and waits to be assigned a half.
     #[inline]
     pub(super) fn is_silent(&self) -> bool {
@@ -275,33 +298,13 @@ impl Sources {
                 continue;
             }
             let rank = EndPortRank(list.len() as u32);
-            let rate = port.width.data_rate_kbps(port.speed) as f64 * config.load;
-            let interval = interval(config, rank, rate);
             if let Some(lid) = port.lid {
                 let first = spaces.slot(id, lid.0);
                 by_lid[first..first + usize::from(port.lmc.lids())].fill(rank);
             }
             by_port[id] = rank;
-            list.push(Source {
-                rank,
-                port: id,
-                lid: port.lid.unwrap_or_default().0,
-                paths: (port.lmc.lids() / 2).max(1),
-                lids: port.lmc.lids(),
-                half: Half::Lower,
-                waiting: 0,
-                application: Application::Idle,
-                queued: [0; 2],
-                interval,
-                message: None,
-                told: Told::Nothing,
-                presence: if without_lids { Presence::Unrecorded } else { Presence::FromStart },
-                told_at: 0,
-                partner: rank,
-                sent: [0; 16],
-                received: [0; 16],
-                random: Pcg32::new(config.seed, u64::from(rank.0)),
-            });
+            let presence = if without_lids { Presence::Unrecorded } else { Presence::FromStart };
+            list.push(Source::new(id, port, rank, config, presence));
         }
         if list.len() < 2 {
             return Err(SimError::NobodyThere(list.len()));

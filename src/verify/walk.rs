@@ -6,7 +6,7 @@
 //! [`Senders`], which specify who sends at a stage and what the stage before leaves. A *stage* is the moment before
 //! the change (0) or a part of the change in which any mixture may be in force (from 1 on). On return a [`Sink`] has
 //! received every hop that can happen and every end that is no delivery; it decides whether the first fault ends the
-//! walk. Lacks on purpose: which classes there are, and what a fault means (`walker` for a proof, `audit` for an
+//! walk. Deliberately omitted: which classes there are, and what a fault means (`walker` for a proof, `audit` for an
 //! audit).
 
 use super::lanes::{DISCARD, HopLanes, LaneMask, lanes_of};

@@ -3,7 +3,7 @@
 //! A [`Tracer`] holds a transition as the prover sees it. [`Tracer::trace`] gives the shortest way to one dependency
 //! of a cycle, over as many waves as that takes; [`Tracer::ways`] all ways that one moment allows to take a turn at a
 //! switch, for callers that want to bring packets there. Every hop is read from the tables by the functions that the
-//! walk uses, but backwards and from one turn; none of the walk's bookkeeping is repeated. Lacks on purpose: times.
+//! walk uses, but backwards and from one turn; none of the walk's bookkeeping is repeated. Deliberately omitted: times.
 
 use super::Transition;
 use super::evidence::mapping_entry;

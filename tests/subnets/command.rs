@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 const TWO: &str = "fixtures/subnets/two-subnets.subnets.yaml";
 
-fn reconfig(arguments: &[&str]) -> Output {
+pub(super) fn reconfig(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
     command.args(arguments).env_remove("RECONFIG_LOG").stdin(Stdio::null()).current_dir(env!("CARGO_MANIFEST_DIR"));
     command.output().expect("it runs")

@@ -4,6 +4,7 @@ mod command;
 mod generated;
 mod joins;
 mod lists;
+mod one;
 mod partitions;
 
 use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};

@@ -227,9 +227,10 @@ fn a_router_is_found_by_any_of_its_guids_as_captures_print_them() {
 #[test]
 fn where_no_router_joins_anything_that_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
-    let list = folder.path().join("one.subnets.yaml");
-    let fabric = format!("{}/{ONE}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::write(&list, format!("subnets:\n- name: alone\n  fabric: {fabric}\n")).expect("a writable folder");
+    let list = folder.path().join("apart.subnets.yaml");
+    let entry = |name, file| format!("- name: {name}\n  fabric: {}/{file}\n", env!("CARGO_MANIFEST_DIR"));
+    let entries = [entry("one", ONE), entry("other", "fixtures/subnets/two-subnets.subnet-1.ibnetdiscover")];
+    std::fs::write(&list, format!("subnets:\n{}", entries.concat())).expect("a writable folder");
     let output = simulate(&["--remove-router", "router-1", &list.display().to_string()]);
     let message = text(&output.stderr);
     let part = "no router between subnets has the name `router-1`: none joins these subnets";
@@ -277,7 +278,6 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--adversary", TWO], 2, "--adversary: not for a list of several subnets"),
         (&["--remove-root", "--accounting", "iba", TWO], 2, "--accounting: not for a list"),
         (&["--remove-root", "--plan", "plan.json", TWO], 2, "--plan: not for a list"),
-        (&["--steady", ONE], 2, "--steady is for a list of several subnets"),
         (&["--remove-router", "router-1", ONE], 2, "--remove-router is for a list of several subnets"),
         (&["--remove-root", "--subnet", "subnet-0", ONE], 2, "--subnet is for a list of several subnets"),
         (&["--remove-root", "--cross", "0.5", ONE], 2, "--cross is for a list of several subnets"),

@@ -4,7 +4,7 @@
 //! test fails, the folder stays and is named. Dropping a value ends its process.
 
 use crate::process::background::{Background, lossy};
-use crate::process::programs::found;
+use crate::process::under_ibsim::under_ibsim;
 use crate::process::working_folder::working_folder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -75,13 +75,7 @@ impl Served {
 
     /// A program that treats the subnet as real, at a node, or at the first one of the net file.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, node: Option<&str>) -> Command {
-        // By its path: a bare name and a changed PATH make the standard library fork instead of spawn, and a fork copies
-        // the page tables of a test process that holds gigabytes.
-        let mut command = Command::new(found("ibsim-run").unwrap_or_else(|| "ibsim-run".into()));
-        command.arg(program).current_dir(self.folder()).env("IBSIM_SOCKNAME", &self.socket);
-        // Debian installs opensm and the tools in a folder that only root has on its path.
-        command.env("PATH", format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default()));
-        command.env("OSM_TMP_DIR", self.folder()).env("OSM_CACHE_DIR", self.folder());
+        let mut command = under_ibsim(&self.socket, program, self.folder());
         match node {
             Some(node) => command.env("SIM_HOST", node),
             None => command.env_remove("SIM_HOST"),

@@ -48,7 +48,7 @@ pub(super) struct ElementArguments {
     /// This router between subnets leaves all of its subnets: a description or a GUID.
     #[arg(long, value_name = "NODE", conflicts_with = "subnet")]
     pub(super) remove_router: Option<String>,
-    /// Nothing changes: only traffic between the subnets of a list.
+    /// Nothing changes: only traffic, within a fabric or between the subnets of a list.
     #[arg(long, conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
 }

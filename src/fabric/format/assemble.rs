@@ -82,11 +82,11 @@ impl ParsedFabric<'_> {
     }
 
     /// Lines whose neighbour has a section of its own, but no line there for the same link.
-    pub fn told_by_one_end(&self) -> impl Iterator<Item = Span> {
-        let told: FxHashSet<PortKey> = self.ports.iter().map(|port| (port.node, port.num)).collect();
+    pub fn at_one_end(&self) -> impl Iterator<Item = Span> {
+        let listed: FxHashSet<PortKey> = self.ports.iter().map(|port| (port.node, port.num)).collect();
         let lines = self.ports.iter().filter(move |port| {
             let remote = &port.remote;
-            self.nodes[remote.node].num_ports.is_some() && !told.contains(&(remote.node, remote.num))
+            self.nodes[remote.node].num_ports.is_some() && !listed.contains(&(remote.node, remote.num))
         });
         lines.map(|port| port.remote.at)
     }
@@ -96,9 +96,9 @@ impl ParsedFabric<'_> {
         let mut by_port = FxHashMap::default();
         for (index, port) in self.ports.iter().enumerate() {
             if let Some(first) = by_port.insert((port.node, port.num), index) {
-                let problem = format!("port {} of node {} is told twice", port.num, self.nodes[port.node].guid);
+                let problem = format!("port {} of node {} is described twice", port.num, self.nodes[port.node].guid);
                 let label = "expected each port once";
-                return Err(source.clash(port.at, problem, label, (self.ports[first].at, "told here already")));
+                return Err(source.clash(port.at, problem, label, (self.ports[first].at, "described here already")));
             }
         }
         Ok(by_port)
@@ -109,7 +109,7 @@ impl ParsedFabric<'_> {
         for node in &self.nodes {
             if let Some(at) = first.insert(node.guid, node.at) {
                 let problem = format!("two nodes have GUID {}", node.guid);
-                return Err(source.clash(node.at, problem, "expected each node once", (at, "told here already")));
+                return Err(source.clash(node.at, problem, "expected each node once", (at, "described here already")));
             }
         }
         Ok(())
@@ -184,8 +184,8 @@ impl Assembly<'_, '_> {
         let (this, that) = (self.name(port.node, port.num), self.name(other.node, other.num));
         let problem = "the two ends of a link tell different neighbours";
         let label = format!("expected {that} to name {this}, or this line another neighbour");
-        let told = format!("{that} names {}", self.name(other.remote.node, other.remote.num));
-        Err(self.source.clash(port.remote.at, problem, label, (other.remote.at, told)))
+        let claim = format!("{that} names {}", self.name(other.remote.node, other.remote.num));
+        Err(self.source.clash(port.remote.at, problem, label, (other.remote.at, claim)))
     }
 
     /// Checks the GUID and LID that a line gives its neighbour against the neighbour's own.
@@ -193,17 +193,27 @@ impl Assembly<'_, '_> {
         let remote = &port.remote;
         let Some(own) = self.own_end(remote.node, remote.num) else { return Ok(()) };
         let name = self.name(remote.node, remote.num);
-        if let (Some(told), Some(own)) = (remote.end.lid, own.lid)
-            && told.value != own.value
+        if let (Some(stated), Some(own)) = (remote.end.lid, own.lid)
+            && stated.value != own.value
         {
             let label = format!("expected lid {}", own.value);
-            return Err(self.source.clash(told.at, format!("two LIDs for {name}"), label, (own.at, "as told here")));
+            return Err(self.source.clash(
+                stated.at,
+                format!("two LIDs for {name}"),
+                label,
+                (own.at, "as stated here"),
+            ));
         }
-        if let (Some(told), Some(own)) = (remote.end.guid, own.guid)
-            && told.value != own.value
+        if let (Some(stated), Some(own)) = (remote.end.guid, own.guid)
+            && stated.value != own.value
         {
             let label = format!("expected {}", own.value);
-            return Err(self.source.clash(told.at, format!("two GUIDs for {name}"), label, (own.at, "as told here")));
+            return Err(self.source.clash(
+                stated.at,
+                format!("two GUIDs for {name}"),
+                label,
+                (own.at, "as stated here"),
+            ));
         }
         Ok(())
     }
@@ -221,10 +231,10 @@ impl Assembly<'_, '_> {
     }
 
     fn name(&self, node: usize, num: u8) -> String {
-        let told = &self.account.nodes[node];
-        match told.description.trim() {
-            "" => format!("port {num} of {}", told.guid),
-            text => format!("port {num} of `{text}` ({})", told.guid),
+        let stated = &self.account.nodes[node];
+        match stated.description.trim() {
+            "" => format!("port {num} of {}", stated.guid),
+            text => format!("port {num} of `{text}` ({})", stated.guid),
         }
     }
 
@@ -233,8 +243,8 @@ impl Assembly<'_, '_> {
         if let Some((node, port)) = self.account.origin {
             builder.origin(node, port);
         }
-        for (told, num_ports) in self.account.nodes.iter().zip(self.account.ports_by_mention()) {
-            add_node(&mut builder, told, num_ports);
+        for (stated, num_ports) in self.account.nodes.iter().zip(self.account.ports_by_mention()) {
+            add_node(&mut builder, stated, num_ports);
         }
         for port in &self.account.ports {
             let ends = [(port.node, port.num), (port.remote.node, port.remote.num)]
@@ -280,30 +290,31 @@ impl Assembly<'_, '_> {
             let remote = self.own_end(key.0, key.1).is_none().then_some(&port.remote.end);
             [Some(&port.own), remote].into_iter().flatten()
         });
-        let owns = move |told: Spanned<Lid>, lmc: Lmc| lid.0.checked_sub(told.value.0).is_some_and(|d| d < lmc.lids());
+        let owns =
+            move |stated: Spanned<Lid>, lmc: Lmc| lid.0.checked_sub(stated.value.0).is_some_and(|d| d < lmc.lids());
         let mut places: Vec<Span> = zeros
             .chain(ports)
-            .filter_map(|end| end.lid.filter(|&told| owns(told, end.lmc)).map(|told| told.at))
+            .filter_map(|end| end.lid.filter(|&stated| owns(stated, end.lmc)).map(|stated| stated.at))
             .collect();
         places.sort_by_key(|place| place.start);
         places.into_iter()
     }
 }
 
-fn add_node(builder: &mut FabricBuilder, told: &ParsedNode<'_>, num_ports: u8) {
-    let id = builder.node(told.kind, told.guid, num_ports, told.description);
+fn add_node(builder: &mut FabricBuilder, stated: &ParsedNode<'_>, num_ports: u8) {
+    let id = builder.node(stated.kind, stated.guid, num_ports, stated.description);
     let node = builder.node_mut(id);
-    node.system_guid = told.system_guid;
-    node.vendor_id = told.vendor_id;
-    node.device_id = told.device_id;
-    node.port_zero = told.port_zero;
-    set_end(builder, id, PortNum::ZERO, &told.zero);
+    node.system_guid = stated.system_guid;
+    node.vendor_id = stated.vendor_id;
+    node.device_id = stated.device_id;
+    node.port_zero = stated.port_zero;
+    set_end(builder, id, PortNum::ZERO, &stated.zero);
 }
 
 fn set_end(builder: &mut FabricBuilder, node: NodeId, num: PortNum, end: &ParsedEnd) {
     if let Some(port) = builder.port_mut(node, num) {
-        port.guid = end.guid.map(|told| told.value);
-        port.lid = end.lid.map(|told| told.value);
+        port.guid = end.guid.map(|stated| stated.value);
+        port.lid = end.lid.map(|stated| stated.value);
         port.lmc = end.lmc;
     }
 }

@@ -142,8 +142,8 @@ impl<'a> Cursor<'a> {
 
     /// A GUID in hexadecimal; `None` for 0, which is how tools print one that they do not know.
     pub fn guid(&mut self) -> Result<Spanned<Option<Guid>>, ReadError> {
-        let told = self.hex::<u64>("a GUID: up to 16 hexadecimal digits")?;
-        Ok(Spanned { value: (told.value != 0).then_some(Guid(told.value)), at: told.at })
+        let stated = self.hex::<u64>("a GUID: up to 16 hexadecimal digits")?;
+        Ok(Spanned { value: (stated.value != 0).then_some(Guid(stated.value)), at: stated.at })
     }
 
     /// `(GUID)` if it comes next, after optional blanks.

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_told_in_lines_and_characters() {
+    fn a_place_is_given_in_lines_and_characters() {
         let source = SourceText { file: "f", text: "one\r\n\tzwö drei\nfour" };
         let start = source.text.find("drei").expect("in the text");
         let error = source.error(Span { start, end: start + 4 }, "no", "expected three");

@@ -36,8 +36,8 @@ pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
     reader.ids.none_left(source)?;
     reader.resolve()?;
     let fabric = reader.account.assemble(source)?;
-    for at in reader.account.told_by_one_end() {
-        reader.notices.add(source, at.start, "a link is told by one of its ends only", "");
+    for at in reader.account.at_one_end() {
+        reader.notices.add(source, at.start, "a link is described by only one of its ends", "");
     }
     Ok(Reading { fabric, notices: reader.notices.list() })
 }
@@ -136,14 +136,14 @@ impl<'a> Reader<'a> {
         let line = lines::node_line(cursor, kind)?;
         let guid = self.id(line.id, kind)?;
         let ids = std::mem::take(&mut self.ids);
-        if let Some(told) = ids.node.filter(|told| told.value != guid) {
-            let label = format!("expected {}", told.value);
-            return Err(self.source.clash(line.id.at, "two GUIDs for one node", label, (told.at, "as told here")));
+        if let Some(stated) = ids.node.filter(|stated| stated.value != guid) {
+            let label = format!("expected {}", stated.value);
+            return Err(self.source.clash(line.id.at, "two GUIDs for one node", label, (stated.at, "as stated here")));
         }
         let index = self.account.nodes.len();
         if let Some(first) = self.by_guid.insert(guid, index) {
-            let problem = format!("node {guid} is told twice");
-            let other = (self.account.nodes[first].at, "told here already");
+            let problem = format!("node {guid} is described twice");
+            let other = (self.account.nodes[first].at, "described here already");
             return Err(self.source.clash(line.id.at, problem, "expected each node once", other));
         }
         self.account.nodes.push(ParsedNode {
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
                 ));
             };
             self.notice_unknown_rate(&line);
-            self.account.ports.push(told_port(node, &line, remote, remote_num));
+            self.account.ports.push(parsed_port(node, &line, remote, remote_num));
         }
         Ok(())
     }
@@ -224,16 +224,18 @@ impl<'a> Reader<'a> {
         let node = &self.account.nodes[index];
         if node.kind != kind {
             let label = "expected the kind of node that it is elsewhere";
-            let problem = format!("node {guid} is told as two kinds of node");
-            return Err(self.source.clash(line.id.at, problem, label, (node.at, "as told here")));
+            let problem = format!("node {guid} is described as two kinds of node");
+            return Err(self.source.clash(line.id.at, problem, label, (node.at, "as stated here")));
         }
         Ok(index)
     }
 
     fn notice_unknown_rate(&mut self, line: &PortLine<'a>) {
-        if let Some(told) = line.tail.rate.filter(|told| told.value.width.is_none() || told.value.speed.is_none()) {
+        if let Some(stated) =
+            line.tail.rate.filter(|stated| stated.value.width.is_none() || stated.value.speed.is_none())
+        {
             let text = "the tool did not know the link's rate: what it left open is taken as 4xQDR";
-            self.notices.add(self.source, told.at.start, text, "");
+            self.notices.add(self.source, stated.at.start, text, "");
         }
     }
 }
@@ -255,8 +257,8 @@ fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ParsedNode<
 }
 
 /// A port line whose neighbour is known, as the assembly wants it.
-pub(super) fn told_port(node: usize, line: &PortLine<'_>, remote: usize, remote_num: Spanned<u8>) -> ParsedPort {
-    let rate = line.tail.rate.map(|told| told.value);
+pub(super) fn parsed_port(node: usize, line: &PortLine<'_>, remote: usize, remote_num: Spanned<u8>) -> ParsedPort {
+    let rate = line.tail.rate.map(|stated| stated.value);
     ParsedPort {
         at: line.num.at,
         node,

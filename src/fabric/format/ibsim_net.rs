@@ -16,7 +16,7 @@
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
-use super::ibnetdiscover::{parse_id, told_port};
+use super::ibnetdiscover::{parse_id, parsed_port};
 use super::lines::{self, Masks, NodeLine, PortLine, PrintedRate};
 use super::print::{Dialect, Printer, node_id};
 use super::{Notices, Reading};
@@ -197,12 +197,12 @@ impl<'a> Reader<'a> {
             return Err(self.source.clash(line.id.at, problem, "expected each name once", other));
         }
         let at = Span { start, end: line.id.at.end };
-        let node = self.told_node(&line, at);
+        let node = self.parsed_node(&line, at);
         self.account.nodes.push(node);
         Ok(())
     }
 
-    fn told_node(&mut self, line: &NodeLine<'a>, at: Span) -> ParsedNode<'a> {
+    fn parsed_node(&mut self, line: &NodeLine<'a>, at: Span) -> ParsedNode<'a> {
         let switch = line.kind == NodeKind::Switch;
         let counter = &mut self.counters[kind_index(line.kind)];
         let guid = Guid(counter.next);
@@ -258,26 +258,26 @@ impl<'a> Reader<'a> {
                 return Err(self.source.error(line.id.at, problem, "expected the name of a node of this file"));
             };
             let remote_num = line.remote_num.unwrap_or(Spanned { value: 1, at: line.id.at });
-            let mut told = told_port(port.node, line, remote, remote_num);
+            let mut port_end = parsed_port(port.node, line, remote, remote_num);
             let beyond = self.account.nodes[remote].num_ports.is_some_and(|ports| remote_num.value > ports);
             match by_port.get(&(remote, remote_num.value)) {
                 Some(&other) => {
                     let rate = self.negotiate(port, &lines[other])?;
-                    (told.width, told.speed) = (rate.width, rate.speed);
+                    (port_end.width, port_end.speed) = (rate.width, rate.speed);
                 }
                 // The assembly reports the invalid port number.
                 None if beyond => {}
                 None => {
                     let problem = format!(
-                        "only one end of a link is told: port {} of `{}` is missing",
+                        "only one end of a link is described: port {} of `{}` is missing",
                         remote_num.value, port.neighbour
                     );
                     let label = "expected a line for that port too, which ibsim demands";
                     let other = (self.account.nodes[remote].at, "below this node");
-                    return Err(self.source.clash(told.remote.at, problem, label, other));
+                    return Err(self.source.clash(port_end.remote.at, problem, label, other));
                 }
             }
-            self.account.ports.push(told);
+            self.account.ports.push(port_end);
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ impl Enabled {
     /// What ibsim enables for a rate such as `4xEDR`: the rate itself and, for most widths and all speeds, the lower
     /// ones.
     fn with_rate(self, rate: Option<Spanned<PrintedRate>>) -> Enabled {
-        let Some(PrintedRate { width, speed }) = rate.map(|told| told.value) else { return self };
+        let Some(PrintedRate { width, speed }) = rate.map(|port_end| port_end.value) else { return self };
         let width = width.map_or(self.width, |width| match width {
             LinkWidth::X1 => 1,
             LinkWidth::X2 => 16,

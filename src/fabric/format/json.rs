@@ -111,7 +111,7 @@ pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
                 reader.node_place(raw, row.guid),
                 problem,
                 "expected each node once",
-                (first, "told here already"),
+                (first, "described here already"),
             ));
         }
         reader.node(&mut builder, raw, row)?;
@@ -166,18 +166,18 @@ impl Reader<'_> {
         (node.port_zero, node.present) = (row.port_zero, row.present);
         (node.lft_capacity, node.optimised_sl_to_vl) = (row.lft_capacity, row.optimised_sl_to_vl);
         let mut seen = BTreeSet::new();
-        for told in row.ports {
-            if !seen.insert(told.num) {
-                let problem = format!("port {} of node {} is described twice", told.num, row.guid);
+        for stated in row.ports {
+            if !seen.insert(stated.num) {
+                let problem = format!("port {} of node {} is described twice", stated.num, row.guid);
                 return Err(self.source.error(self.node_place(raw, row.guid), problem, "expected each port once"));
             }
-            let Some(port) = builder.port_mut(id, told.num) else {
-                let problem = format!("node {} has no port {}", row.guid, told.num);
+            let Some(port) = builder.port_mut(id, stated.num) else {
+                let problem = format!("node {} has no port {}", row.guid, stated.num);
                 let label = format!("expected ports from 0 to {}", row.num_ports);
                 return Err(self.source.error(self.node_place(raw, row.guid), problem, label));
             };
-            (port.guid, port.lid, port.lmc) = (told.guid, told.lid, told.lmc);
-            (port.width, port.speed, port.data_vls) = (told.width, told.speed, told.data_vls);
+            (port.guid, port.lid, port.lmc) = (stated.guid, stated.lid, stated.lmc);
+            (port.width, port.speed, port.data_vls) = (stated.width, stated.speed, stated.data_vls);
         }
         Ok(())
     }

@@ -142,11 +142,11 @@ fn masks(cursor: &mut Cursor<'_>) -> Result<Masks, ReadError> {
             return Ok(masks);
         };
         let before = cursor.clone();
-        let told = cursor.c_number(most, expected)?;
+        let stated = cursor.c_number(most, expected)?;
         if !cursor.at_border() {
             return Err(before.unexpected(expected));
         }
-        *slot = Some(told.value as u8);
+        *slot = Some(stated.value as u8);
     }
 }
 
@@ -191,8 +191,8 @@ fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
     } else if cursor.eat("s=") || cursor.eat("w=") || cursor.eat("slot ") {
         cursor.decimal(number)?;
     } else if cursor.eat("v=") {
-        let told = cursor.decimal(number)?;
-        tail.data_vls = data_vls(told.value);
+        let stated = cursor.decimal(number)?;
+        tail.data_vls = data_vls(stated.value);
     } else if !cursor.eat("(scp)") {
         tail.rate = Some(rate(cursor)?);
     }
@@ -201,15 +201,15 @@ fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
 
 /// A LID; `None` for 0, which means unassigned.
 fn lid(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<Lid>>, ReadError> {
-    let told = cursor.decimal("a LID from 0 (none) to 49151")?;
-    Ok((told.value != 0).then_some(Spanned { value: Lid(told.value), at: told.at }))
+    let stated = cursor.decimal("a LID from 0 (none) to 49151")?;
+    Ok((stated.value != 0).then_some(Spanned { value: Lid(stated.value), at: stated.at }))
 }
 
 fn lmc(cursor: &mut Cursor<'_>) -> Result<Lmc, ReadError> {
     let expected = "an LMC from 0 to 7";
     let before = cursor.clone();
-    let told = cursor.decimal(expected)?;
-    u8::try_from(told.value).ok().and_then(Lmc::new).ok_or_else(|| before.unexpected(expected))
+    let stated = cursor.decimal(expected)?;
+    u8::try_from(stated.value).ok().and_then(Lmc::new).ok_or_else(|| before.unexpected(expected))
 }
 
 /// PortInfo:VLCap in data VLs; 0 stands for a port without the field.

@@ -102,11 +102,11 @@ impl<'a> Reader<'a> {
             self.notice(start, "no speed: taken as 2.5 Gb/s");
             return Ok(Some(LinkSpeed::Sdr));
         }
-        let told = known(cursor, "a speed: 2.5, 5, 10, FDR10, 14, 25, 50, 100 or 200", speed)?;
-        if told.is_none() {
+        let stated = known(cursor, "a speed: 2.5, 5, 10, FDR10, 14, 25, 50, 100 or 200", speed)?;
+        if stated.is_none() {
             self.notice(start, "the writer did not know the speed: taken as 10 Gb/s");
         }
-        Ok(told)
+        Ok(stated)
     }
 
     /// Whether the link is up.
@@ -261,7 +261,7 @@ impl<'a, 'b> Nodes<'a, 'b> {
     }
 
     fn account(&self, links: &[Link<'a>]) -> ParsedFabric<'a> {
-        let nodes = self.list.iter().map(Node::told).collect();
+        let nodes = self.list.iter().map(Node::parsed).collect();
         let ports = links.iter().map(|link| self.port(link)).collect();
         ParsedFabric { nodes, ports, origin: None }
     }
@@ -294,18 +294,18 @@ impl<'a> Node<'a, '_> {
         let first = self.first;
         let guid = side.node.value;
         if side.kind.value != first.kind.value {
-            let problem = format!("node {guid} is told as two kinds of node");
+            let problem = format!("node {guid} is described as two kinds of node");
             let label = "expected the kind that it is elsewhere";
-            return Err(source.clash(side.kind.at, problem, label, (first.kind.at, "as told here")));
+            return Err(source.clash(side.kind.at, problem, label, (first.kind.at, "as stated here")));
         }
         if side.num_ports.value != first.num_ports.value {
-            let problem = format!("node {guid} is told with two numbers of ports");
+            let problem = format!("node {guid} is described with two numbers of ports");
             let label = format!("expected {:02X}", first.num_ports.value);
-            return Err(source.clash(side.num_ports.at, problem, label, (first.num_ports.at, "as told here")));
+            return Err(source.clash(side.num_ports.at, problem, label, (first.num_ports.at, "as stated here")));
         }
         let shares = |one: Option<u64>, other: Option<u64>| one.is_some() && one == other;
-        let lid = |side: &Side<'_>| side.lid.map(|told| u64::from(told.value.0));
-        let port = |side: &Side<'_>| side.port.map(|told| told.value.0);
+        let lid = |side: &Side<'_>| side.lid.map(|stated| u64::from(stated.value.0));
+        let port = |side: &Side<'_>| side.port.map(|stated| stated.value.0);
         let forwards = shares(lid(side), lid(first)) || shares(port(side), port(first));
         if self.kind == NodeKind::Ca && side.num.value != first.num.value && forwards {
             self.kind = NodeKind::Switch;
@@ -318,16 +318,16 @@ impl<'a> Node<'a, '_> {
     /// A switch has one LID, whichever of its ports the file gives it on.
     fn check_lid(&self, source: SourceText<'_>, side: &Side<'_>) -> Result<(), ReadError> {
         match (side.lid, self.first.lid) {
-            (Some(told), Some(first)) if self.kind == NodeKind::Switch && told.value != first.value => {
+            (Some(stated), Some(first)) if self.kind == NodeKind::Switch && stated.value != first.value => {
                 let problem = format!("two LIDs for switch {}", side.node.value);
                 let label = format!("expected {:04X}", first.value.0);
-                Err(source.clash(told.at, problem, label, (first.at, "as told here")))
+                Err(source.clash(stated.at, problem, label, (first.at, "as stated here")))
             }
             _ => Ok(()),
         }
     }
 
-    fn told(&self) -> ParsedNode<'a> {
+    fn parsed(&self) -> ParsedNode<'a> {
         let first = self.first;
         ParsedNode {
             at: Span { start: first.at.start, end: first.node.at.end },

@@ -153,8 +153,25 @@ impl Subnets {
 
     /// A fabric that is a subnet by itself.
     pub fn alone(fabric: Fabric) -> Subnets {
-        let subnet = Subnet { name: "subnet".to_string(), prefix: GidPrefix::LINK_LOCAL, fabric };
+        Subnets::of_one(Subnet { name: "subnet".to_string(), prefix: GidPrefix::LINK_LOCAL, fabric })
+    }
+
+    /// A list of one subnet.
+    ///
+    /// Panics if its name is not valid.
+    pub fn of_one(subnet: Subnet) -> Subnets {
         Subnets::new(vec![subnet]).expect("a subnet by itself shares nothing with another")
+    }
+
+    /// The subnet of a list of one, without its partitions.
+    ///
+    /// # Errors
+    /// The list, if it has several.
+    pub fn into_only(mut self) -> Result<Subnet, Subnets> {
+        match self.list.len() {
+            1 => Ok(self.list.remove(0)),
+            _ => Err(self),
+        }
     }
 
     /// The same subnets with partitions; in a subnet without any, every port is a full member of the default partition.

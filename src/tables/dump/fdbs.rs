@@ -110,14 +110,14 @@ fn block(fabric: &Fabric, switch: NodeId, table: &Lft, hops: &Hops) -> String {
         let _ = match table.get(lid) {
             None => writeln!(text, "0x{:04X} : UNREACHABLE", lid.0),
             Some(port) => {
-                writeln!(text, "0x{:04X} : {:03}  : {}", lid.0, port.0, told(fabric, switch, lid, port, hops))
+                writeln!(text, "0x{:04X} : {:03}  : {}", lid.0, port.0, comment(fabric, switch, lid, port, hops))
             }
         };
     }
     text
 }
 
-fn told(fabric: &Fabric, switch: NodeId, lid: Lid, port: PortNum, hops: &Hops) -> String {
+fn comment(fabric: &Fabric, switch: NodeId, lid: Lid, port: PortNum, hops: &Hops) -> String {
     let counted = |owner| {
         let (taken, least) = (hops.through(fabric, switch, port, owner)?, hops.least(fabric, switch, owner)?);
         Some(match taken == least {

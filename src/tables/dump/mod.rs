@@ -131,7 +131,7 @@ fn owner(fabric: &Fabric, port: PortId) -> String {
         NodeKind::Ca => "Channel Adapter",
         NodeKind::Router => "Router",
     };
-    let guid = fabric.told_port_guid(port).map_or_else(String::new, |guid| format!(" portguid {guid}"));
+    let guid = fabric.recorded_port_guid(port).map_or_else(String::new, |guid| format!(" portguid {guid}"));
     format!("{kind}{guid}: '{}'", plain(&node.description))
 }
 

@@ -9,7 +9,7 @@
 //! all at once where it can. p is occupied by whatever can reach its LIDs; q sends to the hosts of its subnet
 //! whatever comes, and to another router where a shortest way leads through both. Of a packet at p all that is known
 //! is its level: its traffic class may be any. Taken on trust: what a transition reports empty or gone is so in
-//! router inputs too, and routers follow `routes` and `levels`. Lacks on purpose: engines that specify who sends by
+//! router inputs too, and routers follow `routes` and `levels`. Deliberately omitted: engines that specify who sends by
 //! which path ([`AcrossRefusal::PathLayers`]), because what a router may send then depends on more than its level.
 
 mod dot;

@@ -7,7 +7,7 @@
 //! (docs/PROOF.md, *Several subnets*), and that is the usual end. Otherwise the search continues only in the
 //! components that hold cycles: one subnet of a component is settled, stage after stage. On return: the least moment
 //! in order of stages, the last subnet changing fastest; or none; or a refusal where the search exceeds its budget.
-//! Lacks on purpose: the cycle itself, which is one over all lanes of that moment.
+//! Deliberately omitted: the cycle itself, which is one over all lanes of that moment.
 
 use super::super::graph::Graph;
 use super::{AcrossRefusal, only};

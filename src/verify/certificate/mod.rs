@@ -2,10 +2,10 @@
 //!
 //! For each moment (the one before the change, then every wave) a number for each lane, which rises along every
 //! possible dependency; for each DLID the switches at which its packets can choose their next lane. A checker needs
-//! nothing else: it sees that the listed places are closed under every step that the plan allows, and that the
-//! numbers rise. Made by [`prove_certified`](super::prove_certified) alone, from what the walk passed;
-//! docs/CERTIFICATE.md has the file's form. Lacks on purpose: the plan itself, which it names by digest, and anything
-//! that the checker must work out for itself.
+//! nothing else: it sees that the listed places are closed under every step that the plan allows, and that the numbers
+//! rise. Made by [`prove_certified`](super::prove_certified) alone, from what the walk passed; docs/CERTIFICATE.md has
+//! the file's form. Deliberately omitted: the plan itself, which it names by digest, and anything that the checker must
+//! work out for itself.
 
 mod recorder;
 mod text;

@@ -12,6 +12,7 @@ use reconfig_measuring::agreement::subject::judges::Auditor;
 use reconfig_measuring::agreement::subject::programs_missing;
 use reconfig_measuring::agreement::subject::sample::{Sample, build};
 use reconfig_measuring::process::programs::reconfig;
+use reconfig_measuring::process::working_folder::working_folder;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -117,7 +118,7 @@ enum Folder {
 impl Folder {
     fn make(keep: Option<&std::path::Path>, name: &str) -> std::io::Result<Folder> {
         match keep {
-            None => tempfile::tempdir().map(Folder::Passing),
+            None => Ok(Folder::Passing(working_folder("reconfig-agreement-"))),
             Some(parent) => {
                 let folder = parent.join(name);
                 std::fs::create_dir_all(&folder)?;

@@ -3,5 +3,6 @@
 pub mod background;
 pub mod programs;
 pub mod run;
+pub mod under_ibsim;
 pub mod wait_for;
 pub mod working_folder;

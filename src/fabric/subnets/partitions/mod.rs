@@ -101,7 +101,7 @@ impl Partitions {
 
     /// Port GUIDs that rules name and the fabric lacks, each with its line: OpenSM ignores them.
     pub fn strangers(&self, fabric: &Fabric) -> Vec<ReadNotice> {
-        let mut known: Vec<Guid> = fabric.ports().filter_map(|(port, _)| fabric.told_port_guid(port)).collect();
+        let mut known: Vec<Guid> = fabric.ports().filter_map(|(port, _)| fabric.recorded_port_guid(port)).collect();
         known.sort();
         let stranger = |rule: &Rule| match rule.who {
             Who::Port(guid) if known.binary_search(&guid).is_err() => {
@@ -178,7 +178,7 @@ impl Who {
             Who::All => true,
             Who::Kind(kind) => fabric.node(fabric.port(port).node).kind == kind,
             Who::Manager => manager == Some(port),
-            Who::Port(guid) => fabric.told_port_guid(port) == Some(guid),
+            Who::Port(guid) => fabric.recorded_port_guid(port) == Some(guid),
         }
     }
 }

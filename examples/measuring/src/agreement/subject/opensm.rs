@@ -4,11 +4,11 @@ use super::ibsim::{Client, Ibsim};
 use super::path_sl;
 use super::torus;
 use crate::process::background::{Background, lossy};
+use crate::process::under_ibsim::under_ibsim;
 use crate::process::wait_for::wait_for;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::read;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// Log flags: errors, information (which names the engine that ran) and routing (which dumps the tables).
@@ -150,13 +150,8 @@ fn run(ibsim: &Ibsim, engine: &str, options: &str, folder: &Path, limit: Duratio
     let told = |error: std::io::Error| error.to_string();
     let (configuration, log) = (folder.join("opensm.conf"), folder.join("osm.log"));
     std::fs::write(&configuration, options).map_err(told)?;
-    let mut command = Command::new("ibsim-run");
-    command.args(["opensm", "-R", engine, "-D", LOG_FLAGS, "-f"]).arg(&log).arg("-F").arg(&configuration);
-    // A client of ibsim makes a folder where it runs, and a killed one does not remove it.
-    command.current_dir(folder);
-    command.env("IBSIM_SOCKNAME", &ibsim.socket).env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder);
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    let mut command = under_ibsim(&ibsim.socket, "opensm", folder);
+    command.args(["-R", engine, "-D", LOG_FLAGS, "-f"]).arg(&log).arg("-F").arg(&configuration);
     let (printed, said) = (folder.join("opensm.out"), folder.join("opensm.err"));
     let mut opensm = Background::start(&mut command, &printed, &said).map_err(told)?;
     wait_for(&mut opensm, "SUBNET UP", &log, limit)?;

@@ -18,6 +18,7 @@ mod trial;
 
 use list::{Case, SAMPLES, Sample};
 use reconfig_measuring::process::programs::{missing, reconfig};
+use reconfig_measuring::process::working_folder::working_folder;
 use side::{SIDES, Side};
 use std::error::Error;
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ fn compare(wish: &Wish) -> Result<usize, Box<dyn Error>> {
         let case = Case::make(sample)?;
         println!("{}", table::title(&case));
         for &side in &wish.sides {
-            let folder = tempfile::tempdir()?;
+            let folder = working_folder("reconfig-versus-");
             match trial::run(side, &case, &wish.setting, folder.path()) {
                 Ok(outcome) => {
                     println!("{}", table::line(side, &outcome));

@@ -4,6 +4,7 @@ use super::list::Case;
 use super::server::{PATIENCE, Server};
 use super::trial::Setting;
 use reconfig_measuring::process::background::{Background, lossy};
+use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::process::wait_for::wait_for;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,22 +71,19 @@ impl Manager {
         server: &Server,
         folder: &Path,
     ) -> Result<Manager, String> {
-        let mut command = Command::new("ibsim-run");
+        let program = if side.is_opensm() { Path::new("opensm") } else { &setting.program };
+        let mut command = under_ibsim(&server.name, program, folder);
         let log = folder.join(if side.is_opensm() { "osm.log" } else { "sm.err" });
         if side.is_opensm() {
             opensm(&mut command, side, &setting.engine, case, folder)?;
         } else {
-            command.arg(&setting.program).arg("sm").arg("--socket").arg(folder.join("sm.sock"));
+            command.arg("sm").arg("--socket").arg(folder.join("sm.sock"));
             if side == Side::Told {
                 command.args(["--sources", "told", "--drain", "token"]);
             }
             command.arg("-v");
         }
-        command.env("IBSIM_SOCKNAME", &server.name).env("SIM_HOST", &case.fabric.node(case.host).description);
-        command.env("OSM_TMP_DIR", folder).env("OSM_CACHE_DIR", folder).current_dir(folder);
-        let path = std::env::var("PATH").unwrap_or_default();
-        // Debian installs opensm in a folder that only root has on its path.
-        command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+        command.env("SIM_HOST", &case.fabric.node(case.host).description);
         let told = |error: std::io::Error| format!("{}: {error}", side.name());
         let mut process =
             Background::start(&mut command, &folder.join("sm.out"), &folder.join("sm.err")).map_err(told)?;
@@ -114,7 +112,7 @@ impl Manager {
 }
 
 fn opensm(command: &mut Command, side: Side, engine: &str, case: &Case, folder: &Path) -> Result<(), String> {
-    command.args(["opensm", "-R", engine, "-D", "0x43", "-f"]).arg(folder.join("osm.log"));
+    command.args(["-R", engine, "-D", "0x43", "-f"]).arg(folder.join("osm.log"));
     let mut options = "force_log_flush TRUE\n".to_string();
     if side == Side::OpenSmRooted {
         let file = folder.join("roots");

@@ -125,6 +125,8 @@ pub struct Plan {
     digest: FabricDigest,
     /// Tables before wave 0, after wave 0, after wave 1, …: one more than the number of waves.
     states: Vec<SubnetTables>,
+    /// Whether it ends with being called off: what was to leave as planned then stays.
+    called_off: bool,
 }
 
 impl Plan {
@@ -141,7 +143,7 @@ impl Plan {
             wave.writes.iter().for_each(|write| tables.apply(&draft.before, write));
             states.push(tables);
         }
-        Plan { digest: FabricDigest::of(&draft.before), draft, states }
+        Plan { digest: FabricDigest::of(&draft.before), draft, states, called_off: false }
     }
 
     /// Its parts.
@@ -224,7 +226,8 @@ impl Plan {
     /// reverts them. For judges only: it ends with the routing in force, not with that for the fabric after the change.
     #[must_use]
     pub fn called_off(&self, reached: usize) -> Plan {
-        Plan::seal(undo::called_off(&self.draft, reached, &self.states[reached]))
+        let plan = Plan::seal(undo::called_off(&self.draft, reached, &self.states[reached]));
+        Plan { called_off: true, ..plan }
     }
 
     /// Whether the cable at a port is new, that is, unknown to the routing in force.
@@ -329,7 +332,8 @@ impl Transition for Plan {
         let last = self.draft.waves.len().checked_sub(1);
         let rounds = last.and_then(|last| self.draft.waves[last].barriers.iter().find_map(vacated));
         let gone = last.map_or([false; 2], |last| self.gone_after(last));
-        Remainder { fabric: &self.draft.after, gone, rounds }
+        let fabric = if self.called_off { &self.draft.surviving } else { &self.draft.after };
+        Remainder { fabric, gone, rounds }
     }
 
     fn disorder(&self) -> Option<(String, String)> {

@@ -23,7 +23,7 @@ pub(super) fn writes(draft: &Draft, reached: usize) -> Vec<Write> {
 }
 
 /// The draft of what happens if the change is called off while wave `reached` is under way; `tables` are those that it
-/// begins with. What was to leave as planned stays. Its last wave reverts. It mixes in what that wave began with, so that a write of it that never landed
+/// begins with. Its last wave reverts. It mixes in what that wave began with, so that a write of it that never landed
 /// is covered too: for SL-to-VL tables the undo writes do that, forwarding blocks are added here.
 pub(super) fn called_off(draft: &Draft, reached: usize, tables: &SubnetTables) -> Draft {
     let mut waves = draft.waves[..=reached].to_vec();
@@ -46,7 +46,7 @@ pub(super) fn called_off(draft: &Draft, reached: usize, tables: &SubnetTables) -
         sending: Sending::AnyOrder,
     };
     waves.push(back);
-    Draft { waves, after: draft.surviving.clone(), ..draft.clone() }
+    Draft { waves, ..draft.clone() }
 }
 
 fn sl_to_vl(draft: &Draft, node: NodeId, scope: SlToVlScope) -> Vec<Write> {

@@ -22,7 +22,7 @@ use super::wheel::Ticks;
 use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, check};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, NodeKind, PortId};
-use crate::ids::{GidPrefix, Guid, Half, PKey, SubnetId};
+use crate::ids::{GidPrefix, Guid, Half, PKey, Sl, SubnetId};
 use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Partitioning, Routes, mixed, relay};
 use std::collections::BTreeMap;
 
@@ -402,6 +402,14 @@ impl Sim {
     fn crossing(&self, id: PacketId) -> Option<&Global> {
         let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].marks.has(PacketMarks::CROSSES))?;
         Some(&relays.headers[id])
+    }
+
+    /// The service level with which a packet came into the lane where it stands. A router has rewritten the header for
+    /// the next subnet already, where the packet is not yet.
+    pub(super) fn sl_in_its_lane(&self, id: PacketId) -> Sl {
+        let packet = &self.plane.packets[id];
+        let relays = self.relays.as_ref().filter(|_| packet.marks.has(PacketMarks::RELAYED));
+        Sl::masked(relays.map_or(packet.sl, |relays| relays.headers[id].came_on))
     }
 
     /// The turn of a reply to a packet: the flow label of a packet between subnets, 0 for others.

@@ -4,7 +4,7 @@ use super::Sim;
 use super::index::{InLane, PacketId};
 use super::plane::{DataPlane, PortRole};
 use crate::fabric::PortId;
-use crate::ids::{Half, Sl, Vl, VlSet};
+use crate::ids::{Half, Vl, VlSet};
 
 /// How a lane is not empty.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -62,7 +62,7 @@ impl Sim {
     /// Which lanes hold packets of a half in a send queue or a buffer, in rising order: whatever lane that is.
     pub fn standing_of(&self, half: Half) -> Vec<StandingLane> {
         let plane = &self.plane;
-        let of_half = |id: PacketId| Half::of_sl(Sl::masked(plane.packets[id].sl)) == half;
+        let of_half = |id: PacketId| Half::of_sl(self.sl_in_its_lane(id)) == half;
         let lanes = plane.ports.keys().flat_map(|port| plane.in_lanes(port));
         let lanes = lanes.filter(|&lane| plane.queue(lane).any(of_half));
         lanes.map(|lane| StandingLane::of_queue(plane, lane)).collect()

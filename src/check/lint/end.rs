@@ -6,7 +6,7 @@ use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::plan::{Lanes, Plan, Scheme};
-use crate::tables::{Lft, SlToVl};
+use crate::tables::{Lft, PathLayers, SlToVl};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -53,7 +53,8 @@ fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     }
 }
 
-/// From every switch that stays, each LID that will be in use leads to the port that owns it.
+/// Each LID that will be in use leads to the port that owns it, from every switch where it may be sent to: from all that
+/// stay, or, where the plan says whose a path is, from those of its sources.
 fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let fabric = &*plan.draft().after;
     let tables = plan.tables_at(plan.waves().len());
@@ -62,11 +63,18 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
         Scheme::Static | Scheme::InPlace => &[Half::Lower, Half::Upper],
     };
     let starts: Vec<NodeId> = fabric.switches().filter(|switch| reached[switch.index()]).collect();
+    let reached_ends: Vec<PortId> =
+        fabric.end_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
     let mut known = vec![Way::Unknown; fabric.node_count()];
     for owner in fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]) {
-        let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none());
-        for lid in halves.iter().flat_map(|&half| fabric.half_lids(owner, half)).chain(undivided) {
+        let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none()).map(|lid| (None, lid));
+        let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());
+        for (path, lid) in divided.map(|(path, lid)| (Some(path), lid)).chain(undivided) {
             known.fill(Way::Unknown);
+            let starts = match (path, &plan.draft().new_ways) {
+                (Some(path), Some(ways)) => &senders(fabric, &reached_ends, ways, owner, path),
+                _ => &starts,
+            };
             let lost = starts.iter().find(|&&start| !leads(fabric, &tables.lfts, start, lid, owner, &mut known));
             if let Some(&start) = lost {
                 let what = format!(
@@ -78,6 +86,13 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
             }
         }
     }
+}
+
+/// The switches where packets by a path to an end port begin.
+fn senders(fabric: &Fabric, ends: &[PortId], ways: &PathLayers, owner: PortId, path: usize) -> Vec<NodeId> {
+    let sends = |port: &&PortId| **port != owner && ways.layer(**port, owner, path).is_some();
+    let switches: BTreeSet<NodeId> = ends.iter().filter(sends).filter_map(|&port| fabric.neighbour(port)).collect();
+    switches.into_iter().filter(|&node| fabric.node(node).is_switch()).collect()
 }
 
 /// Where the packets of one LID end that begin at a switch.

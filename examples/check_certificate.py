@@ -302,6 +302,10 @@ PLAN = record(
                 "spare-half-unused",
                 "replies-are-queued-at-once",
                 "initialize-discards",
+                "entries-decide",
+                "agents-keep-the-protocol",
+                "counters-are-untouched",
+                "lifetimes-are-enforced",
             )
         ),
         "notes": listed(text),
@@ -601,7 +605,12 @@ def moments_of(plan, fabric):
         has_stopped = has_stopped or stopped(after)
         sent = {half: sent[half] or moment.injected[half] for half in halves}
         empty, gone = 0, {half: False for half in halves}
+        # Every dependency that the certificate numbers follows the tables.
+        need(plan, wave, "entries-decide")
         for barrier in wave["barriers"]:
+            if barrier not in ("acknowledged", "sources_moved"):
+                for assumption in OBSERVERS[plan["policy"]["observer"]]:
+                    need(plan, wave, assumption)
             if barrier == "sources_moved":
                 moved = True
             elif isinstance(barrier, dict) and "flushed" in barrier:
@@ -623,6 +632,15 @@ def moments_of(plan, fabric):
         moments.append(moment)
         tables = after
     return moments, admits
+
+
+# What a barrier that shows lanes empty rests on, by the observer that shows it.
+OBSERVERS = {
+    "token": ("agents-keep-the-protocol",),
+    "poll": ("agents-keep-the-protocol",),
+    "conservation": ("agents-keep-the-protocol", "counters-are-untouched"),
+    "lifetime": ("lifetimes-are-enforced",),
+}
 
 
 def need(plan, wave, assumption):

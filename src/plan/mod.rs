@@ -59,9 +59,27 @@ pub enum Assumption {
     RepliesAreQueuedAtOnce,
     /// A port in state INITIALIZE discards the data that it holds and the data that arrives.
     InitializeDiscards,
+    /// A switch sends a packet where its forwarding and SL-to-VL entries say: no adaptive routing, no failover of its own.
+    EntriesDecide,
+    /// Devices report lanes, and pass tokens on, as docs/WIRE.md specifies.
+    AgentsKeepTheProtocol,
+    /// Nobody else resets the counters of data by service level, and nothing but unicast data between end ports counts.
+    CountersAreUntouched,
+    /// A switch discards what is older than the lifetime that it reports.
+    LifetimesAreEnforced,
 }
 
 impl Assumption {
+    /// What a barrier that shows lanes empty rests on, by the observer that shows it (docs/PROTOCOL.md, sections F, D, V).
+    pub fn of_observer(observer: Observer) -> &'static [Assumption] {
+        match observer {
+            Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
+            // Counters speak of the drain; the flush before it needs the agents (F.5).
+            Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+            Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
+        }
+    }
+
     /// Its name in plans and certificates.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,6 +90,10 @@ impl Assumption {
             Assumption::SpareHalfUnused => "spare-half-unused",
             Assumption::RepliesAreQueuedAtOnce => "replies-are-queued-at-once",
             Assumption::InitializeDiscards => "initialize-discards",
+            Assumption::EntriesDecide => "entries-decide",
+            Assumption::AgentsKeepTheProtocol => "agents-keep-the-protocol",
+            Assumption::CountersAreUntouched => "counters-are-untouched",
+            Assumption::LifetimesAreEnforced => "lifetimes-are-enforced",
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::CertificateFault;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, VlSet};
-use crate::plan::{Assumption, Plan, Wave};
+use crate::plan::{Assumption, Barrier, Observer, Plan, Wave};
 use crate::tables::{SlToVlScope, SubnetTables, Write};
 use std::collections::BTreeSet;
 
@@ -152,6 +152,20 @@ pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet
         }
     }
     None
+}
+
+/// A barrier that shows lanes empty rests on what its observer rests on.
+pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Result<(), CertificateFault> {
+    let named = |assumption| need(plan, wave, assumption);
+    match (barrier, plan.draft().policy.observer) {
+        (Barrier::Acknowledged | Barrier::SourcesMoved, _) => Ok(()),
+        (_, Observer::Token | Observer::Poll) => named(Assumption::AgentsKeepTheProtocol),
+        (_, Observer::Conservation) => {
+            named(Assumption::AgentsKeepTheProtocol)?;
+            named(Assumption::CountersAreUntouched)
+        }
+        (_, Observer::Lifetime) => named(Assumption::LifetimesAreEnforced),
+    }
 }
 
 /// A claim rests on an assumption, which the plan must name.

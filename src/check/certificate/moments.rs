@@ -187,7 +187,10 @@ impl<'a> State<'a> {
     ) -> Result<Option<(Half, VlSet)>, CertificateFault> {
         (self.empty, self.gone) = (VlSet::EMPTY, [false; 2]);
         let mut drains = None;
+        // Every dependency that the certificate numbers follows the tables.
+        believable::need(self.plan, wave, Assumption::EntriesDecide)?;
         for barrier in &wave.barriers {
+            believable::need_of_observer(self.plan, wave, *barrier)?;
             match *barrier {
                 Barrier::Acknowledged | Barrier::Vacated(_) => {}
                 Barrier::SourcesMoved => self.moved = true,

@@ -2,7 +2,7 @@
 
 use super::{Findings, Rule};
 use crate::fabric::NodeId;
-use crate::plan::{Assumption, Barrier, Phase, Plan, Scheme, Wave};
+use crate::plan::{Assumption, Barrier, Observer, Phase, Plan, Scheme, Wave};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -16,7 +16,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         }
     }
     for needed in assumptions(plan) {
-        if !plan.draft().assumptions.contains(needed) {
+        if !plan.draft().assumptions.contains(&needed) {
             findings.plan(Rule::Assumptions, format!("`{}` is taken for granted and not named", needed.name()));
         }
     }
@@ -83,8 +83,8 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
     Some(most + 2)
 }
 
-fn assumptions(plan: &Plan) -> &'static [Assumption] {
-    match plan.scheme() {
+fn assumptions(plan: &Plan) -> Vec<Assumption> {
+    let of_scheme: &[Assumption] = match plan.scheme() {
         Scheme::Double => &[
             Assumption::SwitchManagementPaused,
             Assumption::NoMulticast,
@@ -98,5 +98,14 @@ fn assumptions(plan: &Plan) -> &'static [Assumption] {
             &[Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::InitializeDiscards]
         }
         Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
-    }
+    };
+    let observed = |barrier: &Barrier| !matches!(barrier, Barrier::Acknowledged | Barrier::SourcesMoved);
+    let is_observed = plan.waves().iter().flat_map(|wave| &wave.barriers).any(observed);
+    let of_barriers: &[Assumption] = match plan.draft().policy.observer {
+        _ if !is_observed => &[],
+        Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
+        Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+        Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
+    };
+    [of_scheme, of_barriers, &[Assumption::EntriesDecide]].concat()
 }

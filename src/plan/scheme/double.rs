@@ -10,13 +10,14 @@ use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::{LFT_BLOCK, PortState, Write};
 
-const ASSUMPTIONS: [Assumption; 6] = [
+const ASSUMPTIONS: [Assumption; 7] = [
     Assumption::SwitchManagementPaused,
     Assumption::NoMulticast,
     Assumption::SmBaseLidIsLower,
     Assumption::ArbitrationServesAllLanes,
     Assumption::SpareHalfUnused,
     Assumption::RepliesAreQueuedAtOnce,
+    Assumption::EntriesDecide,
 ];
 
 /// Split, install, swap, drain, restore.
@@ -33,7 +34,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
     waves.push(restore(&input, lanes));
     let notes = notes(&input, lanes);
-    let assumptions = ASSUMPTIONS.to_vec();
+    let assumptions = [&ASSUMPTIONS, Assumption::of_observer(input.policy.observer)].concat();
     Ok(Plan::seal(Draft { new, notes, waves, assumptions, ..input.draft(Scheme::Double, lanes) }))
 }
 

@@ -22,7 +22,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(), is_new));
     let mut start = new_port_writes(&input);
     let mut waves = vec![wave(Phase::Rewrite, tables)];
-    let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast];
+    let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
     if !start.is_empty() {
         // Rewritten tables may already lead there.
         assumptions.push(Assumption::InitializeDiscards);
@@ -30,7 +30,10 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         waves.push(wave(Phase::Start, start));
     }
     if let Some(last) = waves.last_mut() {
-        last.barriers.extend(vacated(&input)?);
+        if let Some(vacated) = vacated(&input)? {
+            last.barriers.push(vacated);
+            assumptions.extend(Assumption::of_observer(input.policy.observer));
+        }
     }
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
 }

@@ -20,7 +20,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     ];
     Plan::seal(Draft {
         waves,
-        assumptions: vec![Assumption::InitializeDiscards],
+        assumptions: vec![Assumption::InitializeDiscards, Assumption::EntriesDecide],
         drain: Vec::new(),
         ..input.draft(Scheme::Static, lanes)
     })

@@ -85,6 +85,12 @@ impl ConservationJudge {
         }
     }
 
+    /// A port died that had sent or received. Without its counters the sums may be equal while a packet is under way:
+    /// what the others received of it stands for what they have sent and not received.
+    pub fn lose(&mut self, port: ChannelId) {
+        self.spoilt.get_or_insert(NoVerdict::Uncounted { port });
+    }
+
     fn fault(&self, reading: &CounterReading) -> Option<NoVerdict> {
         let port = reading.port;
         if reading.clamped {
@@ -200,6 +206,24 @@ mod tests {
         (0..2).for_each(|port| judge.fold(&counts(port, 60, 0, 0)));
         (0..2).for_each(|port| judge.fold(&waiting(port, 70)));
         assert_eq!(judge.verdict(), Verdict::Pending);
+    }
+
+    #[test]
+    fn without_the_counters_of_a_port_that_died_equal_sums_allow_no_verdict() {
+        // Port 1 has received a packet of a third port, which died; one that port 0 has sent is under way.
+        let waves = |judge: &mut ConservationJudge| {
+            for asked_ns in [60, 70] {
+                judge.fold(&counts(0, asked_ns, 10, 0));
+                judge.fold(&counts(1, asked_ns, 0, 10));
+            }
+        };
+        let mut lacking = judge();
+        waves(&mut lacking);
+        assert!(matches!(lacking.verdict(), Verdict::Proof(_)), "the sums are equal");
+        let mut judge = judge();
+        judge.lose(channel(2));
+        waves(&mut judge);
+        assert_eq!(judge.verdict(), Verdict::NoVerdict(NoVerdict::Uncounted { port: channel(2) }));
     }
 
     #[test]

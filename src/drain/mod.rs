@@ -112,6 +112,12 @@ pub enum NoVerdict {
         /// The number of packets.
         discards: u64,
     },
+    /// An end port died.
+    #[error("the port died: what it sent and received is missing from the sums")]
+    Uncounted {
+        /// The end port.
+        port: ChannelId,
+    },
     /// A device keeps packets for ever.
     #[error("the switch has no limit to the age of packets: set SwitchInfo:LifeTimeValue below 20")]
     Unlimited {
@@ -142,9 +148,10 @@ impl NoVerdict {
     pub fn about(&self) -> Option<Subject> {
         match *self {
             NoVerdict::EarlyToken { channel } => Some(Subject::Port(channel)),
-            NoVerdict::Clamped { port } | NoVerdict::WentBack { port, .. } | NoVerdict::Discarded { port, .. } => {
-                Some(Subject::Port(port))
-            }
+            NoVerdict::Clamped { port }
+            | NoVerdict::WentBack { port, .. }
+            | NoVerdict::Discarded { port, .. }
+            | NoVerdict::Uncounted { port } => Some(Subject::Port(port)),
             NoVerdict::Unlimited { device } => Some(Subject::Device(device)),
             NoVerdict::OtherLanes { .. } | NoVerdict::TooLong { .. } => None,
         }

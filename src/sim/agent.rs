@@ -55,6 +55,14 @@ impl Surroundings<'_> {
         outputs.iter().any(|output| self.plane.ports[self.plane.port_at(node, output)].is_up())
     }
 
+    /// Whether a switch still holds packets that came by a cable which has died since. No token comes behind them, and
+    /// no neighbour's credits show them.
+    fn holds_strays(&self, node: NodeId, lanes: VlSet) -> bool {
+        let is_down = |port: &PortId| !self.plane.ports[*port].is_up();
+        let holds = |port: PortId| !self.plane.holds_nothing(port, lanes);
+        self.plane.is_switch(node) && self.plane.ports_of(node).filter(is_down).any(holds)
+    }
+
     /// Whether a node consumes packets on arrival, as a host does.
     fn consumes(&self, node: NodeId) -> bool {
         !self.plane.is_switch(node) && !self.plane.is_relay(node)
@@ -326,7 +334,9 @@ impl Agents {
             let num = at.num(port);
             flushing.came.contains(num) && at.plane.holds_nothing(port, flushing.lanes)
         };
-        let flushed = flushing.stage == FlushStage::Sent && at.live_ports(node).all(done);
+        let flushed = flushing.stage == FlushStage::Sent
+            && at.live_ports(node).all(done)
+            && !at.holds_strays(node, flushing.lanes);
         Flush { round: flushing.round, lanes: flushing.lanes, flushed }
     }
 
@@ -386,11 +396,16 @@ impl Agents {
         for port in at.live_ports(node).collect::<Vec<_>>() {
             let num = at.num(port);
             let rank = at.sources.by_port[port];
-            // D.2. Packets keep the half on which they were made, so the count by half shows whether any of the old
-            // half waits.
-            let silent = rank.is_none() || {
-                let source = &at.sources.list[rank];
-                source.queued[source.half.other().index()] == 0
+            // D.2. The lanes count, not the half that the source sends on: behind a fence it may still be the old one,
+            // and what waits in the lanes was queued before the fence closed. A router's port has no queue of its own;
+            // what waits for it carries its half.
+            let silent = if at.plane.is_leg(port) {
+                rank.is_none() || {
+                    let source = &at.sources.list[rank];
+                    source.queued[source.half.other().index()] == 0
+                }
+            } else {
+                at.plane.holds_nothing(port, self.draining[node].lanes)
             };
             let draining = &mut self.draining[node];
             if draining.begun && silent && !draining.sent.contains(num) {
@@ -496,7 +511,9 @@ impl Agents {
         let drained = |port: &PortId| at.plane.out_lanes(*port).filter(asked).all(idle);
         let latched = outputs_latched(at, node, lanes);
         let empty = |port: &PortId| at.plane.holds_nothing(*port, lanes);
-        let outputs = at.live_ports(node).filter(drained).map(|port| at.num(port));
+        // Only the head of a queue has chosen its output: no credit and no line shows the rest of what strays.
+        let strays = at.holds_strays(node, lanes);
+        let outputs = at.live_ports(node).filter(|port| !strays && drained(port)).map(|port| at.num(port));
         LaneStatus {
             drained_outputs: outputs.filter(|num| !latched.contains(*num)).collect(),
             empty_inputs: at.live_ports(node).filter(empty).map(|port| at.num(port)).collect(),

@@ -5,6 +5,7 @@ mod changes;
 mod courses;
 mod flows;
 mod network;
+mod observers;
 mod packets;
 mod search;
 mod transitions;

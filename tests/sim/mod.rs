@@ -1,5 +1,6 @@
 //! The simulated fabric from outside: what becomes of packets, and the whole subnet as managers see it.
 
+mod agents;
 mod loaded;
 mod novice;
 mod packets;

@@ -289,7 +289,8 @@ PLAN = record(
             {
                 "arming": word("hold", "discard", "off"),
                 "observer": word("token", "poll", "conservation", "lifetime"),
-            }
+            },
+            default={"partition": (word("temporary", "standing"), "temporary")},
         ),
         "sm": END,
         "stranded": listed(END),

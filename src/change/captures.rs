@@ -10,7 +10,7 @@ use crate::fabric::difference::{Difference, Union, UnionError, union};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Half;
 use crate::lid;
-use crate::plan::{Plan, Policy, Scheme};
+use crate::plan::{Lanes, Plan, Policy, Scheme};
 use crate::routing::Engine;
 use std::sync::Arc;
 
@@ -134,8 +134,9 @@ fn draw_on(
         "the tables in force are taken to be those of engine {} on the fabric before",
         function.engine()
     ));
+    let steady = Lanes::of_fabric(&whole.fabric).steady(captures.policy.partition);
     let prepared = prepare_baseline(ChangeInput {
-        tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)),
+        tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),
         surviving: match captures.departure {
             Departure::Planned => Arc::new(whole.fabric),
             Departure::Sudden => after.clone(),

@@ -24,7 +24,7 @@ use crate::ids::{Half, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Plan, PlanError, PlanInput, Policy, Scheme};
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables};
 use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
 use crate::vet::{self, Objection, Vetted};
 use std::sync::Arc;
@@ -256,7 +256,7 @@ fn name_cable(fabric: &Fabric, end: PortId) -> String {
 /// The tables in force, with nothing said of what has come: it forwards nothing, and its ports carry no data yet.
 fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     let mut tables = input.tables.clone();
-    let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&input.before).steady()));
+    let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&input.before).steady(input.policy.partition)));
     let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
     let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());
     for (node, _) in whole.nodes().filter(|&(node, _)| cabled(whole, node) && !cabled(&input.before, node)) {
@@ -335,7 +335,9 @@ pub fn room_for_layers(fabric: &Fabric) -> u8 {
 
 /// The dependencies of the routing in force, layer by layer, as far as they survive: what must run empty.
 fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLayer>, ChangeError> {
-    let lanes = Lanes::of_fabric(&input.before);
+    let lanes = Lanes::of_change(&input.before, input.policy.partition, input.old);
+    // The lanes that the layers are on before the first write: all, unless the partition stood already.
+    let resting = if is_on_lanes(input, lanes.a) { lanes.a } else { lanes.all };
     let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
     let of_layer = |set: VlSet, layer: usize| {
         // Lanes that no layer claims go with the last one: the drain must watch every lane of the set.
@@ -347,11 +349,20 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
     };
     let layer = |layer: usize| {
         let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
-        let steady = of_layer(lanes.all, layer);
+        let steady = of_layer(resting, layer);
         let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
         let graph = graph.map_err(ChangeError::Old)?;
         let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
         Ok(DrainLayer { lanes: of_layer(lanes.a, layer), graph })
     };
     (0..count).map(layer).collect()
+}
+
+/// Whether the tables in force keep every service level of the half in use on these lanes.
+fn is_on_lanes(input: &ChangeInput<'_>, lanes: VlSet) -> bool {
+    let keeps = |table: &SlToVl| input.old.sls().all(|sl| lanes.contains(table.get(sl)));
+    input.tables.sl_to_vl.iter().all(|tables| match &**tables {
+        NodeSlToVl::Uniform(table) => keeps(table),
+        NodeSlToVl::PerPair { tables, .. } => tables.iter().all(keeps),
+    })
 }

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUpError};
 use reconfig::fabric::Fabric;
 use reconfig::ids::Lmc;
+use reconfig::plan::LanePartition;
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
@@ -51,6 +52,21 @@ impl EngineArguments {
         let before = self.named(&self.engine)?;
         let after = self.to_engine.as_ref().map(|name| self.named(name)).transpose()?;
         Ok(Engines { after: after.unwrap_or_else(|| before.clone()), before })
+    }
+}
+
+/// When the halves have lanes of their own.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct PartitionArguments {
+    /// Keep the two halves on lanes of their own between changes too, so that no change moves a service level to
+    /// another lane and packets of one SLID, DLID and SL stay in order; each half then has half of the lanes.
+    #[arg(long)]
+    standing_partition: bool,
+}
+
+impl PartitionArguments {
+    pub(super) fn chosen(self) -> LanePartition {
+        if self.standing_partition { LanePartition::Standing } else { LanePartition::Temporary }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `reconfig plan`: a proved plan for the change between two captures.
 
 use super::Common;
-use super::choice::{self, EngineArguments, SlToVlChoice};
+use super::choice::{self, EngineArguments, PartitionArguments, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
@@ -67,6 +67,8 @@ pub(super) struct Arguments {
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
+    #[command(flatten)]
+    partition: PartitionArguments,
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
@@ -125,7 +127,7 @@ impl Arguments {
             engine: &*engines.before,
             engine_after: &*engines.after,
             scheme: self.scheme,
-            policy: Policy { arming: self.arming, observer: self.drain },
+            policy: Policy { arming: self.arming, observer: self.drain, partition: self.partition.chosen() },
         });
         match drawn {
             Ok(drawn) => Ok(Ok(drawn)),

@@ -2,7 +2,7 @@
 
 mod change;
 
-use super::choice::{self, EngineArguments, FromArguments, SlToVlChoice};
+use super::choice::{self, EngineArguments, FromArguments, PartitionArguments, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
 use super::input::{check_options, read_subnets, read_text};
@@ -109,6 +109,8 @@ struct MethodArguments {
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
     drain: Observer,
+    #[command(flatten)]
+    partition: PartitionArguments,
     /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
@@ -561,7 +563,11 @@ impl Arguments {
             part_enforce: between.part_enforce,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             scheme: self.method.scheme,
-            policy: Policy { arming: self.method.arming, observer: self.method.drain },
+            policy: Policy {
+                arming: self.method.arming,
+                observer: self.method.drain,
+                partition: self.method.partition.chosen(),
+            },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
             vls_fixed: self.hardware.vls.is_some(),
             lmc_fixed: self.method.lmc.is_some(),

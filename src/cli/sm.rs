@@ -322,7 +322,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let settle_ns = (arguments.settle * 1e9) as u64;
     Ok(Config {
         engine: Rc::from(engine),
-        policy: Policy { arming: Arming::Off, observer: arguments.drain },
+        policy: Policy { observer: arguments.drain, ..Policy::default() },
         sources: if arguments.sources == "told" { SourceControl::ByAgent } else { SourceControl::Fenced { settle_ns } },
         lmc: Lmc::masked(arguments.lmc),
         data_vls: arguments.vls,

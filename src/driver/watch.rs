@@ -3,7 +3,7 @@
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::plan::Lanes;
+use crate::plan::{LanePartition, Lanes};
 use crate::subnet::{Discovered, SubnetManager};
 use crate::tables::{NodeSlToVl, PortState};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Running {
 
     /// The same state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables
     /// that the routing in force does not use.
-    pub(super) fn widened(&self, whole: Arc<Fabric>) -> Running {
+    pub(super) fn widened(&self, whole: Arc<Fabric>, partition: LanePartition) -> Running {
         let of = |part: &Fabric| {
             let node = |id: NodeId| id.index() < part.node_count() && part.node(id).present;
             let link = |id: PortId| id.index() < part.port_count() && part.peer(id) == whole.peer(id);
@@ -94,7 +94,7 @@ impl Running {
         let (nodes, ports) = (whole.node_count(), whole.port_count());
         // The tables of newcomers are unknown (G.2). Their lanes are recorded as bring-up will leave them, their ports
         // as not yet up.
-        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady()));
+        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady(partition)));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);
         tables.sending.resize(ports, self.half);

@@ -84,15 +84,16 @@ impl ChangeProgress {
     }
 
     /// Sends the wave's writes, or goes to its barriers if there are none; ends after the last wave.
-    fn enter_wave(mut self) -> Next {
+    fn enter_wave(self) -> Next {
         let Some(wave) = self.plan.plan().waves().get(self.wave) else { return self.complete() };
         if !wave.writes.is_empty() {
             let state = writing(wave.phase)(self);
             return state.with_command();
         }
-        // Nothing was written, so nothing is left to acknowledge.
+        // Nothing was written, so nothing is left to acknowledge. The next question has a ticket of its own all the same:
+        // agents take the first ticket of all for that of no question.
         if self.awaits(Barrier::Acknowledged) {
-            self.passed = 1;
+            return self.pass();
         }
         self.enter_barrier()
     }

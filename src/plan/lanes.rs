@@ -1,5 +1,6 @@
 //! The data lanes of a subnet, their two sets during a change, and the resulting SL-to-VL tables.
 
+use super::LanePartition;
 use crate::fabric::Fabric;
 use crate::ids::{Half, Sl, Vl, VlSet};
 use crate::tables::SlToVl;
@@ -10,7 +11,7 @@ use crate::tables::SlToVl;
 pub struct Lanes {
     /// All of them.
     pub all: VlSet,
-    /// The lower half: carries the old routing during a change.
+    /// Carries the old routing during a change: the lower lanes, or those of the old half where the partition stands.
     pub a: VlSet,
     /// The rest: carries the new routing.
     pub b: VlSet,
@@ -30,9 +31,28 @@ impl Lanes {
         Lanes::of_count(least.unwrap_or(15).min(15))
     }
 
-    /// Outside a change: the SL of rank r in its half on VL r mod V.
-    pub fn steady(&self) -> SlToVl {
-        SlToVl::from_fn(|sl| spread(self.all, sl))
+    /// The lanes of a change from the half `old`. Under a standing partition each half keeps its own: the lower half of
+    /// LIDs the lower lanes, the upper half the rest (P1.6).
+    pub fn of_change(fabric: &Fabric, partition: LanePartition, old: Half) -> Lanes {
+        Lanes::of_fabric(fabric).parted(partition, old)
+    }
+
+    fn parted(self, partition: LanePartition, old: Half) -> Lanes {
+        match (partition, old) {
+            (LanePartition::Standing, Half::Upper) => Lanes { a: self.b, b: self.a, ..self },
+            (LanePartition::Standing, Half::Lower) | (LanePartition::Temporary, _) => self,
+        }
+    }
+
+    /// Outside a change. Under a temporary partition the SL of rank r in its half takes VL r mod V, under a standing
+    /// one lane r of those of its half. One lane cannot be divided, and takes every SL.
+    pub fn steady(&self, partition: LanePartition) -> SlToVl {
+        match partition {
+            LanePartition::Standing if self.all.len() > 1 => {
+                Lanes::of_count(self.all.len() as u8).separate(Half::Lower)
+            }
+            LanePartition::Standing | LanePartition::Temporary => SlToVl::from_fn(|sl| spread(self.all, sl)),
+        }
     }
 
     /// During a change: SLs of the half `old` on A, those of the other half on B, each in turn.
@@ -68,8 +88,18 @@ mod tests {
 
     #[test]
     fn steady_lanes_are_taken_in_turn() {
-        let table = Lanes::of_count(4).steady();
-        let lanes: Vec<u8> = table.0.iter().map(|vl| vl.get()).collect();
-        assert_eq!(lanes, [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+        let lanes = |partition| Lanes::of_count(4).steady(partition).0.map(Vl::get);
+        assert_eq!(lanes(LanePartition::Temporary), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_eq!(lanes(LanePartition::Standing), [0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3]);
+    }
+
+    #[test]
+    fn a_standing_partition_is_that_of_every_change() {
+        for count in [2, 4, 8, 15] {
+            for old in [Half::Lower, Half::Upper] {
+                let lanes = Lanes::of_count(count).parted(LanePartition::Standing, old);
+                assert_eq!(lanes.separate(old), lanes.steady(LanePartition::Standing), "{count} lanes, {old}");
+            }
+        }
     }
 }

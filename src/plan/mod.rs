@@ -28,7 +28,7 @@ pub use document::PlanReadError;
 pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer};
 pub use error::PlanError;
 pub use lanes::Lanes;
-pub use policy::{Arming, Observer, Phase, Policy, Scheme, UnknownName};
+pub use policy::{Arming, LanePartition, Observer, Phase, Policy, Scheme, UnknownName};
 pub use scheme::{PlanInput, plan, sl_to_vl_pairs, writes_between};
 pub use wave::{Barrier, Sending, Wave};
 

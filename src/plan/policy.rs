@@ -91,6 +91,16 @@ choice! {
 }
 
 choice! {
+    /// When the halves' service levels are on lanes of their own (docs/PROTOCOL.md, P1.6).
+    LanePartition, "lane partition" {
+        /// During a change only; between changes each half has all lanes.
+        Temporary = "temporary";
+        /// Always: no change moves a service level to another lane, so that order is kept within each class.
+        Standing = "standing";
+    }
+}
+
+choice! {
     /// The role of a wave in its scheme.
     Phase, "phase" {
         /// The service levels of the two halves go to separate lanes.
@@ -120,12 +130,24 @@ pub struct Policy {
     pub arming: Arming,
     /// The observer of empty lanes.
     pub observer: Observer,
+    /// When the halves have lanes of their own.
+    #[serde(default = "temporary", skip_serializing_if = "is_temporary")]
+    pub partition: LanePartition,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { arming: Arming::Off, observer: Observer::Token }
+        Policy { arming: Arming::Off, observer: Observer::Token, partition: temporary() }
     }
+}
+
+/// The partition of plans that name none.
+fn temporary() -> LanePartition {
+    LanePartition::Temporary
+}
+
+fn is_temporary(partition: &LanePartition) -> bool {
+    *partition == temporary()
 }
 
 #[cfg(test)]
@@ -140,6 +162,9 @@ mod tests {
         }
         for &observer in Observer::ALL {
             assert_eq!(observer.to_string().parse(), Ok(observer));
+        }
+        for &partition in LanePartition::ALL {
+            assert_eq!(partition.to_string().parse(), Ok(partition));
         }
     }
 

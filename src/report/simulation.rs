@@ -5,7 +5,7 @@ use super::offered::{Offered, offered};
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::run;
 use super::screen::line;
-use super::sources::{links, order, sources};
+use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::scenario::{Ending, Foreseen, Foresight, SimulationReport};
 
@@ -35,6 +35,7 @@ pub fn simulation(report: &SimulationReport) -> String {
     packets(&mut text, report);
     if let Some(counts) = report.order {
         order(&mut text, counts);
+        overtaken(&mut text, report.overtaken.as_ref());
     }
     if let Some(loads) = &report.links {
         let ends = if report.settings.between.is_some() { "switches and routers" } else { "switches" };

@@ -3,7 +3,7 @@
 use super::quantity::{count, counted, percent};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
-use reconfig::scenario::{LinkLoads, Periods, SourceReport};
+use reconfig::scenario::{DisorderCause, LinkLoads, OvertakenReport, Periods, SourceReport};
 use reconfig::sim::{Dispersal, MOST_PAIRED, OrderCounts, PathChoice, Spray};
 
 /// How sources use their paths, in a line; `lmc` is the greatest LMC of end ports, which use one half at a time.
@@ -41,19 +41,33 @@ fn used(dispersal: Dispersal, lmc: u8) -> String {
 /// Shares of what came after something that was sent later.
 pub(super) fn order(text: &mut String, order: Periods<OrderCounts>) {
     let mut rows = table();
-    let header = ["late packets", "within their message", "late messages"].map(number);
+    let header = ["late packets", "of one class", "within their message", "late messages"].map(number);
     rows.set_header([Cell::new("")].into_iter().chain(header));
     let Periods { before, during, after } = order;
     for (name, counts) in [("before", before), ("during", during), ("after", after)] {
         let of_packets = |late| share(late, counts.packets);
         let cells = [
             of_packets(counts.late_packets),
+            of_packets(counts.late_in_class),
             of_packets(counts.late_in_message),
             share(counts.late_messages, counts.messages),
         ];
         rows.add_row([Cell::new(name)].into_iter().chain(cells.map(number)));
     }
     show(text, &rows);
+}
+
+/// The first packet that came after a later one of its class, and why it could.
+pub(super) fn overtaken(text: &mut String, overtaken: Option<&OvertakenReport>) {
+    let Some(OvertakenReport { source, destination, dlid, sl, cause }) = overtaken else { return };
+    let why = match cause {
+        DisorderCause::LaneMoved => "its SL moved to another lane; --standing-partition keeps every SL on its lane",
+        DisorderCause::WayChanged => "its way was overwritten while packets were on it; scheme double never does that",
+        DisorderCause::BeyondRouter => "it crossed routers, which choose SLID, DLID and SL anew on the way",
+        DisorderCause::Unexplained => "no table of this scheme explains that: report it as a fault",
+    };
+    line(text, format_args!("order    lost first from {source} to {destination}, LID {dlid}, SL {sl}:"));
+    line(text, format_args!("         {why}"));
 }
 
 /// So many of so many, and the fraction.

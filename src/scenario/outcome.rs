@@ -101,6 +101,9 @@ pub struct SimulationReport {
     /// Packets that arrived after a later one of their flow, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Periods<OrderCounts>>,
+    /// The first packet that came after a later one of the same SLID, DLID and SL, if order was counted and one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overtaken: Option<OvertakenReport>,
     /// Loads of links between switches, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<Periods<LinkLoads>>,
@@ -116,6 +119,36 @@ pub struct SimulationReport {
     pub assumptions: Vec<String>,
     /// Remarks.
     pub notes: Vec<String>,
+}
+
+/// A packet that lost its place among those of the same SLID, DLID and SL, and why packets of that run can.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OvertakenReport {
+    /// Its source.
+    pub source: String,
+    /// Its destination.
+    pub destination: String,
+    /// Its destination LID.
+    pub dlid: u16,
+    /// Its service level.
+    pub sl: u8,
+    /// What in the change reorders a class.
+    pub cause: DisorderCause,
+}
+
+/// What reorders the packets of one class. Its tables send every one by one way on one lane, first in, first out; so
+/// either a forwarding entry of the class changed under them, or an SL-to-VL table did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DisorderCause {
+    /// The class was moved to other lanes (scheme `double` writes no forwarding entry of a half in use).
+    LaneMoved,
+    /// The class was given another way (scheme `in-place` writes no SL-to-VL table in use).
+    WayChanged,
+    /// It crossed routers, which choose SLID, DLID and SL anew: a change in a subnet beyond moved what came later.
+    BeyondRouter,
+    /// Nothing changes, or every port discarded what it held (scheme `static`), so no table explains it.
+    Unexplained,
 }
 
 /// Sizes of a fabric.

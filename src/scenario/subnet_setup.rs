@@ -8,10 +8,10 @@ use crate::change::{self, BringUp, BringUpError, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl, SubnetId};
 use crate::lid;
-use crate::plan::Arming;
+use crate::plan::{Arming, Lanes};
 use crate::routing::{Connectivity, choose_root};
 use crate::sim::{ArmedPort, Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Sim, SimConfig, Traffic};
-use crate::tables::{Crossings, PathLayers, RoutingFunction, Selection, SubnetTables, address};
+use crate::tables::{Crossings, NodeSlToVl, PathLayers, RoutingFunction, Selection, SubnetTables, address};
 use std::sync::Arc;
 
 /// Where a subnet's nodes and ports are in a simulation of several.
@@ -116,7 +116,8 @@ impl SubnetSetup {
         let before = before(request, &whole)?;
         let (element, after) = after(request.element(), &whole, &function)?;
         let sm = change::manager_port(&before, &after, request.sm())?;
-        let tables = lid::bring_up(&whole, &function, lanes);
+        let steady = Lanes::of_fabric(&whole).steady(scenario.policy.partition);
+        let tables = lid::bring_up(&whole, &function, lanes).on_lanes(steady);
         let mut config = SimConfig { data_vls: lanes, armed: armed(scenario.policy.arming), ..scenario.sim.clone() };
         if scenario.worst_traffic {
             config.traffic = worst(&whole, &before, &function, config.dispersal)?;
@@ -137,6 +138,11 @@ impl SubnetSetup {
     pub fn load(&self, sim: &mut Sim, place: Placement) {
         for (switch, block, entries) in self.tables.lft_blocks(&self.whole) {
             sim.load_lft_block(place.node(switch), block, &entries);
+        }
+        for (node, _) in self.whole.nodes() {
+            if let NodeSlToVl::Uniform(table) = &*self.tables.sl_to_vl[node.index()] {
+                sim.load_sl_to_vl(place.node(node), |sl| table.get(sl));
+            }
         }
         sim.load_half_in(place.subnet, Half::Lower);
         sim.load_ways_in(place.subnet, Half::Lower, ways(self.function.path_layers()));

@@ -4,8 +4,9 @@ use super::between;
 use super::foresight::{foresight, named};
 use super::measures::{latency, link_loads, loads_between, present, throughput};
 use super::outcome::{
-    BetweenSettings, ChangeReport, Ending, FabricSize, LinkLoads, Periods, PhaseReport, ProofReport, SCHEMA, Settings,
-    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
+    BetweenSettings, ChangeReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport, Periods, PhaseReport,
+    ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport,
+    WholeProof,
 };
 use super::setting::{Element, ScenarioChange};
 use super::setup::Setup;
@@ -15,8 +16,8 @@ use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
-use crate::plan::Policy;
-use crate::sim::{Dispersal, Sim, SimConfig, StuckPacket};
+use crate::plan::{Policy, Scheme};
+use crate::sim::{Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
@@ -98,6 +99,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
         throughput: periods(sim, |index| throughput(sim, index)),
         order: scenario.sim.count_order.then(|| periods(sim, |index| sim.periods()[index].order)),
+        overtaken: sim.first_overtaken().map(|packet| overtaken(setup, packet)),
         links: links(setup, sim, made),
         longest_gap_ns: sim.longest_gap_ns(2),
         smps: all_smps(&reports),
@@ -121,6 +123,24 @@ fn plan_run<'a>(change: &'a DrivenChange, prepared: &'a Prepared) -> &'a Vetted 
 fn engine_after(before: &str, prepared: &[Prepared]) -> Option<String> {
     let after = prepared.first()?.function.engine();
     (after != before).then(|| after.to_string())
+}
+
+/// The first packet that was late in its class, and what in this scheme can make one late.
+fn overtaken(setup: &Setup<'_>, packet: OvertakenPacket) -> OvertakenReport {
+    let cause = match setup.scenario.scheme {
+        _ if matches!(setup.scenario.change, ScenarioChange::Nothing) => DisorderCause::Unexplained,
+        _ if packet.crossed => DisorderCause::BeyondRouter,
+        Scheme::Double => DisorderCause::LaneMoved,
+        Scheme::InPlace => DisorderCause::WayChanged,
+        Scheme::Static => DisorderCause::Unexplained,
+    };
+    OvertakenReport {
+        source: setup.describe_port(packet.source),
+        destination: setup.describe_port(packet.destination),
+        dlid: packet.dlid.0,
+        sl: packet.sl.get(),
+        cause,
+    }
 }
 
 /// Each text once, in order of first appearance.
@@ -200,7 +220,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
 
 fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
     let (scenario, config) = (setup.scenario, &setup.each[0].config);
-    let Policy { arming, observer } = scenario.policy;
+    let Policy { arming, observer, .. } = scenario.policy;
     let sm = |own: &SubnetSetup| own.whole.port(own.sm).clone();
     Settings {
         load: sim.load(),

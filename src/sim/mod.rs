@@ -58,7 +58,7 @@ pub use deadlock::StuckPacket;
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
 pub use errand::HeldSet;
 pub use ledger::{PacketCounts, Period};
-pub use order::OrderCounts;
+pub use order::{OrderCounts, OvertakenPacket};
 pub use port::SimTransport;
 pub use relay::{Joining, Relation};
 pub use source::Scripted;
@@ -290,6 +290,11 @@ impl Sim {
     /// A digest of every event so far: equal for equal runs.
     pub fn trace_hash(&self) -> u64 {
         self.clock.trace_hash()
+    }
+
+    /// The first packet that arrived after one of the same SLID, DLID and SL that was sent later, if order is counted.
+    pub fn first_overtaken(&self) -> Option<OvertakenPacket> {
+        self.ledger.order.as_ref().and_then(|order| order.first_overtaken(&self.sources))
     }
 
     /// Packets through switches so far: one packet through one switch counts one.

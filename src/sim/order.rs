@@ -2,11 +2,16 @@
 //!
 //! A *flow* is an ordered pair of end ports, replies included. A packet is *late* when a packet of its flow that was
 //! sent after it has arrived before it; a message is late when a message of its flow that was begun after it has
-//! arrived whole before it did. What is lost is not late, and a message of which a packet is lost never arrives whole.
-//! Counting costs a look-up for each packet sent and each delivered, so it is done where it is asked for.
+//! arrived whole before it did. InfiniBand promises order only among packets of one (SLID, DLID, SL), a *class of the
+//! flow*: a packet is late in its class when one of the same three that was sent after it has arrived before it. What
+//! is lost is not late, and a message of which a packet is lost never arrives whole. Counting costs a few look-ups for
+//! each packet sent and each delivered, so it is done where it is asked for.
 
 use super::index::{By, EndPortRank, PacketId};
-use super::packet::NIL;
+use super::packet::{NIL, Packet};
+use super::source::Sources;
+use crate::fabric::PortId;
+use crate::ids::{Lid, Sl};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -17,6 +22,8 @@ pub struct OrderCounts {
     pub packets: u64,
     /// Packets delivered after one of their flow that was sent later.
     pub late_packets: u64,
+    /// Of those: after one of the same SLID, DLID and SL.
+    pub late_in_class: u64,
     /// Of those: after one of their own message.
     pub late_in_message: u64,
     /// Messages delivered whole; a packet that belongs to none is one by itself.
@@ -25,13 +32,46 @@ pub struct OrderCounts {
     pub late_messages: u64,
 }
 
-/// A packet on its way: its place in its flow and its message.
+/// What a packet's header says of its way, within its flow: the SLID as its rank in its half.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct FlowClass {
+    pub slid_rank: u8,
+    pub dlid: u16,
+    pub sl: u8,
+}
+
+impl FlowClass {
+    /// That of a packet as its source sends it: the half of its SLID is that of its SL.
+    pub(super) fn of(packet: &Packet) -> FlowClass {
+        FlowClass { slid_rank: packet.source_path, dlid: packet.dlid, sl: packet.sl }
+    }
+}
+
+/// A packet that has arrived after one that was sent later with the same SLID, DLID and SL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OvertakenPacket {
+    /// Its source.
+    pub source: PortId,
+    /// Its destination.
+    pub destination: PortId,
+    /// Its DLID, as its source sent it.
+    pub dlid: Lid,
+    /// Its service level.
+    pub sl: Sl,
+    /// Whether its source and its destination are in different subnets.
+    pub crossed: bool,
+}
+
+/// A packet on its way: its place in its flow, its class and its message.
 #[derive(Clone, Copy)]
 struct Mark {
     /// Source and destination.
     flow: (EndPortRank, EndPortRank),
     /// Its number in its flow.
     number: u32,
+    class: FlowClass,
+    /// Its number in its class.
+    number_in_class: u32,
     /// The number of its message among all; [`NIL`] where it is one by itself.
     message: u32,
 }
@@ -45,6 +85,15 @@ struct Flow {
     arrived: u32,
     /// Up to the latest message that has arrived whole: the number of its first packet, and one.
     whole: u32,
+}
+
+/// The progress of a class.
+#[derive(Default)]
+struct ClassFlow {
+    /// Packets sent.
+    sent: u32,
+    /// Packets up to the latest that has arrived.
+    arrived: u32,
 }
 
 /// A message that has not arrived whole.
@@ -64,6 +113,10 @@ pub struct DeliveryOrder {
     marks: By<PacketId, Mark>,
     /// By source and destination.
     flows: FxHashMap<(EndPortRank, EndPortRank), Flow>,
+    /// By source and destination, and class.
+    classes: FxHashMap<((EndPortRank, EndPortRank), FlowClass), ClassFlow>,
+    /// The first packet that was late in its class.
+    first_overtaken: Option<((EndPortRank, EndPortRank), FlowClass)>,
     /// By number.
     open: FxHashMap<u32, Open>,
     /// Messages begun.
@@ -81,14 +134,24 @@ impl DeliveryOrder {
     }
 
     /// A packet is sent, as part of a message or ([`NIL`]) by itself.
-    pub(super) fn sent(&mut self, id: PacketId, ends: (EndPortRank, EndPortRank), message: u32) {
+    pub(super) fn sent(&mut self, id: PacketId, ends: (EndPortRank, EndPortRank), class: FlowClass, message: u32) {
         let flow = self.flows.entry(ends).or_default();
-        let mark = Mark { flow: ends, number: flow.sent, message };
+        let own = self.classes.entry((ends, class)).or_default();
+        let mark = Mark { flow: ends, number: flow.sent, class, number_in_class: own.sent, message };
         flow.sent = flow.sent.wrapping_add(1);
+        own.sent = own.sent.wrapping_add(1);
         if let Some(open) = self.open.get_mut(&message).filter(|open| open.first == NIL) {
             open.first = mark.number;
         }
         self.marks.put(id, mark);
+    }
+
+    /// The first packet that was late in its class.
+    pub(super) fn first_overtaken(&self, sources: &Sources) -> Option<OvertakenPacket> {
+        let ((from, to), FlowClass { dlid, sl, .. }) = self.first_overtaken?;
+        let (source, destination) = (sources.list[from].port, sources.list[to].port);
+        let crossed = sources.subnet_of(from) != sources.subnet_of(to);
+        Some(OvertakenPacket { source, destination, dlid: Lid(dlid), sl: Sl::masked(sl), crossed })
     }
 
     /// A packet is delivered: adds to the counts.
@@ -97,6 +160,11 @@ impl DeliveryOrder {
         let flow = self.flows.entry(mark.flow).or_default();
         counts.packets += 1;
         counts.late_packets += u64::from(overtaken(mark.number, &mut flow.arrived));
+        let own = self.classes.entry((mark.flow, mark.class)).or_default();
+        if overtaken(mark.number_in_class, &mut own.arrived) {
+            counts.late_in_class += 1;
+            self.first_overtaken.get_or_insert((mark.flow, mark.class));
+        }
         // No open message has number [`NIL`], so a packet by itself counts as a whole message.
         let Some(open) = self.open.get_mut(&mark.message) else {
             counts.messages += 1;
@@ -125,6 +193,7 @@ mod tests {
     use super::*;
 
     const ENDS: (EndPortRank, EndPortRank) = (EndPortRank(0), EndPortRank(1));
+    const CLASS: FlowClass = FlowClass { slid_rank: 0, dlid: 2, sl: 0 };
 
     /// Counts after packets, by number, arrive in some order; those of each message are listed.
     fn counts(messages: &[u16], arrivals: &[u32]) -> OrderCounts {
@@ -133,7 +202,7 @@ mod tests {
         for &packets in messages {
             let number = if packets == 1 { NIL } else { order.begin_message(packets) };
             for id in next.by_ref().take(packets.into()) {
-                order.sent(PacketId(id), ENDS, number);
+                order.sent(PacketId(id), ENDS, CLASS, number);
             }
         }
         let mut counts = OrderCounts::default();
@@ -149,19 +218,22 @@ mod tests {
 
     #[test]
     fn whatever_comes_after_a_later_one_is_late() {
-        let expected = OrderCounts { packets: 4, late_packets: 2, messages: 4, late_messages: 2, late_in_message: 0 };
+        let late = OrderCounts { late_packets: 2, late_in_class: 2, late_messages: 2, ..OrderCounts::default() };
+        let expected = OrderCounts { packets: 4, messages: 4, ..late };
         assert_eq!(counts(&[1, 1, 1, 1], &[2, 0, 1, 3]), expected);
     }
 
     #[test]
     fn a_message_overtaken_may_be_in_order_itself() {
-        let expected = OrderCounts { packets: 4, late_packets: 2, messages: 2, late_messages: 1, late_in_message: 0 };
+        let late = OrderCounts { late_packets: 2, late_in_class: 2, late_messages: 1, ..OrderCounts::default() };
+        let expected = OrderCounts { packets: 4, messages: 2, ..late };
         assert_eq!(counts(&[2, 2], &[2, 3, 0, 1]), expected);
     }
 
     #[test]
     fn a_message_out_of_order_itself_may_overtake_nothing() {
-        let expected = OrderCounts { packets: 5, late_packets: 1, messages: 2, late_messages: 0, late_in_message: 1 };
+        let late = OrderCounts { late_packets: 1, late_in_class: 1, late_in_message: 1, ..OrderCounts::default() };
+        let expected = OrderCounts { packets: 5, messages: 2, ..late };
         assert_eq!(counts(&[3, 2], &[0, 2, 1, 3, 4]), expected);
     }
 
@@ -174,9 +246,24 @@ mod tests {
     #[test]
     fn flows_are_apart() {
         let mut order = DeliveryOrder::default();
-        (0..4).for_each(|id| order.sent(PacketId(id), if id % 2 == 0 { ENDS } else { (ENDS.1, ENDS.0) }, NIL));
+        let ends = |id| if id % 2 == 0 { ENDS } else { (ENDS.1, ENDS.0) };
+        (0..4).for_each(|id| order.sent(PacketId(id), ends(id), CLASS, NIL));
         let mut counts = OrderCounts::default();
         [2, 1, 3, 0].into_iter().for_each(|id| order.delivered(PacketId(id), &mut counts));
         assert_eq!(counts.late_packets, 1, "0 comes after 2; 1 comes before 3");
+    }
+
+    #[test]
+    fn what_another_class_overtakes_is_in_order_in_its_own() {
+        let upper = FlowClass { dlid: 3, sl: 8, ..CLASS };
+        let mut order = DeliveryOrder::default();
+        [CLASS, CLASS, upper].into_iter().zip(0..).for_each(|(class, id)| order.sent(PacketId(id), ENDS, class, NIL));
+        let mut counts = OrderCounts::default();
+        [2, 0].into_iter().for_each(|id| order.delivered(PacketId(id), &mut counts));
+        assert_eq!((counts.late_packets, counts.late_in_class, order.first_overtaken), (1, 0, None));
+        order.sent(PacketId(3), ENDS, CLASS, NIL);
+        [3, 1].into_iter().for_each(|id| order.delivered(PacketId(id), &mut counts));
+        assert_eq!((counts.late_packets, counts.late_in_class), (2, 1), "1 comes after 3");
+        assert_eq!(order.first_overtaken, Some((ENDS, CLASS)));
     }
 }

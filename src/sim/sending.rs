@@ -6,6 +6,7 @@
 
 use super::dispersal::{OpenMessage, Spray};
 use super::index::{Dense, EndPortRank, OutLane, PacketId};
+use super::order::FlowClass;
 use super::packet::{NIL, Packet, PacketMarks};
 use super::source::{Application, Header, PacketSpec, Scripted, chance};
 use super::wheel::{SimEvent, TICKS_PER_NS};
@@ -290,7 +291,8 @@ impl Sim {
         self.count_in_relation(id, |relation| relation.counts.injected += 1);
         if self.ledger.order.is_some() {
             let ends = self.ends_of(id);
-            self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, message));
+            let class = FlowClass::of(&packet);
+            self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, class, message));
         }
         // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });

@@ -14,7 +14,7 @@ use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::lid;
-use crate::plan::{Lanes, writes_between};
+use crate::plan::{LanePartition, Lanes, writes_between};
 use crate::routing::Demand;
 use crate::subnet::{Ask, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
@@ -52,6 +52,10 @@ pub(super) async fn bring_up<T: Transport>(
     found: &Discovered,
     fabric: Fabric,
 ) -> Result<BroughtUp, SmError> {
+    // A fence opens and closes a half with the tables of *split* and *restore*, which a standing partition never writes.
+    if config.policy.partition == LanePartition::Standing {
+        return Err(SmError::StandingPartition);
+    }
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
     let lanes = Lanes::of_fabric(&fabric);
@@ -159,7 +163,7 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
         return Err(format!("{silent} does not report its tables"));
     }
     // Split tables, which a manager that died during a change leaves behind, fail here (C.4).
-    let steady = NodeSlToVl::Uniform(lanes.steady());
+    let steady = NodeSlToVl::Uniform(lanes.steady(LanePartition::Temporary));
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
     if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
         return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
@@ -181,7 +185,7 @@ async fn write<T: Transport>(
 ) -> Result<(), SmError> {
     let ports = every_port(fabric);
     configure(manager, config, fabric, &ports, common).await?;
-    let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady());
+    let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady(LanePartition::Temporary));
     manager.apply(fabric, &writes, WriteOrder::Any).await?;
     activate(manager, fabric, &ports).await
 }

@@ -36,6 +36,12 @@ pub enum SmError {
         /// Why they cannot be proved.
         why: String,
     },
+    /// The lanes are to be divided for good, which the fence cannot do.
+    #[error(
+        "a standing partition of lanes cannot be kept here: the fence at end ports follows the tables that a temporary one \
+         writes; choose the temporary partition"
+    )]
+    StandingPartition,
     /// A device rejects a setting that it needs to carry traffic.
     #[error("{port} does not accept its {setting}: the subnet cannot be brought up through it")]
     NotTaken {

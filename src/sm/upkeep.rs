@@ -20,7 +20,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
-use crate::plan::{self, Lanes, Scheme};
+use crate::plan::{self, LanePartition, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
@@ -291,8 +291,8 @@ impl<T: Transport> Upkeep<T> {
         // Prove both halves together: once the retired one is open, packets of both are under way at the same time.
         verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()]).by(running.ways.as_ref()))
             .map_err(SmError::Unproved)?;
-        let writes =
-            plan::writes_between(&running.alive, Some(&running.tables), &lfts, Lanes::of_fabric(fabric).steady());
+        let steady = Lanes::of_fabric(fabric).steady(LanePartition::Temporary);
+        let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
         // Only now, with every entry acknowledged: packets sent on the half from here on meet no old entry.
@@ -352,7 +352,7 @@ impl<T: Transport> Upkeep<T> {
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
         let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref());
         bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
-        let steady = Lanes::of_fabric(&running.routed).steady();
+        let steady = Lanes::of_fabric(&running.routed).steady(LanePartition::Temporary);
         // `None`: nothing that these devices held before is taken for granted.
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));

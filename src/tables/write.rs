@@ -142,6 +142,13 @@ impl SubnetTables {
         }
     }
 
+    /// The same with every SL of every device on the lane in `table`.
+    #[must_use]
+    pub fn on_lanes(mut self, table: SlToVl) -> SubnetTables {
+        self.sl_to_vl.fill(Arc::new(NodeSlToVl::Uniform(table)));
+        self
+    }
+
     /// Applies one write.
     pub fn apply(&mut self, fabric: &Fabric, write: &Write) {
         match write {

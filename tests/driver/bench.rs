@@ -6,7 +6,7 @@ use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Lid, Lmc};
 use reconfig::lid;
-use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::plan::{Observer, Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{Halt, PacketCounts, SimConfig, SimTransport};
 use reconfig::subnet::{Manager, Timing};
@@ -30,7 +30,7 @@ pub struct Bench {
 }
 
 pub fn policy(observer: Observer) -> Policy {
-    Policy { arming: Arming::Off, observer }
+    Policy { observer, ..Policy::default() }
 }
 
 pub fn timing() -> Timing {

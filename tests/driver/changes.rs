@@ -54,7 +54,7 @@ fn halves_alternate_and_changes_follow_each_other() {
 
 #[test]
 fn arming_holds_packets_and_loses_none() {
-    let policy = Policy { arming: Arming::Hold, observer: Observer::Token };
+    let policy = Policy { arming: Arming::Hold, ..Policy::default() };
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy);
     let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     assert_eq!(report.outcome, Outcome::Completed);

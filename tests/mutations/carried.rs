@@ -17,7 +17,7 @@ use reconfig::driver::{Driver, Intent, Running};
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
-use reconfig::plan::{Arming, Lanes, Observer, Plan, Policy, Scheme};
+use reconfig::plan::{Arming, Lanes, Plan, Policy, Scheme};
 use reconfig::routing::UpDown;
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
 use reconfig::subnet::{Manager, Timing};
@@ -392,7 +392,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
         half: Half::Lower,
         sm: subnet.sm,
     };
-    let policy = Policy { arming: Arming::Hold, observer: Observer::Token };
+    let policy = Policy { arming: Arming::Hold, ..Policy::default() };
     let intent =
         Intent { engine: Rc::new(UpDown::default()), scheme: Scheme::Double, policy, unproved_baselines: false };
     let mut driver = Driver::new(Manager::new(meddled, timing, 0), running, intent);

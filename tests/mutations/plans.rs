@@ -242,7 +242,7 @@ pub const MUTATIONS: &[Mutation] = &[
     planned("one table set twice in a wave", "which of the two stays is open", |draft| {
         let mut again = draft.waves[0].writes[0].clone();
         if let Write::SlToVl { table, .. } = &mut again {
-            *table = draft.lanes.steady();
+            *table = draft.lanes.steady(draft.policy.partition);
         }
         draft.waves[0].writes.push(again);
     }),

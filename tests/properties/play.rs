@@ -87,7 +87,7 @@ fn traffics() -> impl Strategy<Value = Traffic> {
 /// Settings for changes of one of these schemes.
 pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
     let policies = (prop::sample::select(Arming::ALL), prop::sample::select(Observer::ALL));
-    let policies = policies.prop_map(|(arming, observer)| Policy { arming, observer });
+    let policies = policies.prop_map(|(arming, observer)| Policy { arming, observer, ..Policy::default() });
     let latches = prop::sample::select(&[Latch::Arrival, Latch::Head, Latch::Grant][..]);
     let queues = (prop::sample::select(&[16u16, 24, 64][..]), 1u16..20, prop::sample::select(&[1u16, 64][..]));
     let replies = prop::sample::select(&[0.0, 0.1, 0.3][..]);

@@ -9,7 +9,7 @@ use super::play::{End, MS, Management, Play, Setting};
 use super::proved::prepared;
 use super::world::{Forms, Happening, Shape, World};
 use reconfig::machine::Outcome;
-use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::plan::{Observer, Policy, Scheme};
 use reconfig::sim::{Latch, Traffic};
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Script {
         let setting = Setting {
             seed,
             scheme: Scheme::Double,
-            policy: Policy { arming: Arming::Off, observer: Observer::Lifetime },
+            policy: Policy { observer: Observer::Lifetime, ..Policy::default() },
             latch: Latch::Arrival,
             buffer_credits: 128,
             replies: 1.0,

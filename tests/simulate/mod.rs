@@ -11,6 +11,7 @@ mod faults;
 mod ghost_cycle;
 mod links;
 mod observers;
+mod order;
 mod outside;
 mod random;
 mod repeated;

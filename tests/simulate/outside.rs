@@ -46,7 +46,7 @@ fn lanes_are_empty_when_the_barriers_say_so() {
             for (observer, arming) in [(Observer::Token, Arming::Hold), (Observer::Poll, Arming::Off)] {
                 let base = small(bundled("random-regular-16-4"));
                 let sim = SimConfig { latch, replies: 0.5, buffer_credits: 48, ..base.sim.clone() };
-                let policy = Policy { arming, observer };
+                let policy = Policy { arming, observer, ..Policy::default() };
                 // As much as the fabric can carry, so that lanes are full when they are asked to run empty.
                 let scenario = Scenario { sim, departure, policy, load: Some(0.15), ..base };
                 let mut inspector = Inspector::default();

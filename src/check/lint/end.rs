@@ -5,7 +5,7 @@ use super::lanes::pairs;
 use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
-use crate::plan::{Lanes, Plan, Scheme};
+use crate::plan::{LanePartition, Lanes, Plan, Scheme};
 use crate::tables::{Lft, PathLayers, SlToVl};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ fn leads(fabric: &Fabric, lfts: &[Arc<Lft>], start: NodeId, lid: Lid, owner: Por
 fn check_restored(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
     let tables = plan.tables_at(plan.waves().len());
-    let usual = usual(plan.lanes());
+    let usual = usual(plan);
     for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
         let held = &tables.sl_to_vl[node.index()];
         let other = pairs(fabric, node).into_iter().find(|&(input, output)| *held.get(input, output) != usual);
@@ -148,8 +148,17 @@ fn check_restored(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// The service level of rank r in its half on the lane of rank r mod V.
-fn usual(lanes: Lanes) -> SlToVl {
-    let all: Vec<_> = lanes.all.iter().collect();
-    SlToVl::from_fn(|sl: Sl| all.get(Half::rank(sl) % all.len().max(1)).copied().unwrap_or_default())
+/// The service level of rank r in its half on lane r, modulo their number, of those that the half has between changes:
+/// all, or under a standing partition those that it had during the change (P1.6).
+fn usual(plan: &Plan) -> SlToVl {
+    let Lanes { all, a, b } = plan.lanes();
+    SlToVl::from_fn(|sl: Sl| {
+        let own = match plan.policy().partition {
+            LanePartition::Temporary => all,
+            LanePartition::Standing if Half::of_sl(sl) == plan.old() => a,
+            LanePartition::Standing => b,
+        };
+        let own: Vec<_> = own.iter().collect();
+        own.get(Half::rank(sl) % own.len().max(1)).copied().unwrap_or_default()
+    })
 }

@@ -3,14 +3,15 @@
 use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Half, PortNum, Sl, Vl, VlSet};
-use crate::plan::{Phase, Plan, Scheme};
+use crate::plan::{LanePartition, Phase, Plan, Scheme};
 use crate::tables::{SlToVl, SubnetTables};
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     check_sets(plan, findings);
     for (index, wave) in plan.waves().iter().enumerate() {
         let tables = plan.tables_at(index + 1);
-        let apart = plan.scheme() == Scheme::Double && wave.phase != Phase::Restore;
+        let rejoined = wave.phase == Phase::Restore && plan.policy().partition == LanePartition::Temporary;
+        let apart = plan.scheme() == Scheme::Double && !rejoined;
         if let Some(what) = first_stray(plan, tables, |sl| allowed(plan, sl, apart)) {
             let rule = if apart { Rule::OwnLanes } else { Rule::DataLanes };
             findings.wave(rule, &wave.name, what);

@@ -11,7 +11,7 @@ use reconfig::ids::{Guid, SubnetId};
 use reconfig::scenario::{Element, ScenarioChange};
 
 /// Options that are meaningless if nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 16] = [
+const OF_A_CHANGE: [&str; 17] = [
     "sudden",
     "planned",
     "subnet",
@@ -19,6 +19,7 @@ const OF_A_CHANGE: [&str; 16] = [
     "to_engine",
     "arming",
     "drain",
+    "standing_partition",
     "path_cache",
     "window",
     "smp_time",

@@ -2,7 +2,8 @@
 //!
 //! *Restore* returns every service level to the lane of its rank in its half, mod V, including those of the retired
 //! half: nobody uses them until they are spare in the next change, and the tables are then the same before and after
-//! every change.
+//! every change. Under a standing partition the tables of *split* are those that rest, so neither phase writes any, and
+//! no class changes its lane (P1.6).
 
 use super::{PlanInput, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};
 use crate::fabric::{NodeId, PortId};
@@ -22,7 +23,7 @@ const ASSUMPTIONS: [Assumption; 7] = [
 
 /// Split, install, swap, drain, restore.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
-    let lanes = Lanes::of_fabric(&input.before);
+    let lanes = Lanes::of_change(&input.before, input.policy.partition, input.old);
     check_lanes(&input, lanes)?;
     check_lids(&input)?;
     check_halves(&input)?;
@@ -39,7 +40,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
 }
 
 fn notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
-    let mut notes = lane_notes(&input.before, lanes);
+    let mut notes = lane_notes(input, lanes);
     if input.before.half_lids(input.sm, input.old.other()).next().is_none() {
         let sm = input.before.describe_port(input.sm);
         notes.push(format!("{sm}, the SM's port, has one LID: MasterSMLID and MasterSMSL stay as they are"));
@@ -95,7 +96,8 @@ fn restore(input: &PlanInput, lanes: Lanes) -> Wave {
     // Phase 5 starts from what phase 1 wrote, so the difference is relative to that and not to `initial`.
     let mut tables = input.initial.clone();
     split(input, lanes).writes.iter().for_each(|write| tables.apply(&input.before, write));
-    let writes = sl_to_vl_writes(&input.surviving, lanes.steady(), differs(&tables, lanes.steady()));
+    let steady = lanes.steady(input.policy.partition);
+    let writes = sl_to_vl_writes(&input.surviving, steady, differs(&tables, steady));
     wave(Phase::Restore, "", writes, &[Barrier::Acknowledged])
 }
 

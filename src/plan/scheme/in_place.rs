@@ -19,7 +19,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let lanes = Lanes::of_fabric(&input.before);
     let mut tables = lft_writes(&input);
     let is_new = |node, from, to| input.pair_has_come(node, from, to);
-    tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(), is_new));
+    tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(input.policy.partition), is_new));
     let mut start = new_port_writes(&input);
     let mut waves = vec![wave(Phase::Rewrite, tables)];
     let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];

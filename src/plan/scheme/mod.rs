@@ -10,7 +10,7 @@ mod double;
 mod in_place;
 mod static_;
 
-use super::{Arming, Draft, DrainLayer, Lanes, Plan, PlanError, Policy, Scheme};
+use super::{Arming, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
@@ -125,7 +125,7 @@ impl PlanInput {
     fn draft(self, scheme: Scheme, lanes: Lanes) -> Draft {
         Draft {
             scheme,
-            notes: lane_notes(&self.before, lanes),
+            notes: lane_notes(&self, lanes),
             before: self.before,
             routed: self.routed,
             surviving: self.surviving,
@@ -284,17 +284,20 @@ fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
     Some(Write::MasterSm { port, lid, sl })
 }
 
-/// Notes which links have more lanes than are used.
-fn lane_notes(fabric: &Fabric, lanes: Lanes) -> Vec<String> {
-    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some());
+/// Notes which links have more lanes than are used, and which lanes the halves keep.
+fn lane_notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
+    let cabled = input.before.ports().filter(|(_, port)| port.peer.is_some());
     let richer = cabled.filter(|(_, port)| usize::from(port.data_vls) > lanes.all.len()).count();
-    match richer {
-        0 => Vec::new(),
-        _ => vec![format!(
-            "{richer} cabled ports have more than {} data VLs: the least is used everywhere",
-            lanes.all.len()
-        )],
-    }
+    let more = (richer > 0).then(|| {
+        let count = lanes.all.len();
+        format!("{richer} cabled ports have more than {count} data VLs: the least is used everywhere")
+    });
+    let standing = input.policy.partition == LanePartition::Standing;
+    let kept = standing.then(|| {
+        let Lanes { a, b, .. } = Lanes::of_count(lanes.all.len() as u8);
+        format!("the partition of lanes stands: between changes the lower half is on VLs {a}, the upper half on {b}")
+    });
+    more.into_iter().chain(kept).collect()
 }
 
 impl Arming {

@@ -10,7 +10,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before);
     let mut tables = lft_writes(&input);
     let is_new = |node, from, to| input.pair_has_come(node, from, to);
-    tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(), is_new));
+    tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(input.policy.partition), is_new));
     let mut start = port_writes(&input.surviving, PortState::Active);
     start.extend(welcome_writes(&input, input.old));
     let waves = vec![

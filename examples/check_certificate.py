@@ -858,7 +858,30 @@ class Checker:
         _, self.afterwards = followed(plan, self.fabric)
         self.before = Ways(plan["old_ways"], self.fabric) if plan.get("old_ways") else None
         self.path, self.selected, self.allowed = {}, {}, {}
+        self.answerer = self.find_answerer()
         self.inject()
+
+    def find_answerer(self):
+        """The SM's port, where the plan does not assume that its answers stay within the halves."""
+        if "sm-base-lid-is-lower" in self.plan["assumptions"]:
+            return None
+        port = self.fabric.port(self.plan["sm"]["node"], self.plan["sm"]["port"])
+        if any(port in sources for sources in self.sources):
+            return port
+        if any(m.injected["upper"] or any(m.ways.values()) for m in self.moments):
+            raise Refused("the SM's answers cannot be followed, and the plan does not assume that they need not")
+        return None
+
+    def asked(self, number, half, owner, lid):
+        """Every lane of the groups on which the owner of a LID may ask the SM, if the answers go to that LID."""
+        if self.answerer is None or self.fabric.lid[owner] != lid:
+            return 0
+        ways = self.moments[number].ways[half]
+        if ways is None:
+            return 0xFFFF * EVERY
+        paths = range(max((1 << self.fabric.lmc[self.answerer]) // 2, half == "lower"))
+        layers = {each.layer(owner, self.answerer, path) for each in ways for path in paths}
+        return self.groups_of(half, layers)
 
     def read_groups(self):
         self.groups = {"lower": [], "upper": []}
@@ -1035,10 +1058,16 @@ class Checker:
                 owners[self.fabric.lid[port] + offset] = (port, "upper" if size and offset >= size else "lower")
                 self.path[self.fabric.lid[port] + offset] = offset % size if size else offset
         pairs = lids = 0
-        for lid, (owner, half) in sorted(owners.items()):
+        rows = [(lid, owner, half, False) for lid, (owner, half) in sorted(owners.items())]
+        for lid, owner, half, _ in rows[:] if self.answerer is not None else []:
+            # Answers go to base LIDs on levels of either half; those of the other half are classes of their own.
+            if lid == self.fabric.lid[owner] and owner != self.answerer:
+                rows.append((lid, owner, HALVES[half == "lower"], True))
+        for lid, owner, half, answers in rows:
             if any(moment.injected[half] for moment in self.moments):
+                self.answers = answers
                 places = self.check_lid(lid, owner, half)
-                lids += places > 0
+                lids += places > 0 and not answers
                 pairs += places
         self.file.finish()
         dependencies = sum(self.check_half(half) for half in HALVES)
@@ -1100,10 +1129,13 @@ class Checker:
         layers = frozenset(each.layer(source, owner, self.path[lid]) for each in ways)
         known = self.allowed.get((half, layers))
         if known is None:
-            sls = {layer + (8 if half == "upper" else 0) for layer in layers if layer is not None}
-            open_groups = [at for at, group in enumerate(self.groups[half]) if sls & set(group)]
-            known = self.allowed[half, layers] = sum(0xFFFF << 16 * at for at in open_groups)
-        return known
+            known = self.allowed[half, layers] = self.groups_of(half, layers)
+        return known | (self.asked(number, half, owner, lid) if source == self.answerer else 0)
+
+    def groups_of(self, half, layers):
+        """Every lane of the groups of some layers."""
+        sls = {layer + (8 if half == "upper" else 0) for layer in layers if layer is not None}
+        return sum(0xFFFF << 16 * at for at, group in enumerate(self.groups[half]) if sls & set(group))
 
     def check_selected(self, number, lid, owner, half, places, outputs):
         """Whatever those sources can send is listed whose paths have this LID."""
@@ -1207,7 +1239,9 @@ class Checker:
     def check_moment(self, number, lid, owner, half, places, outputs):
         fabric, waits = self.fabric, self.waits[number][half]
         self.keys = set()
-        if self.moments[number].ways[half] is not None and self.admits(owner, number, half):
+        if self.answers:
+            self.check_answers(number, lid, owner, half, places, outputs)
+        elif self.moments[number].ways[half] is not None and self.admits(owner, number, half):
             self.check_selected(number, lid, owner, half, places, outputs)
         elif self.admits(owner, number, half):
             injected, at = self.injected[number][half], self.into[owner][0]
@@ -1233,6 +1267,13 @@ class Checker:
                     self.keys.add(key)
                     waits[key] = waits.get(key, 0) | lanes
 
+    def check_answers(self, number, lid, owner, half, places, outputs):
+        """Whatever the SM can answer is listed: from its port alone, on the levels of requests."""
+        lanes = self.injected[number][half].get(self.answerer, 0) & self.asked(number, half, owner, lid)
+        if lanes and self.admits(owner, number, half):
+            row, input_ = self.into[self.answerer]
+            self.step(number, lid, owner, half, places, row, input_, outputs[row], spread(lanes), False)
+
     def step(self, number, lid, owner, half, places, row, input_, outputs, present, firm):
         fabric, place, moment = self.fabric, self.switches[row], self.moments[number]
         for output in outputs:
@@ -1243,7 +1284,7 @@ class Checker:
             known = output < self.sides[row] and self.into[channel] is not None
             if not known or made_since and not self.there(number, channel):
                 omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner]
-                if firm and not omitted:
+                if firm and not omitted and not self.answers:
                     raise Refused(f"{moment.name}: {fabric.nodes[place]['description']} discards packets to LID {lid}")
                 continue
             if not self.there(number, channel):

@@ -209,7 +209,7 @@ impl PlannedChange {
 
     /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
     fn vet(self, refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>) -> Result<Prepared, ChangeError> {
-        let vetted = match vet::vet(self.plan).map_err(|objected| *objected) {
+        let vetted = match vetted(self.plan).map_err(|objected| *objected) {
             Ok(vetted) => vetted,
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
@@ -223,6 +223,24 @@ impl PlannedChange {
             new_proof: self.new_proof,
         })
     }
+}
+
+/// Has a plan judged with the manager's answers among its classes. Where they are what the prover refuses, it is judged
+/// once more with the assumption about them, and the plan says why.
+fn vetted(plan: Plan) -> Result<Vetted, Box<(Plan, Objection)>> {
+    if plan.proves_answers() {
+        return vet::vet(plan);
+    }
+    let (plan, assumed) = match plan.prove_answers().map_err(|unproved| *unproved) {
+        Ok(both) => both,
+        Err((plan, why)) => return vet::vet(plan.note_unproved_answers(&why.to_string())),
+    };
+    vet::vet(plan).or_else(|objected| match *objected {
+        (plan, Objection::Refused(why) | Objection::NoWayBack(why)) => {
+            vet::vet(plan.assume_answers(assumed, &why.to_string()))
+        }
+        other => Err(Box::new(other)),
+    })
 }
 
 /// What the routing in force was made for, and what has come to it: the fabric that the plan is made on.

@@ -7,6 +7,7 @@
 //! alone. A planner can therefore claim neither. Only plans that `vet` has vetted run. Deliberately omitted: the computation of
 //! routes (`routing`) and LIDs (`lid`), proof (`verify`), execution (`machine`).
 
+mod answers;
 mod cost;
 mod digest;
 mod disorder;
@@ -22,6 +23,7 @@ mod undo;
 mod wave;
 
 pub use crate::ids::PortMask;
+pub use answers::{AnswersUnproved, AssumedAnswers};
 pub use cost::WaveCost;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
@@ -49,7 +51,8 @@ pub enum Assumption {
     SwitchManagementPaused,
     /// No multicast packet is injected during the change: a group's service level is fixed.
     NoMulticast,
-    /// Clients that send to the SM's base LID are on the lower half.
+    /// The SM's answers stay within the halves: a client that asks from its base LID is on the lower half. Without it
+    /// answers from the SM's port to base LIDs, on every level in use, are classes like those of data.
     SmBaseLidIsLower,
     /// VL arbitration serves every lane of both sets, so that none starves.
     ArbitrationServesAllLanes,
@@ -371,6 +374,10 @@ impl Transition for Plan {
         let layers =
             self.draft.drain.iter().map(|layer| DrainClaimLayer { lanes: layer.lanes, arcs: layer.graph.arcs() });
         drained.map(|lanes| DrainClaim { half: self.draft.old, lanes, layers: layers.collect() })
+    }
+
+    fn answerer(&self) -> Option<PortId> {
+        self.proves_answers().then_some(self.draft.sm)
     }
 
     /// Newcomers learn their half in the swap, or, if there is none, when ports are started.

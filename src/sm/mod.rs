@@ -22,6 +22,7 @@ pub mod lid_file;
 pub mod lifecycle;
 mod mailbox;
 pub mod metrics;
+mod mirroring;
 pub mod pace;
 mod peers;
 pub mod prefix_file;

@@ -12,6 +12,7 @@ use super::element::FoundElement;
 use super::error::SmError;
 use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId};
+use super::mirroring::Mirroring;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::watched::Watched;
@@ -291,6 +292,11 @@ impl<T: Transport> Upkeep<T> {
         // Prove both halves together: once the retired one is open, packets of both are under way at the same time.
         verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()]).by(running.ways.as_ref()))
             .map_err(SmError::Unproved)?;
+        let (before, ways, sm) = (&running.tables, running.ways.as_ref(), running.sm);
+        let mirroring = Mirroring { fabric, before, after: &tables, half, ways, sm };
+        if let Err((_, refusal)) = verify::prove(mirroring) {
+            tracing::warn!(%refusal, "answers to base LIDs are not proved while the retired half's entries are written");
+        }
         let steady = Lanes::of_fabric(fabric).steady(LanePartition::Temporary);
         let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         let manager = &mut self.driver.subnet_mut().manager;

@@ -2,7 +2,7 @@
 
 use super::{DrainClaim, InjectionRules, Newcomers, ProofWave, Scope};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, VlSet};
+use crate::ids::{Half, Lid, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(super) struct ProofCase<'a> {
     /// Ports of routers, and which of them hand packets to which. Empty where one subnet is judged by itself: there
     /// they are end ports like any other.
     pub relays: RelayPorts,
+    /// The port whose answers go to base LIDs on any level in use; see [`super::Transition::answerer`].
+    pub answerer: Option<PortId>,
 }
 
 /// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
@@ -89,6 +91,7 @@ impl<'a> ProofCase<'a> {
             joining_half: Half::Lower,
             switches,
             relays: RelayPorts::default(),
+            answerer: None,
         }
     }
 
@@ -98,6 +101,11 @@ impl<'a> ProofCase<'a> {
         // Stage 0 is the moment before wave 0.
         self.joining_stage = newcomers.wave + 1;
         self.joining_half = newcomers.half;
+    }
+
+    /// Whether the class of a LID and a level of a half is one of answers: the LID is of the other half.
+    pub fn is_answer(&self, lid: Lid, half: Half) -> bool {
+        self.fabric.half_of(lid).is_some_and(|own| own != half)
     }
 
     /// Whether packets of a half may be sent by a port, or to it, at a stage.

@@ -100,6 +100,8 @@ impl<'a> DepartureWatch<'a> {
     fn pass(&mut self, class: &Class, stage: usize, row: usize, output: PortNum) {
         // Stage 0 is over before the first write; what it leaves is walked again at stage 1.
         let leads_in = self.leaves[self.walker.net.channel(row, output)] && self.stays[row];
+        // Answers may be lost: whoever asked asks again.
+        let leads_in = leads_in && !self.walker.case.is_answer(class.lid, self.walker.half(class));
         if stage > 0 && leads_in && !self.exempt[class.owner.index()] {
             self.found.push(WayIn { lid: class.lid, row, output });
         }

@@ -6,10 +6,11 @@
 //! every class (DLID, SL) from every source through every mixture of old and new entries, wave after wave, starting
 //! from what the previous barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the
 //! lanes or finds a cycle. Taken on trust: the facts of the waves (what barriers left, who injects), and that
-//! management packets on data lanes are paused while the waves run. Port states are ignored: a port that discards
+//! management packets to switches are paused while the waves run. Port states are ignored: a port that discards
 //! holds no lane.
 
 pub mod across;
+mod answers;
 mod case;
 mod certificate;
 mod channels;
@@ -32,6 +33,7 @@ pub(crate) mod walk;
 mod walker;
 mod witness;
 
+pub use answers::{AnswerWay, answer_ways};
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
 pub use departure::rounds_to_vacate;
@@ -89,6 +91,12 @@ pub trait Transition {
     /// What remains when the waves are over, and how the rest is left. By default all that survives remains.
     fn remainder(&self) -> Remainder<'_> {
         Remainder { fabric: self.surviving(), gone: [false; 2], rounds: None }
+    }
+
+    /// The subnet manager's end port, where its answers are to be proved: they go to base LIDs, on the level of the
+    /// request, whichever half that is of. None where that is assumed never to cross the halves.
+    fn answerer(&self) -> Option<PortId> {
+        None
     }
 
     /// End ports of `fabric` that the routing in force does not know.

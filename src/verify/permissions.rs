@@ -17,6 +17,8 @@ struct Kind<'a> {
     ways: &'a [Arc<PathLayers>],
     /// By source: the groups on which it may send to the DLID in hand.
     masks: Vec<GroupMask>,
+    /// The groups on which the owner of the DLID may ask the manager, and so gets answers.
+    asked: GroupMask,
 }
 
 /// A DLID and its owner.
@@ -27,6 +29,11 @@ pub(super) struct OwnedLid {
 }
 
 impl OwnedLid {
+    /// Whether it is the first LID of its owner: path bits 0.
+    fn is_base(self, fabric: &Fabric) -> bool {
+        fabric.port(self.owner).lid == Some(self.lid)
+    }
+
     /// Which path to the owner the DLID stands for on a half; a LID without a half is the only one of its port.
     fn path(self, fabric: &Fabric, half: Half) -> Option<usize> {
         match fabric.half_of(self.lid) {
@@ -49,8 +56,36 @@ pub(super) fn may_send(
     ways.is_empty() || layers.any(|layer| group.sls.contains(&group.half().sl_of(layer)))
 }
 
+/// Whether the manager may answer to a DLID on a group of service levels: an answer goes to the base LID of whoever
+/// asked, on the level of the request.
+pub(super) fn may_answer(
+    fabric: &Fabric,
+    ways: &[Arc<PathLayers>],
+    answerer: PortId,
+    target: OwnedLid,
+    group: &Group,
+) -> bool {
+    let asks = |layer| group.sls.contains(&group.half().sl_of(layer));
+    target.is_base(fabric)
+        && (ways.is_empty() || layers_to(fabric, ways, target.owner, answerer, group.half()).any(asks))
+}
+
+/// The layers on which a source may send to some port, by any path.
+fn layers_to<'a>(
+    fabric: &Fabric,
+    ways: &'a [Arc<PathLayers>],
+    source: PortId,
+    owner: PortId,
+    half: Half,
+) -> impl Iterator<Item = u8> + use<'a> {
+    let paths = fabric.half_lids(owner, half).count();
+    (0..paths).flat_map(move |path| ways.iter().filter_map(move |ways| ways.layer(source, owner, path)))
+}
+
 /// Who may send to one DLID after the other.
 pub(super) struct Permissions<'a> {
+    /// The manager's port, where its answers are to be proved, and where it stands among the senders.
+    answerer: Option<(PortId, usize)>,
     kinds: Vec<Kind<'a>>,
     /// By stage and half: the kind; none where every source may send on every group.
     kind_at: Vec<[Option<usize>; 2]>,
@@ -70,7 +105,7 @@ impl<'a> Permissions<'a> {
                 let same = |kind: &Kind<'_>| kind.half == half && kind.ways == ways;
                 (!ways.is_empty()).then(|| {
                     kinds.iter().position(same).unwrap_or_else(|| {
-                        kinds.push(Kind { half, ways, masks: vec![0; net.senders(0).len()] });
+                        kinds.push(Kind { half, ways, masks: vec![0; net.senders(0).len()], asked: 0 });
                         kinds.len() - 1
                     })
                 })
@@ -78,20 +113,34 @@ impl<'a> Permissions<'a> {
         }
         let group_of = |sl| lanes.groups.iter().position(|group| group.sls.contains(&sl));
         let groups = [Half::Lower, Half::Upper].map(|half: Half| half.sls().map(group_of).collect());
-        Permissions { kinds, kind_at, groups }
+        let place = |port: PortId| Some((port, net.senders(0).iter().position(|sender| sender.port == port)?));
+        Permissions { answerer: case.answerer.and_then(place), kinds, kind_at, groups }
     }
 
     /// Turns to a DLID.
     pub fn turn_to(&mut self, fabric: &Fabric, senders: &[SendingPort], target: OwnedLid) {
         for kind in &mut self.kinds {
-            // A LID of the other half is in no class of this one: the masks left from the last DLID are not read.
+            let groups = &self.groups[kind.half.index()];
+            let group_of = |layer: u8| *groups.get(usize::from(layer))?;
+            let answerer = self.answerer.filter(|_| target.is_base(fabric));
+            let asking = answerer.map(|(port, _)| layers_to(fabric, kind.ways, target.owner, port, kind.half));
+            kind.asked = asking.into_iter().flatten().filter_map(group_of).fold(0, |all, group| all | 1 << group);
+            // A LID of the other half is in no class of this one but those of answers, which read `asked` alone: the
+            // masks left from the last DLID are not read.
             let Some(path) = target.path(fabric, kind.half) else { continue };
             for (mask, source) in kind.masks.iter_mut().zip(senders) {
                 let layers = kind.ways.iter().filter_map(|ways| ways.layer(source.port, target.owner, path));
-                let groups = layers.filter_map(|layer| *self.groups[kind.half.index()].get(usize::from(layer))?);
-                *mask = groups.fold(0, |all, group| all | 1 << group);
+                *mask = layers.filter_map(group_of).fold(0, |all, group| all | 1 << group);
+            }
+            if let Some((_, at)) = answerer {
+                kind.masks[at] |= kind.asked;
             }
         }
+    }
+
+    /// The groups on which the owner of the DLID in hand may get answers.
+    pub fn asked(&self, stage: usize, half: Half) -> GroupMask {
+        self.kind_at[stage][half.index()].map_or(GroupMask::MAX, |kind| self.kinds[kind].asked)
     }
 
     /// By source: the groups on which it may send to the DLID in hand; none where every source may on each.

@@ -121,6 +121,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     let mut case = ProofCase::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
     case.drains.extend((0..waves.len()).map(|wave| transition.drains(wave)));
     case.stages.extend(waves);
+    case.answerer = transition.answerer();
     // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());
     check_tables(&case)?;

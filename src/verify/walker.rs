@@ -82,9 +82,20 @@ impl<'a> Walker<'a> {
                 let groups = self.lanes.groups.iter().enumerate().filter(|(_, group)| group.half() == half);
                 classes.extend(groups.map(|(group, _)| Class { lid, owner, group }));
             }
+            classes.extend(self.answers_to(owner, half));
         }
         classes.sort_by_key(|class| (class.lid, class.group));
         classes
+    }
+
+    /// The classes of answers to a port on the levels of a half; none where its base LID is of that half, so that
+    /// answers are of classes that others send too.
+    fn answers_to(&self, owner: PortId, half: Half) -> impl Iterator<Item = Class> + '_ {
+        let case = &self.case;
+        let base = case.fabric.port(owner).lid.filter(|&lid| case.is_answer(lid, half));
+        let asks = case.answerer.is_some_and(|answerer| answerer != owner);
+        let groups = self.lanes.groups.iter().enumerate().filter(move |(_, group)| asks && group.half() == half);
+        groups.filter_map(move |(group, _)| Some(Class { lid: base?, owner, group }))
     }
 
     /// Every class, in order of ports, then LIDs, then groups.
@@ -110,6 +121,11 @@ impl<'a> Walker<'a> {
 
     /// Walks all classes, and returns the earliest fault: of the first stage, then of the first class.
     pub fn run(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        self.run_over(self.classes(), sink)
+    }
+
+    /// The same for some classes, those of a LID one after the other.
+    pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
         let stages = self.case.stages.len();
         let permissions = Permissions::new(&self.case, &self.net, &self.lanes);
         let mut sender_of = vec![None; self.case.fabric.port_count()];
@@ -120,7 +136,7 @@ impl<'a> Walker<'a> {
         let mut walk = Walk::new(&self.net, &self.lanes, 0..stages, ());
         let mut judge = Judge { walker: self, sink, found: None };
         let mut read = None;
-        for class in self.classes() {
+        for class in classes {
             // All groups of a LID come one after the other, so its entries are read once. They are the expensive
             // part: one table for each switch and stage.
             if read != Some(class.lid) {
@@ -182,6 +198,9 @@ impl Senders<()> for ProofSenders<'_> {
         if !case.admits(now.class.owner, now.stage, self.walker.half(now.class)) {
             return;
         }
+        if case.is_answer(now.class.lid, self.walker.half(now.class)) {
+            return self.answer(now, walk, sink);
+        }
         for seed in injection.seeds(now.stage, now.class.group) {
             // Sources are merged only where the lanes do not depend on the input, and where no port of a router,
             // which sends less than others, is among them.
@@ -195,6 +214,19 @@ impl Senders<()> for ProofSenders<'_> {
 }
 
 impl ProofSenders<'_> {
+    /// Sends answers, from the manager's port alone. Their loss is no fault: whoever asked asks again.
+    fn answer(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
+        let Walker { case, net, injection, .. } = self.walker;
+        let (group, half) = (now.class.group, self.walker.half(now.class));
+        let Some(index) = case.answerer.and_then(|port| self.sender_of[port.index()]) else { return };
+        let source = net.senders(0)[index];
+        let from = injection.mask(now.stage, index, group);
+        let asked = self.permissions.asked(now.stage, half) >> group & 1 == 1;
+        if let Some(row) = source.row.filter(|_| asked && from != 0) {
+            walk.forward(now, row as usize, source.input, ClassPackets { from, firm: false, origin: () }, sink);
+        }
+    }
+
     /// Whether a router is at the switch: its ports send less than other sources do.
     #[inline]
     fn has_relay(&self, seed: &Seed) -> bool {
@@ -322,6 +354,9 @@ impl<S: ProofSink> Judge<'_, S> {
     fn hole(&self, now: Now<'_>, exit: Exit) -> Option<(HoleCause, PortNum)> {
         let Walker { case, net, .. } = self.walker;
         let owner = now.class.owner;
+        if case.is_answer(now.class.lid, self.walker.half(now.class)) {
+            return None;
+        }
         let found = match exit {
             Exit::NoRoute => (HoleCause::NoRoute, PortNum::NO_ROUTE),
             Exit::NoCable(port) => (HoleCause::NoCable { port }, port),

@@ -9,7 +9,7 @@ use super::Transition;
 use super::evidence::mapping_entry;
 use super::lanes::{LaneMask, lanes_of};
 use super::net::Head;
-use super::permissions::{OwnedLid, may_send};
+use super::permissions::{OwnedLid, may_answer, may_send};
 use super::prover::case_of;
 use super::refusal::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
 use super::walk::{Class, Columns};
@@ -264,19 +264,17 @@ impl<'a> Tracer<'a> {
         let (class, facts) = (followed.class, &self.walker.case.stages[place.stage]);
         let port = PortId(place.channel as u32);
         let half = self.walker.half(class);
-        let admitted = |port| self.walker.case.admits(port, place.stage, half);
+        let case = &self.walker.case;
+        let admitted = |port| case.admits(port, place.stage, half);
+        let (ways, group) = (&facts.ways[half.index()], &self.walker.lanes.groups[class.group]);
+        let target = OwnedLid { owner: class.owner, lid: class.lid };
+        let answers = case.answerer == Some(port) && may_answer(case.fabric, ways, port, target, group);
         self.walker.net.senders(place.stage).iter().any(|source| source.port == port)
             && facts.injects(half)
             && admitted(port)
             && admitted(class.owner)
             && port != class.owner
-            && may_send(
-                self.walker.case.fabric,
-                &facts.ways[half.index()],
-                port,
-                OwnedLid { owner: class.owner, lid: class.lid },
-                &self.walker.lanes.groups[class.group],
-            )
+            && (answers || may_send(case.fabric, ways, port, target, group))
             && self.walker.net.exists(place.stage, place.channel)
             && lanes_of(self.walker.lanes.at_source(place.stage, port, class.group)).any(|lane| lane == place.lane)
     }

@@ -147,6 +147,10 @@ impl Transition for Told<'_> {
         if self.lie.everyone_stranded { &self.ends } else { self.plan.stranded() }
     }
 
+    fn answerer(&self) -> Option<PortId> {
+        self.plan.answerer()
+    }
+
     fn newcomers(&self) -> Newcomers {
         match self.lie.newcomers {
             true => {

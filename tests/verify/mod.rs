@@ -1,5 +1,6 @@
 //! The prover against oracles that share nothing with it, and the certificates that it writes.
 
+mod answers;
 mod certificate;
 mod prover;
 mod transitions;

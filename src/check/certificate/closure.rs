@@ -8,11 +8,11 @@
 use super::CertificateFault;
 use super::file::Rows;
 use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
-use super::moments::PlanMoments;
+use super::moments::{PlanMoment, PlanMoments};
 use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum};
-use crate::plan::Plan;
+use crate::plan::{Assumption, Plan};
 use crate::tables::Lft;
 
 /// What the check counted; see [`Checked`](super::Checked).
@@ -25,12 +25,15 @@ pub(super) struct ClosureCounts {
 }
 
 pub(super) struct Closure<'a> {
+    plan: &'a Plan,
     fabric: &'a Fabric,
     net: &'a CheckedNet,
     moments: &'a PlanMoments<'a>,
     groups: &'a Groups,
     /// By port: whether the new routing omits it.
     stranded: Vec<bool>,
+    /// The manager's port, where the plan does not assume of its answers what is to be checked.
+    answerer: Option<Answerer>,
     /// By moment.
     pub injected: Vec<Injected>,
     /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where
@@ -53,6 +56,15 @@ pub(super) struct Injected {
     together: Vec<[Together; 2]>,
 }
 
+/// The manager's port among the sources.
+#[derive(Clone, Copy)]
+struct Answerer {
+    port: PortId,
+    switch: usize,
+    /// Its place among the sources of the switch.
+    place: usize,
+}
+
 /// Sources of one switch that treats its inputs alike.
 #[derive(Clone, Copy, Default)]
 struct Together {
@@ -68,7 +80,10 @@ struct Class {
     owner: PortId,
     /// The switch to which the owner is cabled.
     at: Option<u32>,
+    /// The half of its service levels.
     half: Half,
+    /// Whether these are answers of the manager: the LID is of the other half.
+    answers: bool,
     /// The last list of switches at which packets choose.
     choosing: Option<Vec<u8>>,
     /// By channel.
@@ -90,11 +105,13 @@ impl<'a> Closure<'a> {
         let mut stranded = vec![false; fabric.port_count()];
         plan.draft().stranded.iter().for_each(|port| stranded[port.index()] = true);
         let mut closure = Closure {
+            plan,
             fabric,
             net,
             moments,
             groups,
             stranded,
+            answerer: answerer(plan, net),
             injected: Vec::new(),
             ways: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
             entered: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
@@ -111,19 +128,16 @@ impl<'a> Closure<'a> {
 
     /// Judges the rows of every DLID.
     pub fn check(&mut self, rows: &mut Rows<'_>) -> Result<ClosureCounts, CertificateFault> {
+        self.check_answerer()?;
         self.check_sending()?;
         let mut outputs = vec![[PortNum::NO_ROUTE.0; 2]; self.net.switches.len()];
         let mut lanes = vec![0; self.fabric.port_count()];
-        for lid in (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid) {
-            let owner = self.fabric.lid_owner(lid).filter(|&owner| self.net.is_end_port(owner));
-            // Skipped are LIDs without an owner, and those of switches: only management uses them (assumption
-            // `switch-management-paused`).
-            let Some((owner, half)) = owner.zip(self.fabric.half_of(lid)) else { continue };
+        for (lid, owner, half, answers) in self.rows_in_order() {
             if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // Nobody sends to it: it has no rows.
             }
             let at = self.switch_of(owner);
-            let mut class = Class { lid, owner, at, half, choosing: None, lanes, touched: Vec::new() };
+            let mut class = Class { lid, owner, at, half, answers, choosing: None, lanes, touched: Vec::new() };
             self.check_class(&mut class, rows, &mut outputs)?;
             class.touched.iter().for_each(|&channel| class.lanes[channel as usize] = 0);
             // One buffer serves all LIDs: only the entries that were touched are cleared.
@@ -132,6 +146,43 @@ impl<'a> Closure<'a> {
         self.found.channels = self.occupied.iter().filter(|&&lanes| lanes != 0).count();
         self.found.lanes = self.occupied.iter().map(|lanes| lanes.count_ones() as usize).sum();
         Ok(self.found)
+    }
+
+    /// Verifies that there is a source of the answers that the plan makes no assumption about.
+    fn check_answerer(&self) -> Result<(), CertificateFault> {
+        let special =
+            |moment: &PlanMoment<'_>| moment.injected[Half::Upper.index()] || moment.ways.iter().any(|w| !w.is_empty());
+        let named = self.plan.draft().assumptions.contains(&Assumption::SmBaseLidIsLower);
+        if named || self.answerer.is_some() || !self.moments.all.iter().any(special) {
+            return Ok(());
+        }
+        let what = format!(
+            "the SM's port sends into no switch, so its answers cannot be followed, and the plan does not name `{}`",
+            Assumption::SmBaseLidIsLower.name()
+        );
+        Err(CertificateFault::Plan { wave: "plan".to_string(), what })
+    }
+
+    /// What there are rows of, in their order: LIDs with the half of their levels, answers last.
+    fn rows_in_order(&self) -> Vec<(Lid, PortId, Half, bool)> {
+        let lids = (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid);
+        // Skipped are LIDs without an owner, and those of switches: only management uses them (assumption
+        // `switch-management-paused`).
+        let owned = lids.filter_map(|lid| {
+            let owner = self.fabric.lid_owner(lid).filter(|&owner| self.net.is_end_port(owner))?;
+            Some((lid, owner, self.fabric.half_of(lid)?, false))
+        });
+        let mut rows: Vec<_> = owned.collect();
+        if let Some(answerer) = self.answerer {
+            let base = |&&(lid, owner, ..): &&(Lid, PortId, Half, bool)| {
+                self.fabric.port(owner).lid == Some(lid) && owner != answerer.port
+            };
+            let answers: Vec<_> = rows.iter().filter(base).collect();
+            let answers: Vec<_> =
+                answers.iter().map(|&&(lid, owner, half, _)| (lid, owner, half.other(), true)).collect();
+            rows.extend(answers);
+        }
+        rows
     }
 
     /// Verifies that sources send on lanes which their links carry, and that every port that takes part has a LID of
@@ -191,7 +242,7 @@ impl<'a> Closure<'a> {
             under_way |= !class.touched.is_empty();
             self.count(class, moment)?;
         }
-        self.found.lids += usize::from(under_way);
+        self.found.lids += usize::from(under_way && !class.answers);
         Ok(())
     }
 
@@ -296,6 +347,9 @@ impl<'a> Closure<'a> {
         if !self.moments.admits(class.owner, moment, class.half) {
             return Ok(());
         }
+        if class.answers {
+            return self.check_answers(now);
+        }
         if !self.moments.all[moment].ways[class.half.index()].is_empty() {
             return self.check_selected(now);
         }
@@ -315,6 +369,33 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
+    /// The same for answers: they come from the manager's port alone, and go to the base LID of whoever asked.
+    fn check_answers(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
+        let Some(Answerer { switch, place, .. }) = self.answerer else { return Ok(()) };
+        let half = now.class.half;
+        let lanes = self.injected[now.moment].lanes[switch][place][half.index()] & self.asked(now);
+        if lanes == 0 {
+            return Ok(());
+        }
+        // Not firm: an answer may be lost, and whoever asked asks again.
+        self.check_step(now, switch, Some(self.net.sources[switch][place].input), spread(lanes), false)
+    }
+
+    /// The groups on which the owner of a class's DLID may ask the manager: answers have the level of their request.
+    fn asked(&self, now: &Now<'_>) -> Packed {
+        let (half, ways) = (now.class.half, &self.moments.all[now.moment].ways[now.class.half.index()]);
+        match self.answerer.filter(|_| self.fabric.port(now.class.owner).lid == Some(now.class.lid)) {
+            None => 0,
+            Some(_) if ways.is_empty() => Packed::MAX,
+            Some(answerer) => {
+                let paths = 0..self.fabric.half_lids(answerer.port, half).count();
+                let layers = paths
+                    .flat_map(|path| ways.iter().filter_map(move |w| w.layer(now.class.owner, answerer.port, path)));
+                layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer))
+            }
+        }
+    }
+
     /// The same where only the sources send whose paths have this DLID.
     fn check_selected(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
@@ -328,7 +409,10 @@ impl<'a> Closure<'a> {
                 let ways = &self.moments.all[moment].ways[half.index()];
                 // What any of the path layers allows may be sent.
                 let layers = ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
-                let open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
+                let mut open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
+                if self.answerer.is_some_and(|answerer| answerer.port == source.port) {
+                    open |= self.asked(now);
+                }
                 let lanes = self.injected[moment].lanes[switch][place][half.index()] & open;
                 if lanes == 0 || source.port == owner {
                     continue;
@@ -456,7 +540,7 @@ impl<'a> Closure<'a> {
         let owner = class.owner.index();
         // The exceptions of Theorem 3: owners that the new routing omits, and those that died.
         let omitted = self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner);
-        if !firm || omitted {
+        if !firm || omitted || now.class.answers {
             return Ok(());
         }
         let what = match output {
@@ -563,6 +647,18 @@ impl Class {
         }
         *held |= lanes;
     }
+}
+
+/// The manager's port among the sources; none where the plan assumes that its answers stay within the halves.
+fn answerer(plan: &Plan, net: &CheckedNet) -> Option<Answerer> {
+    let port = plan.draft().sm;
+    if plan.draft().assumptions.contains(&Assumption::SmBaseLidIsLower) {
+        return None;
+    }
+    net.sources.iter().enumerate().find_map(|(switch, sources)| {
+        let place = sources.iter().position(|source| source.port == port)?;
+        Some(Answerer { port, switch, place })
+    })
 }
 
 /// Old and new, once where they agree.

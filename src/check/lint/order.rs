@@ -88,7 +88,6 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         Scheme::Double => &[
             Assumption::SwitchManagementPaused,
             Assumption::NoMulticast,
-            Assumption::SmBaseLidIsLower,
             Assumption::ArbitrationServesAllLanes,
             Assumption::SpareHalfUnused,
             Assumption::RepliesAreQueuedAtOnce,

@@ -10,7 +10,7 @@ mod double;
 mod in_place;
 mod static_;
 
-use super::{Arming, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
+use super::{Arming, Assumption, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
@@ -261,6 +261,13 @@ fn port_writes(fabric: &Fabric, state: PortState) -> Vec<Write> {
 fn new_port_writes(input: &PlanInput) -> Vec<Write> {
     let ports = input.surviving.ports().filter(|&(id, port)| port.peer.is_some() && input.has_come(id));
     ports.map(|(port, _)| Write::PortState { port, state: PortState::Active }).collect()
+}
+
+/// What a scheme without halves assumes of the SM's answers: nothing where they are of classes that all sources send,
+/// on the lower half, to which base LIDs belong, by paths that are everybody's.
+fn about_answers(input: &PlanInput) -> Option<Assumption> {
+    let special = input.old == Half::Upper || input.old_ways.is_some() || input.new_ways.is_some();
+    special.then_some(Assumption::SmBaseLidIsLower)
 }
 
 /// The writes that tell new end ports where the subnet manager is, and that they may send on `half`.

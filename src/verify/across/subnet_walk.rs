@@ -2,14 +2,14 @@
 
 use super::{AcrossRefusal, Part};
 use crate::fabric::PortId;
-use crate::ids::{Half, Sl, Vl};
+use crate::ids::{Half, Lid, Sl, Vl};
 use crate::verify::Dependency;
 use crate::verify::case::{ProofCase, RelayPorts};
 use crate::verify::collector::DependencyCollector;
 use crate::verify::dependencies::{Dependencies, lane_of};
 use crate::verify::evidence;
 use crate::verify::graph::{Graph, NodeCycle};
-use crate::verify::lanes::{LaneMask, lanes_of};
+use crate::verify::lanes::{Group, LaneMask, lanes_of};
 use crate::verify::prover::case_of;
 use crate::verify::walk::{Both, Class, ClassHop, Columns, Now, Sink};
 use crate::verify::walker::{ProofSink, Walker};
@@ -74,7 +74,7 @@ impl<'a> SubnetWalk<'a> {
 
     fn walk(name: &str, walker: Walker<'a>) -> Result<SubnetWalk<'a>, crate::verify::Refusal> {
         let layout = walker.layout();
-        let arrivals = Arrivals::new(&walker.case, walker.lanes.groups.len());
+        let arrivals = Arrivals::new(&walker.case, &walker.lanes.groups);
         let mut sinks = Both(DependencyCollector::new(&walker, &layout), Some(arrivals));
         if let Some(fault) = walker.run(&mut sinks) {
             return Err(evidence::of_fault(&walker, fault));
@@ -229,15 +229,24 @@ fn reach(graph: &Graph, order: &[u32], starts: &[u32]) -> Vec<u64> {
 #[derive(Default)]
 struct Arrivals {
     groups: usize,
+    /// LIDs and groups of answers to routers, which a router takes like any end port, and hands to nobody.
+    answers: BTreeSet<(Lid, usize)>,
     /// By router port: the channel that leads to it, and by stage and group the lanes.
     ports: BTreeMap<PortId, (usize, Vec<LaneMask>)>,
 }
 
 impl Arrivals {
-    fn new(case: &ProofCase<'_>, groups: usize) -> Arrivals {
+    fn new(case: &ProofCase<'_>, groups: &[Group]) -> Arrivals {
         let cabled = case.relays.ports.iter().filter_map(|&port| Some((port, case.fabric.peer(port)?)));
-        let none = || vec![0; groups * case.stages.len()];
-        Arrivals { groups, ports: cabled.map(|(port, channel)| (port, (channel.index(), none()))).collect() }
+        let none = || vec![0; groups.len() * case.stages.len()];
+        let pairs = case.relays.ports.iter().filter_map(|&port| case.fabric.port(port).lid);
+        let pairs = pairs.flat_map(|lid| groups.iter().enumerate().map(move |(at, group)| (lid, at, group.half())));
+        let answers = pairs.filter(|&(lid, _, half)| case.is_answer(lid, half)).map(|(lid, at, _)| (lid, at));
+        Arrivals {
+            groups: groups.len(),
+            answers: answers.collect(),
+            ports: cabled.map(|(port, channel)| (port, (channel.index(), none()))).collect(),
+        }
     }
 
     fn at(&self, stages: Range<usize>, port: PortId, group: usize) -> LaneMask {
@@ -250,6 +259,9 @@ impl Sink for Arrivals {
     fn hop(&mut self, _: &Class, _: &Columns, _: &ClassHop) {}
 
     fn occupied(&mut self, Now { class, stage }: Now<'_>, _: &[u32], lanes: &[LaneMask]) {
+        if self.answers.contains(&(class.lid, class.group)) {
+            return;
+        }
         if let Some((channel, found)) = self.ports.get_mut(&class.owner) {
             found[stage * self.groups + class.group] |= lanes[*channel];
         }

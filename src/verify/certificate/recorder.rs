@@ -40,7 +40,8 @@ pub(in crate::verify) struct Recorder<'a> {
     moments: Vec<CertifiedMoment>,
     /// By moment.
     places: Vec<Places>,
-    rows: Vec<(Lid, Vec<u8>)>,
+    /// By LID, those of answers after all others.
+    rows: Vec<((bool, Lid), Vec<u8>)>,
 }
 
 impl<'a> Recorder<'a> {
@@ -103,7 +104,7 @@ impl<'a> Recorder<'a> {
 
     /// The certificate of a walk that found no fault.
     pub fn certificate(mut self) -> Certificate {
-        self.rows.sort_by_key(|&(lid, _)| lid);
+        self.rows.sort_by_key(|&(place, _)| place);
         Certificate {
             vls: self.groups.vls,
             groups: self.groups.groups.iter().map(|group| group.sls.clone()).collect(),
@@ -138,7 +139,8 @@ impl<'a> Recorder<'a> {
             places.touched.drain(..).for_each(|channel| places.lanes[channel as usize] = 0);
             places.choosing.clear();
         }
-        self.rows.push((class.lid, bytes));
+        let answers = self.case.is_answer(class.lid, self.half_of(class.group));
+        self.rows.push(((answers, class.lid), bytes));
     }
 
     /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual

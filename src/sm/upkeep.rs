@@ -306,6 +306,7 @@ impl<T: Transport> Upkeep<T> {
             manager.open_ends(&running.alive).await?;
         }
         self.driver.tables_are(lfts);
+        tracing::info!("the retired half follows");
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Paths to other subnets: a real manager with a file of prefix routes, a real tool that asks, before and after a change.
 
 use super::installed;
-use super::sm::{COMPLETED, Sm};
+use super::sm::{FOLLOWED, Sm};
 use super::subnet::Subnet;
 use super::told::{Fields, records};
 use crate::support::across::{gid, id, joined, router_ports};
@@ -44,7 +44,7 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
         if half == Half::Upper {
             let ended = manager.ask(&subnet, "change", &["--remove-link", "s0-sw-0:1", "--planned"]);
             assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-            manager.wait(&subnet, COMPLETED, 1);
+            manager.wait(&subnet, FOLLOWED, 1);
         }
         let (far, near) = (path(&subnet, here, there), path(&subnet, here, to_router));
         assert_eq!((far.lid("dlid"), level(&far)), (near.lid("dlid"), level(&near)));

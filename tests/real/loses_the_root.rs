@@ -6,7 +6,7 @@ use super::fabrics::{Net, SMALL, generated};
 use super::installed;
 use super::judges::Judges;
 use super::picture::{Lanes, Picture};
-use super::sm::{COMPLETED, Place, Sm, without};
+use super::sm::{COMPLETED, FOLLOWED, Place, Sm, without};
 use super::subnet::Subnet;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Sl, Vl, VlSet};
@@ -137,11 +137,11 @@ fn its_cables_go_and_come_back() {
         let mut scene = Scene::of(&generated(topology, seed), &[]);
         let root = scene.root();
         scene.subnet.unlink(&root, None);
-        scene.manager.wait(&scene.subnet, COMPLETED, 1);
+        scene.manager.wait(&scene.subnet, FOLLOWED, 1);
         let rest = without(&scene.topology, scene.place.root, &scene.place.node);
         all_is_well(&scene.subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
         scene.subnet.relink(&root, None);
-        scene.manager.wait(&scene.subnet, COMPLETED, 2);
+        scene.manager.wait(&scene.subnet, FOLLOWED, 2);
         all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
     }
 }

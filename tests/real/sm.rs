@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// What its log says of a change that was made.
 pub const COMPLETED: &str = "outcome=Completed smps=";
+/// What its log says once the tables of the retired half lead there too (P5.4), and nothing is left to write.
+pub const FOLLOWED: &str = "the retired half follows";
 /// How long it may take to bring a subnet up, or to change it.
 const LIMIT: Duration = Duration::from_secs(180);
 

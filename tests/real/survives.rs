@@ -4,7 +4,7 @@ use super::brings_up::{BOTH, all_is_well, expected, topology};
 use super::fabrics::{SMALL, generated};
 use super::installed;
 use super::opensm::OpenSm;
-use super::sm::{COMPLETED, Place, Sm, without};
+use super::sm::{FOLLOWED, Place, Sm, without};
 use super::subnet::Subnet;
 use super::told::sminfo;
 use reconfig::fabric::{Fabric, PortId};
@@ -76,7 +76,7 @@ fn a_fifth_of_all_datagrams_lost_or_late() {
     let mut scene = Scene::set();
     let manager = scene.manager(&["--faults", FAULTS, "--timeout", "40", "--retries", "20"]);
     scene.root_goes();
-    manager.wait(&scene.subnet, COMPLETED, 1);
+    manager.wait(&scene.subnet, FOLLOWED, 1);
     // Asked for a sweep, it answers when all that belongs to the change is done.
     let swept = manager.ask(&scene.subnet, "status", &["--sweep"]);
     assert_eq!(swept.code, Some(0), "{}", swept.errors);
@@ -96,7 +96,7 @@ fn its_own_death_between_two_changes() {
     let mut scene = Scene::set();
     let manager = scene.manager(&[]);
     scene.root_goes();
-    manager.wait(&scene.subnet, COMPLETED, 1);
+    manager.wait(&scene.subnet, FOLLOWED, 1);
     let swept = manager.ask(&scene.subnet, "status", &["--sweep"]);
     assert_eq!(swept.code, Some(0), "{}", swept.errors);
     drop(manager);
@@ -104,7 +104,7 @@ fn its_own_death_between_two_changes() {
     assert_eq!(second.count("arrival=Adopted"), 1, "what the first one left can be proved");
     assert_eq!(scene.half(&second), Half::Upper, "the half that clients are on");
     scene.subnet.relink(scene.topology.node(scene.place.root).description.trim(), None);
-    second.wait(&scene.subnet, COMPLETED, 1);
+    second.wait(&scene.subnet, FOLLOWED, 1);
     assert_eq!(scene.half(&second), Half::Lower);
     all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
 }
@@ -120,7 +120,7 @@ fn ibsim_that_loses_a_fifth_of_a_switchs_datagrams() {
     scene.subnet.error(&lossy, None, 20);
     let manager = scene.manager(&["--timeout", "40", "--retries", "20"]);
     scene.root_goes();
-    manager.wait(&scene.subnet, COMPLETED, 1);
+    manager.wait(&scene.subnet, FOLLOWED, 1);
     scene.subnet.error(&lossy, None, 0);
     all_is_well(&scene.subnet, &expected(&scene.rest(), 1, Half::Upper), &BOTH[1..]);
 }
@@ -136,7 +136,7 @@ fn a_host_that_stops_answering() {
     // Its link is up: only who asks it something can tell.
     scene.subnet.error(&mute, None, 100);
     scene.root_goes();
-    manager.wait(&scene.subnet, COMPLETED, 1);
+    manager.wait(&scene.subnet, FOLLOWED, 1);
     // No trap tells that it answers again, and no switch sees a change: somebody has to look.
     scene.subnet.error(&mute, None, 0);
     let swept = manager.ask(&scene.subnet, "status", &["--sweep"]);

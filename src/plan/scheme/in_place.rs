@@ -30,11 +30,9 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         start.extend(welcome_writes(&input, input.old));
         waves.push(wave(Phase::Start, start));
     }
-    if let Some(last) = waves.last_mut() {
-        if let Some(vacated) = vacated(&input)? {
-            last.barriers.push(vacated);
-            assumptions.extend(Assumption::of_observer(input.policy.observer));
-        }
+    if let (Some(last), Some(vacated)) = (waves.last_mut(), vacated(&input)?) {
+        last.barriers.push(vacated);
+        assumptions.extend(Assumption::of_observer(input.policy.observer));
     }
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
 }

@@ -298,7 +298,7 @@ PLAN = record(
             word(
                 "switch-management-paused",
                 "no-multicast",
-                "sm-base-lid-is-lower",
+                "answers-are-legal",
                 "arbitration-serves-all-lanes",
                 "spare-half-unused",
                 "replies-are-queued-at-once",
@@ -863,7 +863,7 @@ class Checker:
 
     def find_answerer(self):
         """The SM's port, where the plan does not assume that its answers stay within the halves."""
-        if "sm-base-lid-is-lower" in self.plan["assumptions"]:
+        if "answers-are-legal" in self.plan["assumptions"]:
             return None
         port = self.fabric.port(self.plan["sm"]["node"], self.plan["sm"]["port"])
         if any(port in sources for sources in self.sources):

@@ -165,7 +165,8 @@ struct SourceArguments {
     /// Packets in a message, sent back to back (each packet of a trace is a message of its own).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     message: u16,
-    /// Count packets that arrive after a later one of their flow; implied by any of the options above.
+    /// Count packets that arrive after a later one of their flow, and of their class (SLID, DLID, SL); implied by any of
+    /// the options above.
     #[arg(long)]
     count_order: bool,
     /// Name this many of the busiest links between switches, before and after the change.

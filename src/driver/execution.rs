@@ -162,7 +162,7 @@ impl<S: SubnetManager> Driver<S> {
             }
             Command::Drain { ticket, observer, lanes } => {
                 let ways = plan.new_ways().map(Arc::as_ref);
-                let sources = &self.sources(plan);
+                let sources = &plan.draft().surviving.end_ports().collect::<Vec<_>>();
                 let retiring = Retiring { lanes, layers: plan.drain(), half: plan.new_half(), sources, ways };
                 let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
@@ -196,8 +196,8 @@ impl<S: SubnetManager> Driver<S> {
     /// The end ports that the swap moves.
     fn sources(&self, plan: &Plan) -> Vec<PortId> {
         // A port that left the routing before this change is not written to, though it may still be present.
-        let told = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
-        self.running.alive.end_ports().filter(told).collect()
+        let is_routed = |port: &PortId| plan.draft().surviving.peer(*port).is_some();
+        self.running.alive.end_ports().filter(is_routed).collect()
     }
 
     fn phase_of(&self, plan: &Plan, command: &Command) -> Option<&'static str> {

@@ -1,6 +1,6 @@
 //! The subnet manager's answers in a plan: proved like data, or assumed to stay within the halves.
 //!
-//! A plan is made with assumption `sm-base-lid-is-lower`. Here it is exchanged for the classes of the answers, which
+//! A plan is made with assumption `answers-are-legal`. Here it is exchanged for the classes of the answers, which
 //! the drain must then know as well, and taken back where the prover refuses them.
 
 use super::{Assumption, CyclicDrain, DrainGraph, DrainLayer, Plan};
@@ -33,7 +33,7 @@ pub enum AnswersUnproved {
 impl Plan {
     /// Whether the manager's answers are among the classes that the judges of the plan follow.
     pub fn proves_answers(&self) -> bool {
-        !self.draft.assumptions.contains(&Assumption::SmBaseLidIsLower)
+        !self.draft.assumptions.contains(&Assumption::AnswersAreLegal)
     }
 
     /// The plan with the manager's answers among its classes instead of the assumption about them, and what it gave
@@ -47,7 +47,7 @@ impl Plan {
             return Err(Box::new((self, AnswersUnproved::OfSwitch)));
         }
         let assumed = AssumedAnswers { drain: self.draft.drain.clone(), assumptions: self.draft.assumptions.clone() };
-        self.draft.assumptions.retain(|&assumption| assumption != Assumption::SmBaseLidIsLower);
+        self.draft.assumptions.retain(|&assumption| assumption != Assumption::AnswersAreLegal);
         match self.drained_with_answers() {
             Ok(drain) => {
                 self.draft.drain = drain;
@@ -70,7 +70,7 @@ impl Plan {
     /// The plan with a note on why the manager's answers are assumed about, not proved.
     #[must_use]
     pub fn note_unproved_answers(mut self, why: &str) -> Plan {
-        let (name, why) = (Assumption::SmBaseLidIsLower.name(), why.lines().next().unwrap_or_default());
+        let (name, why) = (Assumption::AnswersAreLegal.name(), why.lines().next().unwrap_or_default());
         self.draft.notes.push(format!("`{name}` is assumed, because the SM's answers are not proved: {why}"));
         self
     }

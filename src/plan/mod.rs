@@ -4,8 +4,8 @@
 //! return: a [`Plan`], a value without choices left, which the prover judges ([`Transition`]) and the machine runs, or
 //! a [`PlanError`] that names the precondition and the device. The tables before and after each wave are computed from
 //! the writes alone, by [`SubnetTables::apply`]; the lanes that a barrier leaves empty are computed from the barriers
-//! alone. A planner can therefore claim neither. Only plans that `vet` has vetted run. Deliberately omitted: the computation of
-//! routes (`routing`) and LIDs (`lid`), proof (`verify`), execution (`machine`).
+//! alone. A planner can therefore claim neither. Only plans that `vet` has vetted run. Deliberately omitted: the
+//! computation of routes (`routing`) and LIDs (`lid`), proof (`verify`), execution (`machine`).
 
 mod answers;
 mod cost;
@@ -51,9 +51,10 @@ pub enum Assumption {
     SwitchManagementPaused,
     /// No multicast packet is injected during the change: a group's service level is fixed.
     NoMulticast,
-    /// The SM's answers stay within the halves: a client that asks from its base LID is on the lower half. Without it
-    /// answers from the SM's port to base LIDs, on every level in use, are classes like those of data.
-    SmBaseLidIsLower,
+    /// The SM sends no answer of a class that data does not have: none to a LID of one half on a level of the other, and
+    /// none on another layer than that of its path. Without it answers from the SM's port to base LIDs, on every level
+    /// in use, are classes like those of data.
+    AnswersAreLegal,
     /// VL arbitration serves every lane of both sets, so that none starves.
     ArbitrationServesAllLanes,
     /// Nobody sends to LIDs or on service levels of the spare half before the swap.
@@ -88,7 +89,7 @@ impl Assumption {
         match self {
             Assumption::SwitchManagementPaused => "switch-management-paused",
             Assumption::NoMulticast => "no-multicast",
-            Assumption::SmBaseLidIsLower => "sm-base-lid-is-lower",
+            Assumption::AnswersAreLegal => "answers-are-legal",
             Assumption::ArbitrationServesAllLanes => "arbitration-serves-all-lanes",
             Assumption::SpareHalfUnused => "spare-half-unused",
             Assumption::RepliesAreQueuedAtOnce => "replies-are-queued-at-once",

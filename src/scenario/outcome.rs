@@ -147,7 +147,8 @@ pub enum DisorderCause {
     WayChanged,
     /// It crossed routers, which choose SLID, DLID and SL anew: a change in a subnet beyond moved what came later.
     BeyondRouter,
-    /// Nothing changes, or every port discarded what it held (scheme `static`), so no table explains it.
+    /// Nothing changes, the partition of lanes stands, or every port discarded what it held (scheme `static`), so no table
+    /// explains it.
     Unexplained,
 }
 

@@ -16,7 +16,7 @@ use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
-use crate::plan::{Policy, Scheme};
+use crate::plan::{LanePartition, Policy, Scheme};
 use crate::sim::{Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
@@ -130,9 +130,9 @@ fn overtaken(setup: &Setup<'_>, packet: OvertakenPacket) -> OvertakenReport {
     let cause = match setup.scenario.scheme {
         _ if matches!(setup.scenario.change, ScenarioChange::Nothing) => DisorderCause::Unexplained,
         _ if packet.crossed => DisorderCause::BeyondRouter,
-        Scheme::Double => DisorderCause::LaneMoved,
+        Scheme::Double if setup.scenario.policy.partition == LanePartition::Temporary => DisorderCause::LaneMoved,
         Scheme::InPlace => DisorderCause::WayChanged,
-        Scheme::Static => DisorderCause::Unexplained,
+        Scheme::Double | Scheme::Static => DisorderCause::Unexplained,
     };
     OvertakenReport {
         source: setup.describe_port(packet.source),

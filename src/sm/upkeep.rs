@@ -21,7 +21,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
-use crate::plan::{self, LanePartition, Lanes, Scheme};
+use crate::plan::{self, Assumption, LanePartition, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
@@ -229,6 +229,11 @@ impl<T: Transport> Upkeep<T> {
     }
 
     async fn change(&mut self, context: &Context, prepared: Prepared) -> Result<ChangeRecord, SmError> {
+        let plan = prepared.plan.plan();
+        if !plan.proves_answers() {
+            tracing::warn!(assumption = Assumption::AnswersAreLegal.name(), "answers to base LIDs are not proved");
+        }
+        plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
         // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
         self.publish_outcome_of(context, &prepared);
         self.driver.subnet_mut().manager.ways_are(prepared.plan.plan().drain_depth());

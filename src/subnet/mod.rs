@@ -99,7 +99,8 @@ pub struct Retiring<'a> {
     pub layers: &'a [DrainLayer],
     /// The half in use now.
     pub half: Half,
-    /// The end ports that were moved to it.
+    /// The end ports that were moved to it, those among them that died afterwards included: each observer excuses or
+    /// refuses these.
     pub sources: &'a [PortId],
     /// The paths and layers of each source on that half; none if every source may use every path.
     pub ways: Option<&'a PathLayers>,

@@ -118,7 +118,11 @@ fn an_abort_before_the_swap_leaves_all_as_it_was() {
 
 /// When a phase of the undisturbed change begins and ends.
 fn times_of(phase: &str) -> (u64, u64) {
-    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    times_by(Observer::Token, phase)
+}
+
+fn times_by(observer: Observer, phase: &str) -> (u64, u64) {
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(observer));
     let report = remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     let found = report.phases.iter().find(|record| record.name == phase).expect("it has this phase");
     (found.start_ns, found.end_ns)
@@ -218,4 +222,17 @@ fn one_seed_gives_one_course() {
         (report.outcome, report.phases, bench.transport.with(|sim| sim.trace_hash()))
     };
     assert_eq!(run(), run());
+}
+
+/// The living have counted packets of the dead host, so equal sums of theirs would prove nothing.
+#[test]
+fn counters_give_no_verdict_once_an_end_port_has_died() {
+    let (start_ns, _) = times_by(Observer::Conservation, "drain");
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Conservation));
+    let last = bench.fabric.end_ports().last().expect("hosts");
+    let host = bench.fabric.port(last).node;
+    let report = remove_root(&mut bench, vec![kill(start_ns - 1, host)]).expect("it can be prepared");
+    let name = bench.fabric.describe_port(last);
+    let Outcome::Failed { state: "draining", reason } = &report.outcome else { panic!("{:?}", report.outcome) };
+    assert!(reason.contains(&format!("{name}: the port died: what it sent and received is missing")), "{reason}");
 }

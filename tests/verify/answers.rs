@@ -62,7 +62,7 @@ fn certified(plan: &Plan, made_out_for: &Plan) -> (String, String) {
 
 fn assuming(plan: &Plan) -> Plan {
     let mut draft = plan.draft().clone();
-    draft.assumptions.push(Assumption::SmBaseLidIsLower);
+    draft.assumptions.push(Assumption::AnswersAreLegal);
     Plan::seal(draft)
 }
 
@@ -112,7 +112,7 @@ fn answers_close_cycles_that_the_assumption_hides() {
                 continue;
             }
             assert!(prove(plan.clone()).is_ok(), "with the assumption it is proved");
-            let why = |note: &String| note.contains("`sm-base-lid-is-lower` is assumed, because");
+            let why = |note: &String| note.contains("`answers-are-legal` is assumed, because");
             assert!(plan.draft().notes.iter().any(why), "{:?}", plan.draft().notes);
             let Some((followed, refusal)) = hidden(&plan) else {
                 *met.entry("no order to drain in").or_default() += 1;

@@ -152,13 +152,13 @@ impl<'a> Closure<'a> {
     fn check_answerer(&self) -> Result<(), CertificateFault> {
         let special =
             |moment: &PlanMoment<'_>| moment.injected[Half::Upper.index()] || moment.ways.iter().any(|w| !w.is_empty());
-        let named = self.plan.draft().assumptions.contains(&Assumption::SmBaseLidIsLower);
+        let named = self.plan.draft().assumptions.contains(&Assumption::AnswersAreLegal);
         if named || self.answerer.is_some() || !self.moments.all.iter().any(special) {
             return Ok(());
         }
         let what = format!(
             "the SM's port sends into no switch, so its answers cannot be followed, and the plan does not name `{}`",
-            Assumption::SmBaseLidIsLower.name()
+            Assumption::AnswersAreLegal.name()
         );
         Err(CertificateFault::Plan { wave: "plan".to_string(), what })
     }
@@ -652,7 +652,7 @@ impl Class {
 /// The manager's port among the sources; none where the plan assumes that its answers stay within the halves.
 fn answerer(plan: &Plan, net: &CheckedNet) -> Option<Answerer> {
     let port = plan.draft().sm;
-    if plan.draft().assumptions.contains(&Assumption::SmBaseLidIsLower) {
+    if plan.draft().assumptions.contains(&Assumption::AnswersAreLegal) {
         return None;
     }
     net.sources.iter().enumerate().find_map(|(switch, sources)| {

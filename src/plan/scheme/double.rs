@@ -14,7 +14,7 @@ use crate::tables::{LFT_BLOCK, PortState, Write};
 const ASSUMPTIONS: [Assumption; 7] = [
     Assumption::SwitchManagementPaused,
     Assumption::NoMulticast,
-    Assumption::SmBaseLidIsLower,
+    Assumption::AnswersAreLegal,
     Assumption::ArbitrationServesAllLanes,
     Assumption::SpareHalfUnused,
     Assumption::RepliesAreQueuedAtOnce,

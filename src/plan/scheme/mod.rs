@@ -267,7 +267,7 @@ fn new_port_writes(input: &PlanInput) -> Vec<Write> {
 /// on the lower half, to which base LIDs belong, by paths that are everybody's.
 fn about_answers(input: &PlanInput) -> Option<Assumption> {
     let special = input.old == Half::Upper || input.old_ways.is_some() || input.new_ways.is_some();
-    special.then_some(Assumption::SmBaseLidIsLower)
+    special.then_some(Assumption::AnswersAreLegal)
 }
 
 /// The writes that tell new end ports where the subnet manager is, and that they may send on `half`.
@@ -301,7 +301,10 @@ fn lane_notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
     });
     let standing = input.policy.partition == LanePartition::Standing;
     let kept = standing.then(|| {
-        let Lanes { a, b, .. } = Lanes::of_count(lanes.all.len() as u8);
+        let Lanes { all, a, b } = Lanes::of_count(lanes.all.len() as u8);
+        if all.len() < 2 {
+            return "the partition of lanes has no effect: there is one data VL for both halves".to_string();
+        }
         format!("the partition of lanes stands: between changes the lower half is on VLs {a}, the upper half on {b}")
     });
     more.into_iter().chain(kept).collect()

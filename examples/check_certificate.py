@@ -635,6 +635,28 @@ def moments_of(plan, fabric):
     return moments, admits
 
 
+def check_departure(plan, fabric):
+    """A plan that drains nothing and stops nothing has what leaves vacated at its end."""
+    leaving = [at for at in range(fabric.count) if fabric.survives[at] and fabric.after[at] is None]
+    barriers = [barrier for wave in plan["waves"] for barrier in wave["barriers"] if isinstance(barrier, dict)]
+    if not leaving or plan["scheme"] == "static" or any("drained" in barrier for barrier in barriers):
+        return
+    gone = {fabric.node(guid) for guid in plan["after"]["nodes"]} - {fabric.node(guid) for guid in plan["surviving"]["nodes"]}
+    rest, largest = {place for place in gone if fabric.is_switch(place)}, 0
+    while rest:
+        part = [rest.pop()]
+        for place in part:
+            ports = range(fabric.first[place], fabric.first[place] + fabric.nodes[place]["num_ports"] + 1)
+            found = {fabric.port_node[fabric.surviving[at]] for at in ports if fabric.surviving[at] is not None} & rest
+            rest -= found
+            part += found
+        largest = max(largest, len(part))
+    last = plan["waves"][-1]["barriers"] if plan["waves"] else []
+    rounds = max([barrier["vacated"] for barrier in last if isinstance(barrier, dict) and "vacated" in barrier], default=0)
+    if rounds < largest + 2:
+        raise Refused(f"afterwards: what leaves is empty after {largest + 2} rounds, and the last barrier waits for {rounds}")
+
+
 # What a barrier that shows lanes empty rests on, by the observer that shows it.
 OBSERVERS = {
     "token": ("agents-keep-the-protocol",),
@@ -1085,6 +1107,7 @@ class Checker:
 
     def check_afterwards(self, owners):
         """What the last wave leaves leads every source to every owner on the fabric after the change."""
+        check_departure(self.plan, self.fabric)
         fabric, tables = self.fabric, self.moments[-1].tables[1]
         before = [port for port in {owner for owner, _ in owners.values()} if not fabric.come[port]]
         self.check_open("steady", self.before, self.plan["old"], before)

@@ -2,9 +2,8 @@
 //!
 //! On entry: a [`Plan`] from any source. On return: [`Vetted`], which only this module makes, or an [`Objection`] with
 //! the plan. Three judges examine a plan, and none of them relies on another: the prover; the checker, which reads the
-//! prover's certificate and shares no code with it; the lint, which shares no code with either. Of what a certificate
-//! covers, neither of the first two is wrong unnoticed unless both are; that what leaves is empty (Theorem 5) the prover
-//! and the lint judge. Deliberately omitted: any way past one of them for a plan that was proved.
+//! prover's certificate and shares no code with it; the lint, which shares no code with either. Neither of the first
+//! two is wrong unnoticed unless both are. Deliberately omitted: any way past one of them for a plan that was proved.
 
 use crate::check::certificate::{self, CertificateFault};
 use crate::check::{self, Finding};

@@ -2,10 +2,12 @@
 //! Python. What one of them refuses the other must refuse too, or somebody who trusts it accepts what nobody proved.
 //!
 //! `corpus` is a table of forgeries, each with the words that the refusals must contain; `fuzzed` makes more; `bounds`
-//! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well.
+//! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well; `departed`
+//! has something leave before it is empty.
 
 mod bounds;
 mod corpus;
+mod departed;
 mod drained;
 mod fuzzed;
 
@@ -49,6 +51,13 @@ impl Files {
     fn double(name: &str) -> Files {
         let subnet = bring_up(&bundled(name), 1, false);
         let prepared = prepare(removal(&subnet, Scheme::Double, Removal::Planned)).expect("a plan of scheme double");
+        Files::of(prepared.plan.plan().clone())
+    }
+
+    /// The root leaves once the tables have been overwritten in place.
+    fn in_place(name: &str) -> Files {
+        let subnet = bring_up(&bundled(name), 1, false);
+        let prepared = prepare(removal(&subnet, Scheme::InPlace, Removal::Planned)).expect("a plan of scheme in-place");
         Files::of(prepared.plan.plan().clone())
     }
 

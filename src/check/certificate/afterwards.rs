@@ -1,13 +1,13 @@
 //! Verifies that what the last wave leaves serves the fabric *after* the change, without the elements that leave:
-//! from every source a way to every owner, on the half in use then.
+//! from every source a way to every owner, on the half in use then. And that what leaves has been emptied before.
 //!
 //! Nothing needs evidence here: the tables no longer change, so each DLID has one way from each switch.
 
 use super::CertificateFault;
 use super::net::{ChannelEnd, CheckedNet};
-use crate::fabric::PortId;
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
-use crate::plan::Plan;
+use crate::plan::{Barrier, Plan, Scheme};
 use crate::tables::{PathLayers, SubnetTables};
 
 /// The name of that moment.
@@ -22,6 +22,7 @@ struct Afterwards<'a> {
 }
 
 pub(super) fn check(plan: &Plan, net: &CheckedNet) -> Result<(), CertificateFault> {
+    check_departure(plan)?;
     let draft = plan.draft();
     let mut takes_part = vec![false; draft.before.port_count()];
     draft.after.end_ports().for_each(|port| takes_part[port.index()] = true);
@@ -41,6 +42,47 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet) -> Result<(), CertificateFaul
         }
     }
     Ok(())
+}
+
+/// A plan that drains nothing and stops nothing has what leaves vacated at its end (section V of docs/PROTOCOL.md).
+fn check_departure(plan: &Plan) -> Result<(), CertificateFault> {
+    let Some(needed) = rounds_needed(&plan.draft().surviving, &plan.draft().after) else { return Ok(()) };
+    let is_drain = |barrier: &Barrier| matches!(barrier, Barrier::Drained(_));
+    let drains = plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_drain);
+    let rounds = plan.waves().last().map_or(0, |last| {
+        let rounds = |barrier: &Barrier| if let Barrier::Vacated(rounds) = *barrier { usize::from(rounds) } else { 0 };
+        last.barriers.iter().map(rounds).max().unwrap_or(0)
+    });
+    if drains || plan.scheme() == Scheme::Static || rounds >= needed {
+        return Ok(());
+    }
+    let what = format!("what leaves is empty after {needed} rounds, and the last barrier waits for {rounds}");
+    Err(CertificateFault::Plan { wave: AFTERWARDS.to_string(), what })
+}
+
+/// One round for what was latched before, and one for each channel that a packet can pass in what leaves: one more than
+/// the switches of its largest part. None if nothing leaves.
+fn rounds_needed(during: &Fabric, after: &Fabric) -> Option<usize> {
+    let mut ports = during.ports().map(|(port, _)| port);
+    ports.find(|&port| during.peer(port).is_some() && after.peer(port).is_none())?;
+    let leaves = |node: NodeId| during.node(node).present && during.node(node).is_switch() && !after.node(node).present;
+    // Parts by union of neighbours: each switch names the part's lowest.
+    let mut part: Vec<usize> = (0..during.node_count()).collect();
+    fn lowest(part: &[usize], mut node: usize) -> usize {
+        while part[node] != node {
+            node = part[node];
+        }
+        node
+    }
+    for (port, info) in during.ports().filter(|&(_, info)| leaves(info.node)) {
+        if let Some(next) = during.neighbour(port).filter(|&next| leaves(next)) {
+            let ends = [lowest(&part, info.node.index()), lowest(&part, next.index())];
+            part[ends[0].max(ends[1])] = ends[0].min(ends[1]);
+        }
+    }
+    let mut sizes = vec![0; part.len()];
+    during.switches().filter(|&node| leaves(node)).for_each(|node| sizes[lowest(&part, node.index())] += 1);
+    Some(sizes.into_iter().max().unwrap_or(0) + 2)
 }
 
 /// Where the paths of each source are specified, each of some ports has one to every other, by a LID that exists.

@@ -111,22 +111,25 @@ impl<'a> DepartureWatch<'a> {
     pub fn verdict(&self) -> Option<Refusal> {
         let Walker { case, net, .. } = self.walker;
         let wave = &case.stages.last()?.name;
-        let told = |way: WayIn| {
+        let place = |way: WayIn| {
             let switch = NamedDevice::of(case.fabric, net.rows[way.row]);
             format!("LID {} at switch {:?}, by port {}", way.lid, switch.name, way.output)
         };
         let lingering = self.lingering?;
         let needed = rounds_to_vacate(self.during, self.remainder.fabric)?;
         let what = match (self.led_on, self.remainder.rounds) {
-            (Some(way), _) => format!("the final tables still lead packets into what leaves: {}", told(way)),
+            (Some(way), _) => format!("the final tables still lead packets into what leaves: {}", place(way)),
             (None, None) => {
                 format!(
                     "packets may stand in what leaves, and no barrier shows that they have gone: {}",
-                    told(lingering)
+                    place(lingering)
                 )
             }
             (None, Some(rounds)) if usize::from(rounds) < needed => {
-                format!("what leaves is said to be vacated in {rounds} rounds, and takes {needed}: {}", told(lingering))
+                format!(
+                    "what leaves is said to be vacated in {rounds} rounds, and takes {needed}: {}",
+                    place(lingering)
+                )
             }
             (None, Some(_)) => return None,
         };

@@ -93,7 +93,7 @@ fn a_switch_is_not_flushed_while_packets_stand_behind_a_dead_cable() {
     assert!(is_flushed(&mut novice), "all has gone");
 }
 
-/// Behind a fence a source keeps its half: what waits is told by the lane, not by the half.
+/// Behind a fence a source keeps its half: its lane shows what waits, not its half.
 #[test]
 fn the_token_of_a_source_that_was_not_moved_follows_what_waits_in_its_lanes() {
     let mut novice = ring();

@@ -72,7 +72,7 @@ struct Judged<J> {
 }
 
 impl<J: Debug> Judged<J> {
-    /// A judge that is told apart by all that it holds.
+    /// A judge whose states differ in anything that it holds.
     fn whole(judge: J) -> Judged<J> {
         let key = format!("{judge:?}").into();
         Judged { judge, key }

@@ -1176,14 +1176,51 @@ class Checker:
             if present and self.alike[number][row]:
                 self.step(number, lid, owner, half, places, row, input_, outputs[row], present, firm)
 
+    def lost_rows(self, number, half, before, outputs):
+        """By row: whether the first entries led into what died, and those of the moment's beginning lead to no port."""
+        if number == 0 or self.answers or not self.moments[0].injected[half]:
+            return before, None
+        if before is None and any(len(choices) > 1 for choices in outputs):
+            before = [choices[0] for choices in outputs]
+        if before is None:
+            return before, None
+        died, arrives = self.reached(number, before)[0], self.reached(number, [choices[0] for choices in outputs])[1]
+        return before, [row in died and row not in arrives for row in range(len(outputs))]
+
+    def reached(self, number, outputs):
+        """The rows whose entries lead into what died, and those from which they lead to a port."""
+        died, arrives = set(), set()
+        for start in range(len(outputs)):
+            row, passed = start, []
+            while row not in died and row not in arrives and row not in passed:
+                passed.append(row)
+                output = outputs[row]
+                channel = self.fabric.first[self.switches[row]] + output
+                known = 0 < output < self.sides[row] and self.into[channel] is not None
+                if output == 0 or known and self.there(number, channel) and self.into[channel][0] < 0:
+                    arrives.update(passed)
+                elif known and not self.there(number, channel):
+                    died.update(passed)
+                elif known:
+                    row = self.into[channel][0]
+                    continue
+                break
+            if row in died:
+                died.update(passed)
+            elif row in arrives:
+                arrives.update(passed)
+        return died, arrives
+
     def check_lid(self, lid, owner, half):
         places, choosing, pairs, last = {}, None, 0, None
+        before = None
         sizes = [len(group) for group in self.groups[half]]
         for number, moment in enumerate(self.moments):
             kept = 0 if moment.gone[half] else ~(moment.empty * EVERY)
             left = {c: lanes & kept for c, lanes in places.items() if lanes & kept and self.there(number, c)}
             if not self.same[number] or number == 1:
                 outputs = self.outputs(moment, lid)
+            before, self.lost = self.lost_rows(number, half, before, outputs)
             tag = self.file.byte()
             if tag == 2:
                 choosing = self.file.slice((len(self.switches) + 7) // 8)
@@ -1303,15 +1340,18 @@ class Checker:
             if output == 0:
                 raise Refused(f"{moment.name}: packets to LID {lid} arrive at a switch")
             channel = fabric.first[place] + output
-            made_since = not self.moments[0].injected[half]
             known = output < self.sides[row] and self.into[channel] is not None
-            if not known or made_since and not self.there(number, channel):
-                omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner]
-                if firm and not omitted and not self.answers:
+            omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner] or self.answers
+            if not known or not self.there(number, channel):
+                # What was sent before the change may be lost where something died, if nothing else led on.
+                sent = number > 0 and self.moments[0].injected[half]
+                if firm and not omitted and not (sent and (self.lost[row] if self.lost else known)):
                     raise Refused(f"{moment.name}: {fabric.nodes[place]['description']} discards packets to LID {lid}")
                 continue
-            if not self.there(number, channel):
-                continue
+            onward = self.into[channel][0]
+            if self.lost and onward >= 0 and self.lost[onward] and not self.lost[row] and not omitted:
+                name = fabric.nodes[place]["description"]
+                raise Refused(f"{moment.name}: {name} leads packets to LID {lid} from a whole way to one that died")
             if self.into[channel][0] < 0 and fabric.peer[channel] != owner:
                 raise Refused(f"{moment.name}: packets to LID {lid} arrive at {fabric.name(fabric.peer[channel])}")
             alike = self.alike[number][row]

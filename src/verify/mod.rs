@@ -24,6 +24,7 @@ mod foresight;
 mod graph;
 mod injection;
 pub(crate) mod lanes;
+mod lost;
 pub(crate) mod net;
 mod permissions;
 mod prover;

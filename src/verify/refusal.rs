@@ -216,15 +216,30 @@ pub enum HoleCause {
         /// The output port.
         port: PortNum,
     },
+    /// None, but packets that had a way are led to a switch from which none led on when the wave began.
+    Astray {
+        /// The output port.
+        port: PortNum,
+    },
 }
 
 impl fmt::Display for BlackHole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let BlackHole { wave, switch, lid, cause, entry } = self;
-        write!(f, "wave {wave}: switch {:?} discards packets to lid {lid}: ", switch.name)?;
+        let name = &switch.name;
         match cause {
-            HoleCause::NoRoute => write!(f, "it has no route ({entry})"),
-            HoleCause::NoCable { port } => write!(f, "its port {port} has no cable ({entry})"),
+            HoleCause::NoRoute => {
+                write!(f, "wave {wave}: switch {name:?} discards packets to lid {lid}: it has no route ({entry})")
+            }
+            HoleCause::NoCable { port } => write!(
+                f,
+                "wave {wave}: switch {name:?} discards packets to lid {lid}: its port {port} has no cable ({entry})"
+            ),
+            HoleCause::Astray { port } => write!(
+                f,
+                "wave {wave}: switch {name:?} can lead packets to lid {lid}, which have a way, to one that still has \
+                 none: by port {port} ({entry})"
+            ),
         }
     }
 }

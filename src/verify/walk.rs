@@ -188,6 +188,13 @@ impl Columns {
         column(stage) == column(stage - 1)
     }
 
+    /// Whether a stage changes the entry of a switch.
+    #[inline]
+    pub fn changes(&self, stage: usize, row: usize) -> bool {
+        let [old, new] = self.at(stage, row);
+        old != new
+    }
+
     /// Which entry names an output port.
     #[inline]
     pub fn entry(&self, stage: usize, row: usize, output: PortNum) -> EntryAge {

@@ -4,6 +4,7 @@ use super::case::ProofCase;
 use super::dependencies::DependencyLayout;
 use super::injection::{Injection, Seed};
 use super::lanes::{HopLanes, LaneMask};
+use super::lost::LostRows;
 use super::net::{Exit, FlatFabric};
 use super::permissions::{OwnedLid, Permissions};
 use super::refusal::{EntryAge, HoleCause, Refusal};
@@ -134,13 +135,15 @@ impl<'a> Walker<'a> {
         }
         let mut senders = ProofSenders { walker: self, permissions, sender_of };
         let mut walk = Walk::new(&self.net, &self.lanes, 0..stages, ());
-        let mut judge = Judge { walker: self, sink, found: None };
+        let lost = LostRows::new(&self.net, stages);
+        let mut judge = Judge { walker: self, sink, lost, found: None };
         let mut read = None;
         for class in classes {
             // All groups of a LID come one after the other, so its entries are read once. They are the expensive
             // part: one table for each switch and stage.
             if read != Some(class.lid) {
                 self.read(&mut walk.columns, class.lid);
+                judge.lost.turn_to(&self.net, &walk.columns, self.is_sent_to(class.lid));
                 // The sources are those of stage 0 at every stage: what died keeps its rank (see `net`).
                 let target = OwnedLid { owner: class.owner, lid: class.lid };
                 senders.permissions.turn_to(self.case.fabric, self.net.senders(0), target);
@@ -151,6 +154,11 @@ impl<'a> Walker<'a> {
             judge.sink.walked(&class, &walk.columns);
         }
         judge.found
+    }
+
+    /// Whether packets of the LID's own half were sent before the change.
+    fn is_sent_to(&self, lid: Lid) -> bool {
+        self.case.fabric.half_of(lid).is_some_and(|half| self.case.stages[0].injects(half))
     }
 
     /// The half that a class is of.
@@ -290,6 +298,8 @@ impl ProofSenders<'_> {
 struct Judge<'a, S> {
     walker: &'a Walker<'a>,
     sink: &'a mut S,
+    /// Of the DLID in hand.
+    lost: LostRows,
     found: Option<FirstFault>,
 }
 
@@ -298,11 +308,19 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
 
     #[inline]
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
+        if self.lost.is_led_astray(&self.walker.net, hop.stage, hop.row, hop.output) {
+            self.lead_astray(Now { class, stage: hop.stage }, hop.row, hop.output);
+        }
         self.sink.hop(class, columns, hop);
     }
 
     #[inline]
     fn enter(&mut self, class: &Class, entrance: Entrance) {
+        let Entrance { stage, row, channel, .. } = entrance;
+        let output = self.walker.net.output(row, channel);
+        if self.lost.is_led_astray(&self.walker.net, stage, row, output) {
+            self.lead_astray(Now { class, stage }, row, output);
+        }
         self.sink.enter(class, entrance);
     }
 
@@ -314,7 +332,7 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
         }
         let Now { class, stage } = now;
         let kind = match end {
-            DeadEnd::Hole { row, exit, firm } => match self.hole(now, exit) {
+            DeadEnd::Hole { row, exit, firm } => match self.hole(now, row, exit) {
                 Some((cause, output)) if firm => {
                     FaultKind::BlackHole { row, cause, entry: columns.entry(stage, row, output) }
                 }
@@ -351,26 +369,46 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
 impl<S: ProofSink> Judge<'_, S> {
     /// Why it is a fault that a switch discards packets of the class, and the output that its entry names; none where
     /// it may discard them.
-    fn hole(&self, now: Now<'_>, exit: Exit) -> Option<(HoleCause, PortNum)> {
-        let Walker { case, net, .. } = self.walker;
-        let owner = now.class.owner;
+    fn hole(&self, now: Now<'_>, row: usize, exit: Exit) -> Option<(HoleCause, PortNum)> {
+        let Walker { case, .. } = self.walker;
         if case.is_answer(now.class.lid, self.walker.half(now.class)) {
             return None;
         }
         let found = match exit {
             Exit::NoRoute => (HoleCause::NoRoute, PortNum::NO_ROUTE),
             Exit::NoCable(port) => (HoleCause::NoCable { port }, port),
-            // Towards a link that died the packet vanishes, and holds no lane. Tables for a half that nobody sent on
-            // before must not lead there.
-            Exit::Died(port) if !case.stages[0].injects(self.walker.half(now.class)) => {
-                (HoleCause::NoCable { port }, port)
-            }
-            Exit::Died(_) | Exit::Channel(_) | Exit::Own => return None,
+            // Towards a link that died the packet vanishes, and holds no lane.
+            Exit::Died(port) => (HoleCause::NoCable { port }, port),
+            Exit::Channel(_) | Exit::Own => return None,
         };
+        // Tables for a half that nobody sent on before must not lead there.
+        let sent = case.stages[0].injects(self.walker.half(now.class));
+        if sent && now.stage > 0 && self.lost.forgives(now.stage, row, exit) {
+            return None;
+        }
+        self.firmly_owned(now).then_some(found)
+    }
+
+    /// A packet that was not lost is led to where all are: it is lost to the change.
+    #[cold]
+    fn lead_astray(&mut self, now: Now<'_>, row: usize, output: PortNum) {
+        let Now { class, stage } = now;
+        let answers = self.walker.case.is_answer(class.lid, self.walker.half(class));
+        if stage < self.limit() && !answers && self.firmly_owned(now) {
+            // Old entries of rows that are not lost lead to such rows again.
+            let (cause, entry) = (HoleCause::Astray { port: output }, EntryAge::New);
+            self.found = Some(FirstFault { stage, lid: class.lid, kind: FaultKind::BlackHole { row, cause, entry } });
+        }
+    }
+
+    /// Whether the loss of packets to an owner is a fault.
+    fn firmly_owned(&self, now: Now<'_>) -> bool {
+        let Walker { case, net, .. } = self.walker;
+        let owner = now.class.owner;
         // The exceptions of Theorem 3: owners that the new routing omits, and those that died. Port 0 of a switch
         // never has a cable, so only an end port counts as dead for lack of one.
         let end_port = !case.fabric.node(case.fabric.port(owner).node).is_switch();
         let dead = now.stage > 0 && end_port && !net.exists(1, owner.index());
-        (!(case.stranded[owner.index()] || dead)).then_some(found)
+        !(case.stranded[owner.index()] || dead)
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! `corpus` is a table of forgeries, each with the words that the refusals must contain; `fuzzed` makes more; `bounds`
 //! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well; `departed`
-//! has something leave before it is empty.
+//! has something leave before it is empty; `astray` leads packets from a whole way to a broken one.
 
+mod astray;
 mod bounds;
 mod corpus;
 mod departed;

@@ -138,7 +138,9 @@ fn judge_loss(tally: &Tally, world: &World, setting: &Setting, play: &Play, lost
     let (_, aged) = play.transport.with(|sim| sim.limits_at_work());
     let stops = setting.scheme == Scheme::Static;
     let discards = setting.scheme == Scheme::Double && setting.policy.arming == Arming::Discard;
-    if stops || discards {
+    // Tables lead to what comes before its ports are started (claim G.5).
+    let starts_late = setting.scheme == Scheme::InPlace && world.grows();
+    if stops || discards || starts_late {
         // The scheme's own price, or the specification's (claim A.2).
         tally.count(if lost > 0 { "lost by design" } else { "lost nothing though it might" });
     } else {

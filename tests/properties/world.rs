@@ -176,6 +176,11 @@ impl World {
         matches!(self.happening, Happening::Leave { sudden: false, .. })
     }
 
+    /// Whether something comes.
+    pub fn grows(&self) -> bool {
+        matches!(self.happening, Happening::Come { .. })
+    }
+
     fn whole(&self) -> Fabric {
         let bare = match self.shape {
             Shape::Generated(text) => {

@@ -8,6 +8,7 @@
 use super::CertificateFault;
 use super::file::Rows;
 use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
+use super::lost::Forsaken;
 use super::moments::{PlanMoment, PlanMoments};
 use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::{Fabric, PortId};
@@ -97,6 +98,8 @@ struct Now<'a> {
     class: &'a Class,
     /// By switch: old and new.
     outputs: &'a [[u8; 2]],
+    /// Where its packets may be lost.
+    forsaken: &'a Forsaken,
 }
 
 impl<'a> Closure<'a> {
@@ -230,13 +233,17 @@ impl<'a> Closure<'a> {
         outputs: &mut [[u8; 2]],
     ) -> Result<(), CertificateFault> {
         let mut under_way = false;
+        let mut forsaken = Forsaken::default();
         for moment in 0..self.moments.all.len() {
             // The order matters: carried places plus the row are the whole set, and only then is every step out of it
             // judged.
             self.carry(class, moment);
             self.read_outputs(moment, class.lid, outputs);
             self.read_row(class, moment, rows, outputs)?;
-            let now = Now { moment, class, outputs };
+            if moment > 0 && self.was_sent(class) {
+                forsaken.begin(self.net, moment, outputs);
+            }
+            let now = Now { moment, class, outputs, forsaken: &forsaken };
             self.check_sources(&now)?;
             self.check_places(&now)?;
             under_way |= !class.touched.is_empty();
@@ -244,6 +251,11 @@ impl<'a> Closure<'a> {
         }
         self.found.lids += usize::from(under_way && !class.answers);
         Ok(())
+    }
+
+    /// Whether packets of the half of the class were sent before the change. Otherwise none was lost when something died.
+    fn was_sent(&self, class: &Class) -> bool {
+        self.moments.all[0].injected[class.half.index()]
     }
 
     /// Keeps what the barrier before a moment left.
@@ -485,17 +497,17 @@ impl<'a> Closure<'a> {
             }
             let channel = self.net.channel(switch, output);
             // No route is output 255, which is beyond every switch's last port.
-            if output >= sides || self.net.ends[channel] == ChannelEnd::Nowhere {
-                self.check_hole(now, switch, output, firm)?;
-                continue;
-            }
-            if !self.net.is_there(moment, channel) {
-                // Towards a link that died packets vanish, and hold no lane. Tables for a half that nobody sent on
-                // before must not lead there.
-                if !self.moments.all[0].injected[class.half.index()] {
+            let cabled = output < sides && self.net.ends[channel] != ChannelEnd::Nowhere;
+            if !cabled || !self.net.is_there(moment, channel) {
+                // Towards a link that died packets vanish, and hold no lane. Where they had a way that is a loss, and
+                // on a half that nobody sent on before none was lost to the death.
+                if !(self.was_sent(class) && moment > 0 && now.forsaken.may_lose(switch, cabled)) {
                     self.check_hole(now, switch, output, firm)?;
                 }
                 continue;
+            }
+            if now.forsaken.leads_astray(self.net, switch, channel) {
+                self.check_astray(now, switch, output)?;
             }
             if let ChannelEnd::Port(at) = self.net.ends[channel]
                 && at != class.owner
@@ -537,10 +549,7 @@ impl<'a> Closure<'a> {
 
     fn check_hole(&self, now: &Now<'_>, switch: usize, output: usize, firm: bool) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
-        let owner = class.owner.index();
-        // The exceptions of Theorem 3: owners that the new routing omits, and those that died.
-        let omitted = self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner);
-        if !firm || omitted || now.class.answers {
+        if !firm || self.is_omitted(now) {
             return Ok(());
         }
         let what = match output {
@@ -549,6 +558,24 @@ impl<'a> Closure<'a> {
         };
         let switch = self.fabric.describe_node(self.net.switches[switch]);
         Err(CertificateFault::Hole { moment: self.name(moment), switch, lid: class.lid, what })
+    }
+
+    /// Judges a step from a switch that has a way to one that has lost its own.
+    fn check_astray(&self, now: &Now<'_>, switch: usize, output: usize) -> Result<(), CertificateFault> {
+        let Now { moment, class, .. } = *now;
+        if self.is_omitted(now) {
+            return Ok(());
+        }
+        let what = format!("its port {output} leads packets that have a way to a switch that has lost its own");
+        let switch = self.fabric.describe_node(self.net.switches[switch]);
+        Err(CertificateFault::Hole { moment: self.name(moment), switch, lid: class.lid, what })
+    }
+
+    /// The exceptions of Theorem 3: owners that the new routing omits, those that died, and answers.
+    fn is_omitted(&self, now: &Now<'_>) -> bool {
+        let Now { moment, class, .. } = *now;
+        let owner = class.owner.index();
+        class.answers || self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner)
     }
 
     /// Counts what the class can occupy.

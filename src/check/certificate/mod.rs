@@ -15,6 +15,7 @@ mod closure;
 mod fault;
 mod file;
 mod lanes;
+mod lost;
 mod moments;
 mod net;
 mod rising;

@@ -1,0 +1,84 @@
+//! Switches from which a DLID could no longer be reached when a moment began, because something had died.
+//!
+//! Only packets there may be lost on the way (docs/PROOF.md, Theorem 3): whoever still has a way must not be led to
+//! such a switch, nor into a hole.
+
+use super::net::{ChannelEnd, CheckedNet};
+
+/// By switch: whether it had lost its way to the DLID in hand.
+#[derive(Default)]
+pub(super) struct Forsaken {
+    /// The first outputs of the change, by switch, once some moment has written another; empty until then.
+    first: Vec<u8>,
+    now: Vec<bool>,
+}
+
+impl Forsaken {
+    /// Notes the outputs of the next moment after the first, old and new, by switch.
+    pub fn begin(&mut self, net: &CheckedNet, moment: usize, outputs: &[[u8; 2]]) {
+        if self.first.is_empty() && outputs.iter().any(|[old, new]| old != new) {
+            self.first = outputs.iter().map(|[old, _]| *old).collect();
+        }
+        if !self.first.is_empty() {
+            let old: Vec<u8> = outputs.iter().map(|[old, _]| *old).collect();
+            let (died, arrives) =
+                (reaches(net, moment, &self.first, Goal::Dead), reaches(net, moment, &old, Goal::Port));
+            self.now = died.iter().zip(arrives).map(|(&died, arrives)| died && !arrives).collect();
+        }
+    }
+
+    /// Whether packets at a switch may be lost at its output; `dead` says whether the output died.
+    pub fn may_lose(&self, switch: usize, dead: bool) -> bool {
+        self.now.get(switch).copied().unwrap_or(dead)
+    }
+
+    /// Whether a switch that has a way leads packets to one that has none.
+    pub fn leads_astray(&self, net: &CheckedNet, switch: usize, channel: usize) -> bool {
+        match net.ends[channel] {
+            ChannelEnd::Switch(next, _) if !self.now.is_empty() => !self.now[switch] && self.now[next as usize],
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// An output that was there before the change and is no more.
+    Dead,
+    /// A port that takes packets.
+    Port,
+}
+
+/// By switch: whether its outputs lead to the goal. As many rounds as a way can have hops, backwards from the goal.
+fn reaches(net: &CheckedNet, moment: usize, outputs: &[u8], goal: Goal) -> Vec<bool> {
+    let mut before = vec![Vec::new(); outputs.len()];
+    let mut found = vec![false; outputs.len()];
+    let mut fresh = Vec::new();
+    for (switch, &output) in outputs.iter().enumerate() {
+        let output = usize::from(output);
+        let there = (1..net.sides[switch]).contains(&output).then(|| net.channel(switch, output));
+        let end = there.map_or(ChannelEnd::Nowhere, |channel| net.ends[channel]);
+        let alive = there.is_some_and(|channel| net.is_there(moment, channel));
+        let is_goal = match end {
+            ChannelEnd::Nowhere => output == 0 && goal == Goal::Port,
+            ChannelEnd::Port(_) | ChannelEnd::Switch(..) if !alive => goal == Goal::Dead,
+            ChannelEnd::Port(_) => goal == Goal::Port,
+            ChannelEnd::Switch(next, _) => {
+                before[next as usize].push(switch);
+                false
+            }
+        };
+        if is_goal {
+            found[switch] = true;
+            fresh.push(switch);
+        }
+    }
+    while let Some(switch) = fresh.pop() {
+        for &earlier in &before[switch] {
+            if !std::mem::replace(&mut found[earlier], true) {
+                fresh.push(earlier);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,118 @@
+//! Rows that were lost to a death: switch and DLID from which no way led on any more when a wave began.
+//!
+//! A row is *lost* at a stage where the tables of the beginning led into what died, and those in force when the stage
+//! begins still lead nowhere. Packets there are lost to the failure, so the proof forgives their loss, and nothing
+//! else: packets of any other row must neither be discarded nor be led into a lost one. By induction over stages no
+//! packet is lost that would have arrived without the change (docs/PROOF.md, Theorem 3).
+
+use super::net::{Exit, FlatFabric, Head};
+use super::walk::Columns;
+use crate::ids::PortNum;
+
+/// The lost rows of one DLID, stage by stage.
+pub(super) struct LostRows {
+    /// By stage, then row; empty where no entry for the DLID has changed up to then. There a lost row is one whose
+    /// entry leads into what died: nobody needs the others.
+    stages: Vec<Vec<bool>>,
+    /// By row: what is known of it; a buffer.
+    known: Vec<Known>,
+    path: Vec<usize>,
+}
+
+/// What is known of a row while ways are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// On the way that is being followed.
+    OnTheWay,
+    Ends(End),
+}
+
+/// Where the way from a row ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// At a port.
+    Arrives,
+    /// In what died.
+    Dies,
+    /// Without a route, or in a loop.
+    Nowhere,
+}
+
+impl LostRows {
+    pub fn new(net: &FlatFabric, stages: usize) -> LostRows {
+        LostRows { stages: vec![Vec::new(); stages], known: vec![Known::Nothing; net.rows.len()], path: Vec::new() }
+    }
+
+    /// Turns to another DLID. `sent`: whether packets were sent to it before the change; otherwise nothing was lost.
+    pub fn turn_to(&mut self, net: &FlatFabric, columns: &Columns, sent: bool) {
+        self.stages.iter_mut().for_each(Vec::clear);
+        let mut died: Option<Vec<bool>> = None;
+        for stage in 1..self.stages.len() {
+            let changes = sent && (died.is_some() || (0..net.rows.len()).any(|row| columns.changes(stage, row)));
+            if !changes {
+                continue;
+            }
+            let lost = match &died {
+                // Entries of this stage are the first to change, so those that it begins with are the first ones.
+                None => died.insert(self.ends(net, columns, stage, |end| end == End::Dies)).clone(),
+                Some(died) => {
+                    let lost = self.ends(net, columns, stage, |end| end != End::Arrives);
+                    died.iter().zip(lost).map(|(&died, lost)| died && lost).collect()
+                }
+            };
+            self.stages[stage] = lost;
+        }
+    }
+
+    /// Whether packets at a row were lost when a stage began; `exit` is what one of its entries leads into.
+    pub fn forgives(&self, stage: usize, row: usize, exit: Exit) -> bool {
+        match self.stages[stage].get(row) {
+            Some(&lost) => lost,
+            None => matches!(exit, Exit::Died(_)),
+        }
+    }
+
+    /// Whether an output leads from a row that is not lost to one that is.
+    #[inline]
+    pub fn is_led_astray(&self, net: &FlatFabric, stage: usize, row: usize, output: PortNum) -> bool {
+        let lost = &self.stages[stage];
+        // Almost all stages change no entry of the DLID; this is asked for every hop.
+        if lost.is_empty() || lost[row] {
+            return false;
+        }
+        match net.head(stage, net.channel(row, output)) {
+            Head::Switch { row, .. } => lost[row as usize],
+            Head::End(_) | Head::Nothing => false,
+        }
+    }
+
+    /// By row: whether the way by the entries with which a stage begins has such an end.
+    fn ends(&mut self, net: &FlatFabric, columns: &Columns, stage: usize, wanted: impl Fn(End) -> bool) -> Vec<bool> {
+        self.known.fill(Known::Nothing);
+        let follow = |row| {
+            let mut at = row;
+            let end = loop {
+                match self.known[at] {
+                    Known::Ends(end) => break end,
+                    Known::OnTheWay => break End::Nowhere,
+                    Known::Nothing => {}
+                }
+                self.known[at] = Known::OnTheWay;
+                self.path.push(at);
+                match net.exit(stage, at, columns.at(stage, at)[0]) {
+                    Exit::Channel(channel) => match net.head(stage, channel) {
+                        Head::Switch { row, .. } => at = row as usize,
+                        Head::End(_) | Head::Nothing => break End::Arrives,
+                    },
+                    Exit::Own => break End::Arrives,
+                    Exit::Died(_) => break End::Dies,
+                    Exit::NoRoute | Exit::NoCable(_) => break End::Nowhere,
+                }
+            };
+            self.path.drain(..).for_each(|row| self.known[row] = Known::Ends(end));
+            wanted(end)
+        };
+        (0..net.rows.len()).map(follow).collect()
+    }
+}

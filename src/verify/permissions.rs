@@ -17,6 +17,8 @@ struct Kind<'a> {
     ways: &'a [Arc<PathLayers>],
     /// By source: the groups on which it may send to the DLID in hand.
     masks: Vec<GroupMask>,
+    /// By row: the groups on which any source there may.
+    rows: Vec<GroupMask>,
     /// The groups on which the owner of the DLID may ask the manager, and so gets answers.
     asked: GroupMask,
 }
@@ -105,7 +107,8 @@ impl<'a> Permissions<'a> {
                 let same = |kind: &Kind<'_>| kind.half == half && kind.ways == ways;
                 (!ways.is_empty()).then(|| {
                     kinds.iter().position(same).unwrap_or_else(|| {
-                        kinds.push(Kind { half, ways, masks: vec![0; net.senders(0).len()], asked: 0 });
+                        let (masks, rows) = (vec![0; net.senders(0).len()], vec![0; net.rows.len()]);
+                        kinds.push(Kind { half, ways, masks, rows, asked: 0 });
                         kinds.len() - 1
                     })
                 })
@@ -135,6 +138,10 @@ impl<'a> Permissions<'a> {
             if let Some((_, at)) = answerer {
                 kind.masks[at] |= kind.asked;
             }
+            kind.rows.fill(0);
+            for (mask, source) in kind.masks.iter().zip(senders) {
+                source.row.iter().for_each(|&row| kind.rows[row as usize] |= mask);
+            }
         }
     }
 
@@ -147,6 +154,12 @@ impl<'a> Permissions<'a> {
     #[inline]
     pub fn at(&self, stage: usize, half: Half) -> Option<&[GroupMask]> {
         self.kind_at[stage][half.index()].map(|kind| self.kinds[kind].masks.as_slice())
+    }
+
+    /// Whether any source of a row may send to the DLID in hand on a group.
+    #[inline]
+    pub fn opens(&self, stage: usize, half: Half, row: usize, group: usize) -> bool {
+        self.kind_at[stage][half.index()].is_none_or(|kind| self.kinds[kind].rows[row] >> group & 1 == 1)
     }
 
     /// Whether a stage permits what the stage before it permits.

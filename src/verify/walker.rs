@@ -11,7 +11,7 @@ use super::tables;
 use super::walk::{Class, ClassHop, ClassPackets, Columns, DeadEnd, Entrance, Now, Senders, Sink, Walk};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
-use crate::tables::Lft;
+use crate::tables::SubnetTables;
 use std::sync::Arc;
 
 /// What is wrong with a class, and where.
@@ -49,6 +49,9 @@ pub(super) struct Walker<'a> {
     pub net: FlatFabric,
     pub lanes: HopLanes,
     pub injection: Injection,
+    /// By stage: the rows that end with another table than they begin with, where all begin with the one that ended
+    /// the stage before; otherwise none.
+    rewritten: Vec<Option<Vec<usize>>>,
 }
 
 impl<'a> Walker<'a> {
@@ -60,7 +63,8 @@ impl<'a> Walker<'a> {
         let net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
         let lanes = tables::read(case.fabric, &net, &case.stages)?;
         let injection = Injection::new(&case, &net, &lanes);
-        Ok(Walker { case, net, lanes, injection })
+        let rewritten = (0..case.stages.len()).map(|stage| rewritten(&case, &net, stage)).collect();
+        Ok(Walker { case, net, lanes, injection, rewritten })
     }
 
     /// Where dependencies lie.
@@ -106,15 +110,23 @@ impl<'a> Walker<'a> {
         owners.flat_map(|owner| self.classes_of(owner))
     }
 
-    /// Reads the entries for a LID at every stage.
+    /// Reads the entries for a LID at every stage. Tables are far apart in memory, so each is read once for all stages
+    /// that share it.
     pub fn read(&self, columns: &mut Columns, lid: Lid) {
-        let output = |table: &Arc<Lft>| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
-        for (stage, facts) in self.case.stages.iter().enumerate() {
-            for (entry, node) in columns.column(stage).iter_mut().zip(&self.net.rows) {
-                let (old, new) = (&facts.before.lfts[node.index()], &facts.after.lfts[node.index()]);
-                let before = output(old);
-                // Most waves leave most switches alone, and these share one table.
-                *entry = [before, if Arc::ptr_eq(old, new) { before } else { output(new) }];
+        let output = |tables: &SubnetTables, row: usize| {
+            tables.lfts[self.net.rows[row].index()].get(lid).unwrap_or(PortNum::NO_ROUTE)
+        };
+        for (stage, (facts, rewritten)) in self.case.stages.iter().zip(&self.rewritten).enumerate() {
+            match rewritten {
+                Some(rows) => {
+                    columns.keep(stage);
+                    let column = columns.column(stage);
+                    rows.iter().for_each(|&row| column[row][1] = output(facts.after, row));
+                }
+                None => {
+                    let column = columns.column(stage).iter_mut().enumerate();
+                    column.for_each(|(row, entry)| *entry = [facts.before, facts.after].map(|t| output(t, row)));
+                }
             }
         }
     }
@@ -160,6 +172,15 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// See [`Walker::rewritten`].
+fn rewritten(case: &ProofCase<'_>, net: &FlatFabric, stage: usize) -> Option<Vec<usize>> {
+    let facts = &case.stages[stage];
+    let ended = case.stages[stage.checked_sub(1)?].after;
+    let table = |tables: &'_ SubnetTables, row: usize| Arc::as_ptr(&tables.lfts[net.rows[row].index()]);
+    let differ = |a, b| (0..net.rows.len()).filter(move |&row| table(a, row) != table(b, row));
+    differ(ended, facts.before).next().is_none().then(|| differ(facts.before, facts.after).collect())
+}
+
 /// Who sends in a proof.
 struct ProofSenders<'a> {
     walker: &'a Walker<'a>,
@@ -201,7 +222,9 @@ impl Senders<()> for ProofSenders<'_> {
         if case.is_answer(now.class.lid, self.walker.half(now.class)) {
             return self.answer(now, walk, sink);
         }
-        for seed in injection.seeds(now.stage, now.class.group) {
+        let half = self.walker.half(now.class);
+        let open = |seed: &&Seed| self.permissions.opens(now.stage, half, seed.row, now.class.group);
+        for seed in injection.seeds(now.stage, now.class.group).iter().filter(open) {
             // Sources are merged only where the lanes do not depend on the input, and where no port of a router,
             // which sends less than others, is among them.
             if lanes.is_uniform(now.stage, seed.row) && !self.has_relay(seed) {

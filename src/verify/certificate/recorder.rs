@@ -199,10 +199,12 @@ impl<'a> Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
+    #[inline]
     fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &ClassHop) {
         self.places[hop.stage].choosing.insert(hop.row);
     }
 
+    #[inline]
     fn enter(&mut self, _class: &Class, entrance: Entrance) {
         self.places[entrance.stage].choosing.insert(entrance.row);
     }

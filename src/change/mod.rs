@@ -22,9 +22,11 @@ pub use routed::{LmcWish, RouteInput, Routed, route};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, VlSet};
 use crate::lid::{self, TooFewLids};
-use crate::plan::{self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Plan, PlanError, PlanInput, Policy, Scheme};
+use crate::plan::{
+    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Plan, PlanError, PlanInput, Policy, Scheme,
+};
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
 use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
 use crate::vet::{self, Objection, Vetted};
 use std::sync::Arc;
@@ -122,6 +124,18 @@ pub enum ChangeError {
     /// The new routing is not safe by itself.
     #[error("the new routing cannot be proved: {0}")]
     New(Refusal),
+    /// The SM and an end port have no paths there and back on which a request and its answer may go.
+    #[error(
+        "the counters of {port} cannot be read while the old lanes drain: a reply goes on the service level of its \
+         request, and engine `{engine}` puts the paths from the SM's port to it and back on different virtual layers; \
+         choose another drain observer than conservation, or an engine of one layer"
+    )]
+    Unaskable {
+        /// The end port.
+        port: String,
+        /// Who computed the new routing.
+        engine: &'static str,
+    },
     /// A moment of the change is not safe.
     #[error("the plan was refused: {refusal}")]
     Refused {
@@ -214,6 +228,7 @@ impl PlannedChange {
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
         };
+        check_counted(vetted.plan(), self.function.engine())?;
         Ok(Prepared {
             plan: Arc::new(vetted),
             root: self.function.root(),
@@ -222,6 +237,19 @@ impl PlannedChange {
             old_proof: self.old_proof,
             new_proof: self.new_proof,
         })
+    }
+}
+
+/// Observer *conservation* asks every end port for its counters, so each must be within reach there and back.
+fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
+    if plan.drain().is_empty() || plan.policy().observer != Observer::Conservation {
+        return Ok(());
+    }
+    let surviving = &plan.draft().surviving;
+    let in_use = plan.half_at_drain(surviving);
+    match surviving.end_ports().find(|&port| round_trip(in_use, plan.draft().sm, port).is_none()) {
+        Some(port) => Err(ChangeError::Unaskable { port: surviving.describe_port(port), engine }),
+        None => Ok(()),
     }
 }
 

@@ -161,9 +161,9 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
             }
             Command::Drain { ticket, observer, lanes } => {
-                let ways = plan.new_ways().map(Arc::as_ref);
+                let alive = self.running.alive.clone();
                 let sources = &plan.draft().surviving.end_ports().collect::<Vec<_>>();
-                let retiring = Retiring { lanes, layers: plan.drain(), half: plan.new_half(), sources, ways };
+                let retiring = Retiring { lanes, layers: plan.drain(), in_use: plan.half_at_drain(&alive), sources };
                 let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
             }

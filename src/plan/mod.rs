@@ -36,7 +36,7 @@ pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::tables::{PathLayers, SubnetTables, Write};
+use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
     Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Transition,
 };
@@ -225,6 +225,14 @@ impl Plan {
     /// The paths and layers of each source under the new routing.
     pub fn new_ways(&self) -> Option<&Arc<PathLayers>> {
         self.draft.new_ways.as_ref()
+    }
+
+    /// What is in force on the new half while the old one drains, over the part of the fabric that is present.
+    pub fn half_at_drain<'a>(&'a self, fabric: &'a Fabric) -> HalfInForce<'a> {
+        let drain = self.draft.waves.iter().position(|wave| wave.phase == Phase::Drain);
+        let lfts = &self.states[drain.unwrap_or(self.draft.waves.len())].lfts;
+        let (ways, half) = (self.draft.new_ways.as_deref(), self.draft.new);
+        HalfInForce { fabric, lfts, ways, half, answers: self.proves_answers() }
     }
 
     /// The largest number of drained channels on a packet's path.

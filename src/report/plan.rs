@@ -231,6 +231,7 @@ impl PlanReport {
             | ChangeError::Route(_)
             | ChangeError::Lids(_)
             | ChangeError::Plan(_)
+            | ChangeError::Unaskable { .. }
             | ChangeError::Objected { .. } => return None,
         };
         Some(PlanReport {

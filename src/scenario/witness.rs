@@ -130,7 +130,7 @@ impl SubnetManager for Witnessed {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
         let drained = self.manager.drain(ticket, observer, retiring).await?;
-        let (lanes, half) = (drained.lanes(), retiring.half.other());
+        let (lanes, half) = (drained.lanes(), retiring.in_use.half.other());
         let standing = self.manager.transport().with(|sim| sim.standing(lanes));
         self.compare(format!("drain of lanes {lanes}, by {observer}"), standing, |_, _, _| true)?;
         // Nothing of the retired half is left, whatever lane it may stand in (F.6).

@@ -33,7 +33,7 @@ pub use timing::Timing;
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, VlSet};
-use crate::tables::{PathLayers, Write};
+use crate::tables::{HalfInForce, Write};
 use async_trait::async_trait;
 
 /// The order in which the writes of a wave are sent.
@@ -97,13 +97,11 @@ pub struct Retiring<'a> {
     pub lanes: VlSet,
     /// The channels of each layer of the retiring routing.
     pub layers: &'a [DrainLayer],
-    /// The half in use now.
-    pub half: Half,
+    /// The half in use now, by which the manager asks end ports for their counters.
+    pub in_use: HalfInForce<'a>,
     /// The end ports that were moved to it, those among them that died afterwards included: each observer excuses or
     /// refuses these.
     pub sources: &'a [PortId],
-    /// The paths and layers of each source on that half; none if every source may use every path.
-    pub ways: Option<&'a PathLayers>,
 }
 
 /// The driver's interface to a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].

@@ -5,6 +5,7 @@ mod adversary;
 mod arming;
 mod captures;
 mod command;
+mod counted;
 mod departures;
 mod engine_changes;
 mod faults;

@@ -50,7 +50,7 @@ impl<T: Transport> Manager<T> {
             // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
             None => {
                 let alive = retiring.sources.iter().copied().filter(|&port| self.is_linked(port));
-                DrainAge::new(question, depth, limited, retiring.half, alive)
+                DrainAge::new(question, depth, limited, retiring.in_use.half, alive)
             }
         };
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));

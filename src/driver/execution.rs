@@ -7,7 +7,7 @@ use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
 use crate::plan::{Plan, Sending};
-use crate::subnet::{Applied, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
+use crate::subnet::{Applied, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
 use std::collections::VecDeque;
@@ -168,7 +168,9 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, drained, Event::Drained)?
             }
             Command::Vacate { ticket, observer, rounds } => {
-                awaited(ticket, self.subnet.vacate(ticket, observer, rounds).await, Event::Vacated)?
+                let draft = plan.draft();
+                let leaving = Leaving { after: &draft.after, omitted: &draft.stranded, rounds };
+                awaited(ticket, self.subnet.vacate(ticket, observer, &leaving).await, Event::Vacated)?
             }
             Command::Report(outcome) => {
                 tracing::info!(?outcome, "the change has ended");

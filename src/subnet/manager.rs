@@ -5,7 +5,9 @@ use super::error::status_meaning;
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
-use super::{Applied, Discovered, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
+use super::{
+    Applied, Discovered, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder,
+};
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
@@ -429,8 +431,13 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.await_drained(ticket, observer, retiring).await
     }
 
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
-        self.await_vacated(ticket, observer, rounds).await
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError> {
+        self.await_vacated(ticket, observer, leaving.rounds).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

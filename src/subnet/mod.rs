@@ -104,6 +104,17 @@ pub struct Retiring<'a> {
     pub sources: &'a [PortId],
 }
 
+/// What leaves as planned, and what shows that nothing is left in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<'a> {
+    /// The fabric without it.
+    pub after: &'a Fabric,
+    /// End ports that leave, or that the new routing omits: packets from and to them are not waited for (V.4).
+    pub omitted: &'a [PortId],
+    /// Rounds of flushes, one after the other.
+    pub rounds: u8,
+}
+
 /// The driver's interface to a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].
 #[async_trait(?Send)]
 pub trait SubnetManager {
@@ -144,9 +155,14 @@ pub trait SubnetManager {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
 
-    /// Makes every device send off what stands in it, `rounds` times in a row, each time after the last write: by the
-    /// devices' agents, or, if the observer is age, by age.
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError>;
+    /// Makes every device send off what stands in it, as many times in a row as there are rounds, each time after the
+    /// last write: by the devices' agents, or, if the observer is age, by age.
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError>;
 
     /// An event that came during another operation; none if there is none. Does not wait.
     fn pending_event(&mut self) -> Option<SubnetEvent>;

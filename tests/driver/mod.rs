@@ -3,4 +3,5 @@
 mod bench;
 mod changes;
 mod growth;
+mod liars;
 mod witness;

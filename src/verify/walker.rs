@@ -1,11 +1,13 @@
 //! Walks every class of a proof, and stops at the first fault.
 
+use super::ProofWave;
 use super::case::ProofCase;
 use super::dependencies::DependencyLayout;
 use super::injection::{Injection, Seed};
 use super::lanes::{HopLanes, LaneMask};
 use super::net::{Exit, FlatFabric};
 use super::permissions::{OwnedLid, Permissions};
+use super::prover::precondition;
 use super::refusal::{EntryAge, HoleCause, Refusal};
 use super::tables;
 use super::walk::{Class, ClassHop, ClassPackets, Columns, DeadEnd, Entrance, Now, Senders, Sink, Walk};
@@ -49,18 +51,59 @@ pub(super) struct Walker<'a> {
     pub net: FlatFabric,
     pub lanes: HopLanes,
     pub injection: Injection,
+    /// Where the port that answers stands among the senders, and the row that it sends into.
+    pub answerer: Option<Answerer>,
+}
+
+/// The manager's port as the sender of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answerer {
+    /// The port.
+    pub port: PortId,
+    /// Its place among the senders of stage 0.
+    pub place: usize,
+    /// The row of its switch.
+    pub row: usize,
+    /// The port by which its packets enter the switch.
+    pub input: PortNum,
+}
+
+impl Answerer {
+    /// # Errors
+    /// The port sends into no switch: nothing would be proved of its answers.
+    fn of(case: &ProofCase<'_>, net: &FlatFabric) -> Result<Option<Answerer>, Refusal> {
+        let Some(port) = case.answerer else { return Ok(None) };
+        let found = net.senders(0).iter().enumerate().find(|(_, sender)| sender.port == port && !sender.is_switch());
+        // Elsewhere answers go on the ways of everybody's packets.
+        let special =
+            |facts: &ProofWave<'_>| facts.injects(Half::Upper) || facts.ways.iter().any(|ways| !ways.is_empty());
+        match found.and_then(|(place, sender)| Some((place, sender.row?, sender.input))) {
+            Some((place, row, input)) => Ok(Some(Answerer { port, place, row: row as usize, input })),
+            None if !case.stages.iter().any(special) => Ok(None),
+            None => Err(precondition(
+                &case.stages[0].name,
+                format!(
+                    "the SM's answers are to be proved, but {} is no end port that sends into a switch: put the SM on a \
+                     cabled host, or name the assumption `answers-are-legal`",
+                    case.fabric.describe_port(port)
+                ),
+            )),
+        }
+    }
 }
 
 impl<'a> Walker<'a> {
     /// Prepares the walk of a case; `surviving` is what remains of its fabric while the waves run.
     ///
     /// # Errors
-    /// A table that sends a service level in use onto a lane which the link does not carry.
+    /// A table that sends a service level in use onto a lane which the link does not carry; a manager's port whose
+    /// answers are to be proved and that sends nothing.
     pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<Walker<'a>, Refusal> {
         let net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
         let lanes = tables::read(case.fabric, &net, &case.stages)?;
         let injection = Injection::new(&case, &net, &lanes);
-        Ok(Walker { case, net, lanes, injection })
+        let answerer = Answerer::of(&case, &net)?;
+        Ok(Walker { case, net, lanes, injection, answerer })
     }
 
     /// Where dependencies lie.
@@ -93,7 +136,7 @@ impl<'a> Walker<'a> {
     fn answers_to(&self, owner: PortId, half: Half) -> impl Iterator<Item = Class> + '_ {
         let case = &self.case;
         let base = case.fabric.port(owner).lid.filter(|&lid| case.is_answer(lid, half));
-        let asks = case.answerer.is_some_and(|answerer| answerer != owner);
+        let asks = self.answerer.is_some_and(|answerer| answerer.port != owner);
         let groups = self.lanes.groups.iter().enumerate().filter(move |(_, group)| asks && group.half() == half);
         groups.filter_map(move |(group, _)| Some(Class { lid: base?, owner, group }))
     }
@@ -127,7 +170,7 @@ impl<'a> Walker<'a> {
     /// The same for some classes, those of a LID one after the other.
     pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
         let stages = self.case.stages.len();
-        let permissions = Permissions::new(&self.case, &self.net, &self.lanes);
+        let permissions = Permissions::new(self);
         let mut sender_of = vec![None; self.case.fabric.port_count()];
         for (at, sender) in self.net.senders(0).iter().enumerate() {
             sender_of[sender.port.index()] = Some(at);
@@ -216,14 +259,12 @@ impl Senders<()> for ProofSenders<'_> {
 impl ProofSenders<'_> {
     /// Sends answers, from the manager's port alone. Their loss is no fault: whoever asked asks again.
     fn answer(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
-        let Walker { case, net, injection, .. } = self.walker;
         let (group, half) = (now.class.group, self.walker.half(now.class));
-        let Some(index) = case.answerer.and_then(|port| self.sender_of[port.index()]) else { return };
-        let source = net.senders(0)[index];
-        let from = injection.mask(now.stage, index, group);
+        let Answerer { place, row, input, .. } = self.walker.answerer.expect("only an answerer makes such classes");
+        let from = self.walker.injection.mask(now.stage, place, group);
         let asked = self.permissions.asked(now.stage, half) >> group & 1 == 1;
-        if let Some(row) = source.row.filter(|_| asked && from != 0) {
-            walk.forward(now, row as usize, source.input, ClassPackets { from, firm: false, origin: () }, sink);
+        if asked && from != 0 {
+            walk.forward(now, row, input, ClassPackets { from, firm: false, origin: () }, sink);
         }
     }
 

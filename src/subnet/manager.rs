@@ -70,6 +70,8 @@ pub struct Manager<T> {
     pub(super) fresh: BTreeSet<(Guid, PortNum)>,
     /// Hops of the longest path of the routing in force.
     pub(super) longest_way: u32,
+    /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
+    pub(super) without_adaptive: BTreeSet<u32>,
 }
 
 /// The known fabric, and the paths through it.
@@ -118,6 +120,7 @@ impl<T: Transport> Manager<T> {
             end_tables: BTreeMap::new(),
             fresh: BTreeSet::new(),
             longest_way: 0,
+            without_adaptive: BTreeSet::new(),
         }
     }
 

@@ -8,6 +8,7 @@
 //! deciding on changes (`machine`), matching found devices with another fabric's indices (`fabric::difference`), SA
 //! records.
 
+mod adaptive;
 mod apply;
 mod ask;
 mod attendant;

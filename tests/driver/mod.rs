@@ -1,5 +1,6 @@
 //! The driver on a simulated subnet under traffic: whole changes, and what comes and goes in a row.
 
+mod adaptive;
 mod bench;
 mod changes;
 mod growth;

@@ -126,7 +126,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    pub(super) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
+    pub(in crate::subnet) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
         let devices = self.devices()?;
         let topology = self.topology("waiting for a barrier")?;
         Ok(devices.into_iter().filter(|&node| topology.fabric.node(node).is_switch()).collect())

@@ -102,6 +102,10 @@ impl SubnetManager for Theirs {
         self.ours.drain(ticket, observer, retiring).await
     }
 
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.ours.can_vacate(observer).await
+    }
+
     async fn vacate(
         &mut self,
         ticket: Ticket,
@@ -180,6 +184,10 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
     ) -> Result<Drained, SubnetError> {
         self.note("lanes to run empty", retiring.lanes.len());
         self.inner.drain(ticket, observer, retiring).await
+    }
+
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.inner.can_vacate(observer).await
     }
 
     async fn vacate(

@@ -6,7 +6,7 @@ use super::{ChangeRecord, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
-use crate::plan::{Plan, Sending};
+use crate::plan::{Barrier, Plan, Sending};
 use crate::subnet::{Applied, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
@@ -49,6 +49,12 @@ impl<S: SubnetManager> Driver<S> {
     async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         loop {
+            // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
+            let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
+            let plan = prepared.plan.plan();
+            if matches!(first, Event::Begin(_)) && plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
+                self.subnet.can_vacate(plan.policy().observer).await?;
+            }
             self.run_once(&mut log, &prepared.plan, first).await?;
             self.settle(&mut log, &prepared).await?;
             let Some(after) = self.followed_by(&mut log, prepared.plan.plan()) else { break };

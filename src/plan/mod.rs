@@ -74,12 +74,21 @@ pub enum Assumption {
 }
 
 impl Assumption {
-    /// What a barrier that shows lanes empty rests on, by the observer that shows it (docs/PROTOCOL.md, sections F, D, V).
+    /// What the barriers of scheme `double` that show lanes empty rest on, by the observer that shows it (docs/PROTOCOL.md,
+    /// sections F and D).
     pub fn of_observer(observer: Observer) -> &'static [Assumption] {
         match observer {
             Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
             // Counters speak of the drain; the flush before it needs the agents (F.5).
             Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+            Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
+        }
+    }
+
+    /// What barrier *vacated* rests on, by the observer that shows it: no counter is read for it (section V).
+    pub fn of_vacating(observer: Observer) -> &'static [Assumption] {
+        match observer {
+            Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
             Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
         }
     }

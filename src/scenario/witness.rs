@@ -166,6 +166,10 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         Ok(drained)
     }
 
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.manager.can_vacate(observer).await
+    }
+
     async fn vacate(
         &mut self,
         ticket: Ticket,

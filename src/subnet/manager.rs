@@ -434,6 +434,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.await_drained(ticket, observer, retiring).await
     }
 
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.check_vacating(observer).await
+    }
+
     async fn vacate(
         &mut self,
         ticket: Ticket,

@@ -156,6 +156,10 @@ pub trait SubnetManager {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
 
+    /// Verifies before the first write of a plan that ends vacated that devices have what the observer needs for that: if
+    /// it is age, a limit at every switch.
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError>;
+
     /// Makes every device send off what stands in it, as many times in a row as there are rounds, each time after the
     /// last write: by the devices' agents, or, if the observer is age, by age.
     async fn vacate(

@@ -195,7 +195,6 @@ fn counters(clamped: bool, later: u64) -> Vec<Catcher> {
             sent: count,
             received: count,
             clamped,
-            discards: 0,
             settled: true,
         });
     }

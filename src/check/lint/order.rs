@@ -98,12 +98,13 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         }
         Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
     };
-    let observed = |barrier: &Barrier| !matches!(barrier, Barrier::Acknowledged | Barrier::SourcesMoved);
-    let is_observed = plan.waves().iter().flat_map(|wave| &wave.barriers).any(observed);
+    let barriers = || plan.waves().iter().flat_map(|wave| &wave.barriers);
+    let is_observed = barriers().any(|barrier| !matches!(barrier, Barrier::Acknowledged | Barrier::SourcesMoved));
+    let is_drained = barriers().any(|barrier| matches!(barrier, Barrier::Drained(_)));
     let of_barriers: &[Assumption] = match plan.draft().policy.observer {
         _ if !is_observed => &[],
-        Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
-        Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+        Observer::Conservation if is_drained => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+        Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
         Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
     };
     [of_scheme, of_barriers, &[Assumption::EntriesDecide]].concat()

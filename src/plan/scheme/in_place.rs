@@ -32,7 +32,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     }
     if let (Some(last), Some(vacated)) = (waves.last_mut(), vacated(&input)?) {
         last.barriers.push(vacated);
-        assumptions.extend(Assumption::of_observer(input.policy.observer));
+        assumptions.extend(Assumption::of_vacating(input.policy.observer));
     }
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
 }

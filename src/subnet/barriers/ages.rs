@@ -73,6 +73,17 @@ impl<T: Transport> Manager<T> {
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
+    /// Reads the limit of every switch, without a wait.
+    pub(super) async fn check_limits(&mut self) -> Result<(), SubnetError> {
+        let ticket = Ticket::default();
+        let wait = self.begin_wait("the departure of what leaves, by age, before the first write");
+        let switches = self.live_switches()?;
+        let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
+        let mut judge = VacateAge::new(question, 1, switches.iter().copied());
+        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.proof(&wait, judge.due_ns()).map(|_| ())
+    }
+
     pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
         let wait = self.begin_wait("the departure of what leaves, by age");
         let switches = self.live_switches()?;

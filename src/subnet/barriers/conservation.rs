@@ -1,7 +1,7 @@
 //! Drain by conservation: reads the end ports' counters of the retired service levels, wave after wave (section D).
 //!
-//! No device reports discards by service level, so readings carry none: a discarded packet leaves *received* below
-//! *sent* for good, and the time limit ends the wait instead. After the proof the counters are zeroed, since nobody
+//! No device reports discards by service level: a discarded packet leaves *received* below *sent* for good, and the time
+//! limit ends the wait. After the proof the counters are zeroed, since nobody
 //! uses these levels until the next change (D.5).
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
@@ -79,8 +79,6 @@ impl<T: Transport> Manager<T> {
                 sent: sum(sent),
                 received: sum(received),
                 clamped: [sent, received].iter().any(|data| retired().any(|sl| data.counted(sl).is_none())),
-                // Not reported by service level (see above).
-                discards: 0,
                 settled: halves[at].half == half && halves[at].settled,
             }
         };

@@ -1,0 +1,355 @@
+//! The steps of a repair, one after the other, and the waves that come of them.
+
+use super::balance::Load;
+use super::blanked::{self, Start};
+use super::columns::Columns;
+use super::course;
+use super::net::{HERE, NONE};
+use super::reconnect::{self, Pass, Search, Taste, Unserved};
+use super::subject::{Ground, Moment, Subject};
+use super::trial::Trial;
+use super::up_down::SwitchOrder;
+use super::{LostRow, Purpose, Repair, RepairError, RepairWave, relax, renew};
+use crate::ids::PortNum;
+use crate::tables::{LFT_BLOCK, Lft};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Attempts of wave 1, each with the LIDs first that the last one could not serve.
+const ATTEMPTS: usize = 4;
+
+/// Attempts to make room.
+const ROOMS: u64 = 12;
+
+/// Waves towards one guide.
+const GUIDED: usize = 6;
+
+/// Waves in the making.
+pub(super) struct Making<'s, 'a> {
+    subject: &'s Subject<'a>,
+    ground: Ground,
+    /// Before the first wave, then after each.
+    tables: Vec<Columns>,
+    /// Of each wave.
+    steps: Vec<Step>,
+    load: Load,
+    /// What has no way yet.
+    left: Vec<Unserved>,
+    /// The full re-route.
+    target: Option<Columns>,
+    /// LIDs with rows that had no way at first, and that have none after the first wave.
+    broken: Vec<u32>,
+    left_by_first: usize,
+}
+
+/// What a wave is.
+#[derive(Clone, Copy)]
+struct Step {
+    purpose: Purpose,
+    aged_before: bool,
+}
+
+/// A state to go back to.
+struct Saved {
+    waves: usize,
+    left: Vec<Unserved>,
+    load: Load,
+}
+
+impl<'s, 'a> Making<'s, 'a> {
+    pub fn new(subject: &'s Subject<'a>, columns: Columns, target: Option<Columns>) -> Making<'s, 'a> {
+        let mut load = Load::none(&subject.net);
+        let ground = Ground::survey(subject, &columns, &mut load);
+        let broken = ground.loud.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
+        let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
+        Making { subject, ground, tables, steps, load, left, target, broken, left_by_first: 0 }
+    }
+
+    fn last(&self) -> &Columns {
+        &self.tables[self.tables.len() - 1]
+    }
+
+    fn push(&mut self, purpose: Purpose, tables: Columns) {
+        self.steps.push(Step { purpose, aged_before: !self.steps.is_empty() });
+        self.tables.push(tables);
+    }
+
+    fn left_targets(&self) -> Vec<u32> {
+        self.left.iter().map(|unserved| unserved.target).collect()
+    }
+
+    fn save(&self) -> Saved {
+        Saved { waves: self.steps.len(), left: self.left.clone(), load: self.load.clone() }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.steps.truncate(saved.waves);
+        self.tables.truncate(saved.waves + 1);
+        (self.left, self.load) = (saved.left, saved.load);
+    }
+
+    /// Wave 1: ways for lost rows beside packets that are still under way.
+    ///
+    /// # Errors
+    /// The tables in force can deadlock by themselves.
+    pub fn reconnect(&mut self) -> Result<(), RepairError> {
+        let mut search = Search::new(&self.subject.net);
+        let mut targets = self.broken.clone();
+        let mut best: Option<(Columns, Vec<Unserved>, Load)> = None;
+        for attempt in 0..ATTEMPTS {
+            let trial = Trial::new(self.subject, &self.ground, &self.tables[0], Moment::Loss);
+            let mut trial = trial.ok_or_else(|| self.deadlock())?;
+            let mut load = self.load.clone();
+            let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
+            let toward = self.target.as_ref().filter(|_| attempt == 0);
+            let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false };
+            let left = reconnect::serve(&mut trial, &mut search, &mut load, &pass);
+            let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
+            if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
+                best = Some((trial.new, left, load));
+            }
+            if failed.is_empty() {
+                break;
+            }
+            targets.retain(|target| !failed.contains(target));
+            targets.splice(0..0, failed);
+        }
+        if let Some((tables, left, load)) = best {
+            if !targets.is_empty() {
+                self.push(Purpose::Reconnect, tables);
+            }
+            (self.left, self.load, self.left_by_first) = (left.clone(), load, left.len());
+        }
+        Ok(())
+    }
+
+    /// Wave 2: what wave 1 left is blanked by it, and set anew once all that was sent before has left.
+    ///
+    /// # Errors
+    /// The tables in force can deadlock by themselves.
+    pub fn finish(&mut self) -> Result<(), RepairError> {
+        if self.left.is_empty() {
+            return Ok(());
+        }
+        let targets = self.left_targets();
+        let start = Start { columns: self.last(), targets: &targets, load: &self.load };
+        let found = blanked::by_search(self.subject, &self.ground, start);
+        let mut done = found.ok_or_else(|| self.deadlock())?;
+        if !done.left.is_empty() {
+            // At last from the beginning: what wave 1 set may be what stands in the way.
+            let fresh = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load };
+            let guides = blanked::guides(self.subject, self.target.as_ref(), fresh);
+            let pairs = [start, fresh].into_iter().flat_map(|start| guides.iter().map(move |guide| (start, guide)));
+            for (start, guide) in pairs {
+                if let Some(found) = blanked::by_guide(self.subject, &self.ground, start, guide)
+                    && found.left.len() < done.left.len()
+                {
+                    done = found;
+                }
+                if done.left.is_empty() {
+                    break;
+                }
+            }
+        }
+        self.tables.truncate(1);
+        self.steps.clear();
+        self.push(Purpose::Reconnect, done.blank);
+        self.push(Purpose::Finish, done.after);
+        (self.left, self.load) = (done.left, done.load);
+        Ok(())
+    }
+
+    /// Waves 3 and later: intact rows are moved until lost ones find ways, within the budget.
+    pub fn relax(&mut self) {
+        let saved = self.save();
+        self.make_room();
+        self.follow_guides();
+        if self.left.len() >= saved.left.len() {
+            self.restore(saved);
+        }
+    }
+
+    fn make_room(&mut self) {
+        let (limit, mut spent) = (self.subject.input.budget.relax, 0);
+        for seed in 0..ROOMS {
+            if self.left.is_empty() || spent >= limit {
+                return;
+            }
+            let from = self.last().clone();
+            let room = relax::Room { from: &from, left: &self.left, seed, limit };
+            let Some(moved) = relax::make_room(self.subject, &self.ground, &room, &mut spent) else { continue };
+            let saved = self.save();
+            if !self.set_anew(Purpose::Relax, moved) || self.left.len() >= saved.left.len() && seed % 2 == 0 {
+                self.restore(saved);
+            }
+        }
+    }
+
+    /// Moves all tables towards others that are whole; lost rows find ways where these give way.
+    fn follow_guides(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        let first = self.target.iter().cloned();
+        let guides: Vec<Columns> = first.chain(self.other_orders()).collect();
+        for guide in guides {
+            if self.left.is_empty() {
+                return;
+            }
+            let saved = self.save();
+            for _ in 0..GUIDED {
+                let from = self.last().clone();
+                let moved = renew::toward(self.subject, &self.ground, &from, &guide);
+                if self.left.is_empty() || !moved.is_some_and(|moved| self.set_anew(Purpose::Relax, moved)) {
+                    break;
+                }
+            }
+            if !self.left.is_empty() {
+                self.restore(saved);
+            }
+        }
+    }
+
+    /// Restricted up*/down* on the repaired order, and on some that begin elsewhere.
+    fn other_orders(&self) -> Vec<Columns> {
+        let net = &self.subject.net;
+        let mut orders: Vec<SwitchOrder> = Vec::new();
+        if let Some(order) = self.subject.input.order {
+            orders.extend((0..4).map(|variant| SwitchOrder::repaired(net, order, variant)));
+        }
+        let rows: Vec<u32> = (0..net.rows.len() as u32).filter(|&row| net.stays[row as usize]).collect();
+        orders.extend((0..4).map(|at| SwitchOrder::from(net, rows[rows.len() * at / 4])));
+        let all: Vec<u32> = (0..self.subject.targets.len() as u32).collect();
+        let none = Load::none(net);
+        orders.into_iter().map(|order| order.route(self.subject, &self.tables[0], all.clone(), &none)).collect()
+    }
+
+    /// A wave to `moved`, and one that sets anew what has no way. Whether there are such waves.
+    fn set_anew(&mut self, purpose: Purpose, moved: Columns) -> bool {
+        let before = self.last();
+        let changed: Vec<usize> = (0..self.subject.targets.len()).filter(|&at| before.differs(&moved, at)).collect();
+        let mut load = self.load.clone();
+        load.shift(self.subject, before, &moved, &changed);
+        let ground = self.ground.louder(self.subject, &self.tables[0], changed.into_iter());
+        let targets = self.left_targets();
+        let start = Start { columns: &moved, targets: &targets, load: &load };
+        let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
+        self.ground = ground;
+        self.push(purpose, done.blank);
+        self.push(Purpose::Finish, done.after);
+        (self.left, self.load) = (done.left, done.load);
+        true
+    }
+
+    /// Makes one wave of two where that proves.
+    pub fn join(&mut self) {
+        let mut at = 0;
+        while at + 2 < self.tables.len() {
+            let pair = [self.tables[at].clone(), self.tables[at + 2].clone()];
+            let moment = if at == 0 { Moment::Loss } else { Moment::Aged };
+            if course::is_gentle(self.subject, &self.ground, &pair[0], &pair[1])
+                && course::proves(self.subject, &self.ground, &pair, moment)
+            {
+                self.tables.remove(at + 1);
+                self.steps.remove(at + 1);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Waves towards the full re-route, so that balance does not decay over many repairs.
+    pub fn renew(&mut self) {
+        let Some(target) = self.target.take() else { return };
+        let most = self.subject.input.budget.renewals;
+        if most == 0 || !self.left.is_empty() {
+            return;
+        }
+        let wanted = |at: &usize| self.subject.targets[*at].wanted && self.last().differs(&target, *at);
+        let concerned: Vec<usize> = (0..self.subject.targets.len()).filter(wanted).collect();
+        if concerned.is_empty() {
+            return;
+        }
+        self.ground = self.ground.louder(self.subject, &self.tables[0], concerned.into_iter());
+        for _ in 0..most {
+            let from = self.last().clone();
+            let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target) else { break };
+            self.push(Purpose::Renew, renewed);
+        }
+    }
+
+    /// Does without `aged` where waves prove without it.
+    pub fn hurry(&mut self) {
+        let mut first = 0;
+        for at in 1..self.steps.len() {
+            let moment = if first == 0 { Moment::Loss } else { Moment::Aged };
+            if course::proves(self.subject, &self.ground, &self.tables[first..at + 2], moment) {
+                self.steps[at].aged_before = false;
+            } else {
+                first = at;
+            }
+        }
+    }
+
+    fn deadlock(&self) -> RepairError {
+        let (net, fabric) = (&self.subject.net, self.subject.input.before);
+        let planes = self.subject.classes.planes as u32;
+        let lanes = self.ground.dependencies(self.subject, &self.tables[0], Moment::Loss).ring(net);
+        let port = |lane: &u32| {
+            let channel = net.channel(lane / planes);
+            let node = net.rows[channel.from as usize];
+            fabric.port_at(node, channel.port).map_or_else(String::new, |port| fabric.describe_port(port))
+        };
+        let named: Vec<String> = lanes.iter().map(port).collect();
+        RepairError::Deadlock { cycle: named.join(" → ") }
+    }
+
+    /// The waves that change something.
+    pub fn result(self) -> Repair {
+        let mut lfts = self.subject.input.tables.lfts.clone();
+        let (mut waves, mut aged) = (Vec::new(), false);
+        for (step, pair) in self.steps.iter().zip(self.tables.windows(2)) {
+            let written = write(self.subject, &pair[0], &pair[1], &mut lfts);
+            // A barrier before a wave that is omitted holds for the next.
+            aged |= step.aged_before && !waves.is_empty();
+            if written.entries > 0 {
+                let Written { entries, blocks } = written;
+                let aged_before = std::mem::take(&mut aged);
+                waves.push(RepairWave { purpose: step.purpose, aged_before, lfts: lfts.clone(), entries, blocks });
+            }
+        }
+        let rows = self.left.iter().flat_map(|unserved| {
+            let lid = self.subject.targets[unserved.target as usize].lid;
+            unserved.rows.iter().map(move |&row| LostRow { lid, switch: self.subject.net.rows[row as usize] })
+        });
+        let (unsolved, broken) = (rows.collect(), self.broken.len());
+        Repair { waves, unsolved, broken, left_by_first: self.left_by_first }
+    }
+}
+
+/// What a wave writes.
+struct Written {
+    entries: usize,
+    blocks: usize,
+}
+
+/// Writes what differs between two tables into `lfts`.
+fn write(subject: &Subject<'_>, old: &Columns, new: &Columns, lfts: &mut [Arc<Lft>]) -> Written {
+    let (mut entries, mut blocks) = (0, BTreeSet::new());
+    for (at, target) in subject.targets.iter().enumerate().filter(|&(at, _)| old.differs(new, at)) {
+        for (row, (&was, &now)) in old.column(at).iter().zip(new.column(at)).enumerate() {
+            if was == now {
+                continue;
+            }
+            let port = match now {
+                NONE => PortNum::NO_ROUTE,
+                HERE => target.last,
+                channel => subject.net.channel(channel).port,
+            };
+            entries += 1;
+            blocks.insert((row, target.lid.index() / LFT_BLOCK));
+            Arc::make_mut(&mut lfts[subject.net.rows[row].index()]).set(target.lid, port);
+        }
+    }
+    Written { entries, blocks: blocks.len() }
+}

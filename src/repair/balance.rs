@@ -27,6 +27,12 @@ impl Load {
         self.change(net, column, ways, |pairs, sum| *pairs -= sum);
     }
 
+    /// Hops of all pairs together, times the pairs of the busiest channel: what a renewal is to reduce.
+    pub fn cost(&self) -> u128 {
+        let hops: u64 = self.pairs.iter().sum();
+        u128::from(hops) * u128::from(self.pairs.iter().copied().max().unwrap_or(0))
+    }
+
     /// Moves the pairs of some LIDs from their ways by one table to those by another.
     pub fn shift(&mut self, subject: &Subject<'_>, from: &Columns, to: &Columns, targets: &[usize]) {
         let net = &subject.net;

@@ -82,7 +82,7 @@ pub(super) fn by_search(subject: &Subject<'_>, ground: &Ground, start: Start<'_>
         }
         let first: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
         if best.as_ref().is_none_or(|best| left.len() < best.left.len()) {
-            let after = trial.new;
+            let after = trial.into_new();
             best = Some(Finished { blank: leanest(subject, start, &blank, &after), after, left, load });
         }
         if best.as_ref().is_some_and(|best| best.left.is_empty()) {
@@ -109,7 +109,7 @@ pub(super) fn by_guide(subject: &Subject<'_>, ground: &Ground, start: Start<'_>,
         left = serve(&mut trial, &mut search, &mut load, &pass);
         targets = left.iter().map(|unserved| unserved.target).collect();
     }
-    let after = trial.new;
+    let after = trial.into_new();
     Some(Finished { blank: leanest(subject, start, &blank, &after), after, left, load })
 }
 

@@ -71,10 +71,10 @@ impl Columns {
         }
     }
 
-    /// Whether two tables of one origin differ in a column.
+    /// Whether two tables differ in a column.
     pub fn differs(&self, other: &Columns, target: usize) -> bool {
         match (&self.changed[target], &other.changed[target]) {
-            (None, None) => false,
+            (None, None) if Arc::ptr_eq(&self.base, &other.base) => false,
             (Some(own), Some(others)) if Arc::ptr_eq(own, others) => false,
             _ => self.column(target) != other.column(target),
         }

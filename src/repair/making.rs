@@ -1,7 +1,7 @@
 //! The steps of a repair, one after the other, and the waves that come of them.
 
 use super::balance::Load;
-use super::blanked::{self, Start};
+use super::blanked::{self, Finished, Start};
 use super::columns::Columns;
 use super::course;
 use super::net::{HERE, NONE};
@@ -33,6 +33,8 @@ pub(super) struct Making<'s, 'a> {
     /// Of each wave.
     steps: Vec<Step>,
     load: Load,
+    /// The load of the tables in force.
+    load_before: Load,
     /// What has no way yet.
     left: Vec<Unserved>,
     /// The full re-route.
@@ -40,6 +42,8 @@ pub(super) struct Making<'s, 'a> {
     /// LIDs with rows that had no way at first, and that have none after the first wave.
     broken: Vec<u32>,
     left_by_first: usize,
+    /// Work after which relaxing ends.
+    limit: u64,
 }
 
 /// What a wave is.
@@ -62,7 +66,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let ground = Ground::survey(subject, &columns, &mut load);
         let broken = ground.loud.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
         let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
-        Making { subject, ground, tables, steps, load, left, target, broken, left_by_first: 0 }
+        let load_before = load.clone();
+        Making { subject, ground, tables, steps, load, load_before, left, target, broken, left_by_first: 0, limit: 0 }
     }
 
     fn last(&self) -> &Columns {
@@ -101,12 +106,12 @@ impl<'s, 'a> Making<'s, 'a> {
             let mut trial = trial.ok_or_else(|| self.deadlock())?;
             let mut load = self.load.clone();
             let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
-            let toward = self.target.as_ref().filter(|_| attempt == 0);
+            let toward = self.target.as_ref().filter(|_| attempt == 1);
             let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false };
             let left = reconnect::serve(&mut trial, &mut search, &mut load, &pass);
             let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
             if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
-                best = Some((trial.new, left, load));
+                best = Some((trial.into_new(), left, load));
             }
             if failed.is_empty() {
                 break;
@@ -131,26 +136,7 @@ impl<'s, 'a> Making<'s, 'a> {
         if self.left.is_empty() {
             return Ok(());
         }
-        let targets = self.left_targets();
-        let start = Start { columns: self.last(), targets: &targets, load: &self.load };
-        let found = blanked::by_search(self.subject, &self.ground, start);
-        let mut done = found.ok_or_else(|| self.deadlock())?;
-        if !done.left.is_empty() {
-            // At last from the beginning: what wave 1 set may be what stands in the way.
-            let fresh = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load };
-            let guides = blanked::guides(self.subject, self.target.as_ref(), fresh);
-            let pairs = [start, fresh].into_iter().flat_map(|start| guides.iter().map(move |guide| (start, guide)));
-            for (start, guide) in pairs {
-                if let Some(found) = blanked::by_guide(self.subject, &self.ground, start, guide)
-                    && found.left.len() < done.left.len()
-                {
-                    done = found;
-                }
-                if done.left.is_empty() {
-                    break;
-                }
-            }
-        }
+        let done = self.best_finish().ok_or_else(|| self.deadlock())?;
         self.tables.truncate(1);
         self.steps.clear();
         self.push(Purpose::Reconnect, done.blank);
@@ -159,9 +145,34 @@ impl<'s, 'a> Making<'s, 'a> {
         Ok(())
     }
 
+    fn best_finish(&self) -> Option<Finished> {
+        let (subject, ground, targets) = (self.subject, &self.ground, self.left_targets());
+        let start = Start { columns: self.last(), targets: &targets, load: &self.load };
+        let mut best = blanked::by_search(subject, ground, start)?;
+        if best.left.is_empty() {
+            return Some(best);
+        }
+        // From the beginning too: what wave 1 set may be what stands in the way.
+        let fresh = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
+        let guides = blanked::guides(subject, self.target.as_ref(), fresh);
+        let guided = |start| guides.iter().map(move |guide| (start, Some(guide)));
+        for (start, guide) in guided(start).chain([(fresh, None)]).chain(guided(fresh)) {
+            let found = match guide {
+                Some(guide) => blanked::by_guide(subject, ground, start, guide),
+                None => blanked::by_search(subject, ground, start),
+            };
+            best = found.filter(|found| found.left.len() < best.left.len()).unwrap_or(best);
+            if best.left.is_empty() {
+                break;
+            }
+        }
+        Some(best)
+    }
+
     /// Waves 3 and later: intact rows are moved until lost ones find ways, within the budget.
     pub fn relax(&mut self) {
         let saved = self.save();
+        self.limit = self.subject.work.get().saturating_add(self.subject.input.budget.relax);
         self.make_room();
         self.follow_guides();
         if self.left.len() >= saved.left.len() {
@@ -170,14 +181,13 @@ impl<'s, 'a> Making<'s, 'a> {
     }
 
     fn make_room(&mut self) {
-        let (limit, mut spent) = (self.subject.input.budget.relax, 0);
         for seed in 0..ROOMS {
-            if self.left.is_empty() || spent >= limit {
+            if self.left.is_empty() || self.is_spent() {
                 return;
             }
             let from = self.last().clone();
-            let room = relax::Room { from: &from, left: &self.left, seed, limit };
-            let Some(moved) = relax::make_room(self.subject, &self.ground, &room, &mut spent) else { continue };
+            let room = relax::Room { from: &from, left: &self.left, seed, limit: self.limit };
+            let Some(moved) = relax::make_room(self.subject, &self.ground, &room) else { continue };
             let saved = self.save();
             if !self.set_anew(Purpose::Relax, moved) || self.left.len() >= saved.left.len() && seed % 2 == 0 {
                 self.restore(saved);
@@ -187,15 +197,12 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// Moves all tables towards others that are whole; lost rows find ways where these give way.
     fn follow_guides(&mut self) {
-        if self.left.is_empty() {
-            return;
-        }
-        let first = self.target.iter().cloned();
-        let guides: Vec<Columns> = first.chain(self.other_orders()).collect();
-        for guide in guides {
-            if self.left.is_empty() {
-                return;
-            }
+        let (mut orders, mut guide) = (self.other_orders().into_iter(), self.target.clone());
+        let all: Vec<u32> = (0..self.subject.targets.len() as u32).collect();
+        let none = Load::none(&self.subject.net);
+        while !self.left.is_empty() && !self.is_spent() {
+            let own = || orders.next().map(|order| order.route(self.subject, &self.tables[0], all.clone(), &none));
+            let Some(guide) = guide.take().or_else(own) else { return };
             let saved = self.save();
             for _ in 0..GUIDED {
                 let from = self.last().clone();
@@ -210,8 +217,12 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
+    fn is_spent(&self) -> bool {
+        self.subject.work.get() >= self.limit
+    }
+
     /// Restricted up*/down* on the repaired order, and on some that begin elsewhere.
-    fn other_orders(&self) -> Vec<Columns> {
+    fn other_orders(&self) -> Vec<SwitchOrder> {
         let net = &self.subject.net;
         let mut orders: Vec<SwitchOrder> = Vec::new();
         if let Some(order) = self.subject.input.order {
@@ -219,9 +230,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         let rows: Vec<u32> = (0..net.rows.len() as u32).filter(|&row| net.stays[row as usize]).collect();
         orders.extend((0..4).map(|at| SwitchOrder::from(net, rows[rows.len() * at / 4])));
-        let all: Vec<u32> = (0..self.subject.targets.len() as u32).collect();
-        let none = Load::none(net);
-        orders.into_iter().map(|order| order.route(self.subject, &self.tables[0], all.clone(), &none)).collect()
+        orders
     }
 
     /// A wave to `moved`, and one that sets anew what has no way. Whether there are such waves.
@@ -258,7 +267,8 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
-    /// Waves towards the full re-route, so that balance does not decay over many repairs.
+    /// Waves towards the full re-route, so that balance does not decay over many repairs. Where the re-route is no better
+    /// than what there is, and from where a wave towards it makes nothing better, there is none.
     pub fn renew(&mut self) {
         let Some(target) = self.target.take() else { return };
         let most = self.subject.input.budget.renewals;
@@ -267,15 +277,23 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         let wanted = |at: &usize| self.subject.targets[*at].wanted && self.last().differs(&target, *at);
         let concerned: Vec<usize> = (0..self.subject.targets.len()).filter(wanted).collect();
-        if concerned.is_empty() {
+        let mut aim = self.load.clone();
+        aim.shift(self.subject, self.last(), &target, &concerned);
+        if aim.cost() >= self.load.cost() {
             return;
         }
-        self.ground = self.ground.louder(self.subject, &self.tables[0], concerned.into_iter());
+        self.ground = self.ground.louder(self.subject, &self.tables[0], concerned.iter().copied());
+        let mut best = self.save();
         for _ in 0..most {
             let from = self.last().clone();
             let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target) else { break };
+            self.load.shift(self.subject, &from, &renewed, &concerned);
             self.push(Purpose::Renew, renewed);
+            if self.load.cost() < best.load.cost() {
+                best = self.save();
+            }
         }
+        self.restore(best);
     }
 
     /// Does without `aged` where waves prove without it.

@@ -64,7 +64,7 @@ pub struct RepairInput<'a> {
 /// Limits of a repair: they count work, not time, so that the same input has the same result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Lanes that searches for cycles may visit while intact rows are moved out of the way.
+    /// Rows and lanes that may be visited while intact rows are moved out of the way.
     pub relax: u64,
     /// The most waves that renew.
     pub renewals: usize,
@@ -72,7 +72,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { relax: 20_000_000, renewals: 3 }
+        Budget { relax: 30_000_000, renewals: 3 }
     }
 }
 
@@ -144,7 +144,9 @@ pub enum RepairError {
         before: usize,
     },
     /// The tables do not cover the fabric.
-    #[error("cannot repair: {what} cover {found} nodes, the fabric before has {nodes}; read the tables of every switch first")]
+    #[error(
+        "cannot repair: {what} cover {found} nodes, the fabric before has {nodes}; read the tables of every switch first"
+    )]
     Tables {
         /// Which tables.
         what: &'static str,
@@ -205,7 +207,8 @@ fn check(input: &RepairInput<'_>) -> Result<(), RepairError> {
     let before = input.before;
     for (what, fabric) in [("what survives", input.surviving), ("what remains", input.remaining)] {
         let (nodes, within) = (fabric.node_count(), before.node_count());
-        let alien = |fabric: &Fabric| fabric.ports().any(|(id, port)| port.peer.is_some() && port.peer != before.peer(id));
+        let alien =
+            |fabric: &Fabric| fabric.ports().any(|(id, port)| port.peer.is_some() && port.peer != before.peer(id));
         if nodes != within || fabric.port_count() != before.port_count() || alien(fabric) {
             return Err(RepairError::Unaligned { what, nodes, before: within });
         }

@@ -231,7 +231,7 @@ impl Order {
 
     /// The shortest way by dependencies for which `counts` is true, as lanes from `start` to `end`; none where there is
     /// none.
-    pub fn way(&self, net: &Net, start: u32, end: u32, counts: impl Fn(u32, u32) -> bool) -> Option<Vec<u32>> {
+    pub fn way(&mut self, net: &Net, start: u32, end: u32, counts: impl Fn(u32, u32) -> bool) -> Option<Vec<u32>> {
         let mut from = vec![u32::MAX; self.place.len()];
         from[start as usize] = start;
         let mut queue = vec![start];
@@ -244,6 +244,7 @@ impl Order {
                     way.push(from[way[way.len() - 1] as usize]);
                 }
                 way.reverse();
+                self.visited += next as u64;
                 return Some(way);
             }
             for follower in self.held.after(net, lane) {
@@ -253,6 +254,7 @@ impl Order {
                 }
             }
         }
+        self.visited += next as u64;
         None
     }
 }

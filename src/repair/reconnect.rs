@@ -149,14 +149,7 @@ impl Search {
         }
     }
 
-    fn explore(
-        &mut self,
-        trial: &mut Trial<'_, '_>,
-        load: &mut Load,
-        prefer: &[u32],
-        taste: Taste<'_>,
-        left: &[u32],
-    ) {
+    fn explore(&mut self, trial: &mut Trial<'_, '_>, load: &mut Load, prefer: &[u32], taste: Taste<'_>, left: &[u32]) {
         let net = &trial.subject.net;
         self.heap.clear();
         for &row in left {

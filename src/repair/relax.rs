@@ -23,7 +23,7 @@ struct Relax<'s, 'a> {
     random: Random,
     /// Most LIDs that are led elsewhere to remove one dependency.
     most: usize,
-    /// Lanes that searches may visit in all.
+    /// Work after which it ends.
     limit: u64,
     moved: bool,
 }
@@ -33,13 +33,12 @@ pub(super) struct Room<'r> {
     pub from: &'r Columns,
     pub left: &'r [Unserved],
     pub seed: u64,
-    /// Lanes that searches may visit, earlier ones included.
+    /// Work after which it ends.
     pub limit: u64,
 }
 
-/// The tables after a wave that makes room for what has no way; none where nothing could be moved. `spent` grows by the
-/// work done, and ends it at the limit.
-pub(super) fn make_room(subject: &Subject<'_>, ground: &Ground, room: &Room<'_>, spent: &mut u64) -> Option<Columns> {
+/// The tables after a wave that makes room for what has no way; none where nothing could be moved.
+pub(super) fn make_room(subject: &Subject<'_>, ground: &Ground, room: &Room<'_>) -> Option<Columns> {
     let trial = Trial::new(subject, ground, room.from, Moment::Aged)?;
     let net = &subject.net;
     let mut relax = Relax {
@@ -48,7 +47,7 @@ pub(super) fn make_room(subject: &Subject<'_>, ground: &Ground, room: &Room<'_>,
         before: Ways::new(net),
         random: Random(room.seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
         most: 4 + subject.targets.len(),
-        limit: room.limit.saturating_sub(*spent),
+        limit: room.limit,
         moved: false,
         trial,
     };
@@ -59,8 +58,7 @@ pub(super) fn make_room(subject: &Subject<'_>, ground: &Ground, room: &Room<'_>,
     for target in targets {
         relax.clear_for(target as usize);
     }
-    *spent += relax.trial.order.visited;
-    relax.moved.then_some(relax.trial.new)
+    relax.moved.then(|| relax.trial.into_new())
 }
 
 impl Relax<'_, '_> {
@@ -71,7 +69,7 @@ impl Relax<'_, '_> {
         if column[subject.targets[target].row as usize] != HERE {
             return;
         }
-        while self.trial.order.visited < self.limit {
+        while self.trial.work() < self.limit {
             self.ways.follow(net, &column, &net.kept);
             let mut choices: Vec<(u32, u64, u32)> = Vec::new();
             for row in (0..net.rows.len()).filter(|&row| net.stays[row] && !self.ways.arrives(row)) {
@@ -100,7 +98,7 @@ impl Relax<'_, '_> {
         let net = &self.trial.subject.net;
         for _ in 0..RINGS {
             let Some(mut ring) = self.ring(before, after) else { return true };
-            if self.trial.order.visited >= self.limit {
+            if self.trial.work() >= self.limit {
                 return false;
             }
             ring.sort_by_key(|&(before, after)| self.uses.count(net, before, after));
@@ -117,11 +115,9 @@ impl Relax<'_, '_> {
         let net = &self.trial.subject.net;
         let Relax { trial, uses, .. } = self;
         let stays = |before: u32, after: u32| uses.stays(net, before / planes, after / planes);
-        let found = (0..planes).find_map(|plane| {
-            trial.order.way(net, after * planes + plane, before * planes + plane, stays)
-        });
+        let found =
+            (0..planes).find_map(|plane| trial.order.way(net, after * planes + plane, before * planes + plane, stays));
         let way: Vec<u32> = found?.into_iter().map(|lane| lane / planes).collect();
-        trial.order.visited += way.len() as u64 * 16;
         Some(way.windows(2).map(|pair| (pair[0], pair[1])).collect())
     }
 

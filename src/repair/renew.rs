@@ -17,8 +17,10 @@ pub(super) fn toward(subject: &Subject<'_>, ground: &Ground, from: &Columns, aim
         ways.follow(net, wanted, &net.kept);
         // Only rows that have a way now, and lead to such a row: a packet that would have arrived does so.
         let open = |row: usize| net.stays[row] && trial.intact.arrives(row) && ways.arrives(row);
-        let mut rows: Vec<u32> =
-            (0..net.rows.len()).filter(|&row| open(row) && trial.now[row] != wanted[row]).map(|row| row as u32).collect();
+        let mut rows: Vec<u32> = (0..net.rows.len())
+            .filter(|&row| open(row) && trial.now[row] != wanted[row])
+            .map(|row| row as u32)
+            .collect();
         rows.sort_by_key(|&row| ways.hops[row as usize]);
         let changes: Vec<Change> = rows.into_iter().map(|row| Change { row, entry: wanted[row as usize] }).collect();
         let safe = |change: &Change| leads_on(net, change.entry) && trial.is_safe(*change);
@@ -35,7 +37,7 @@ pub(super) fn toward(subject: &Subject<'_>, ground: &Ground, from: &Columns, aim
         }
         trial.keep();
     }
-    moved.then_some(trial.new)
+    moved.then(|| trial.into_new())
 }
 
 fn leads_on(net: &Net, entry: u32) -> bool {

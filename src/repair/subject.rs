@@ -8,6 +8,7 @@ use super::order::{Dependencies, Order};
 use super::{RepairInput, balance::Load};
 use crate::fabric::Fabric;
 use crate::ids::PortNum;
+use std::cell::Cell;
 
 /// Whose packets are under way when a wave begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Subject<'a> {
     pub targets: Vec<Target>,
     /// By channel: true. What existed before anything died.
     existed: Vec<bool>,
+    /// Rows and lanes visited so far by trials: the measure of work done.
+    pub work: Cell<u64>,
 }
 
 impl<'a> Subject<'a> {
@@ -34,7 +37,7 @@ impl<'a> Subject<'a> {
         let classes = Classes::of(&input, &net);
         let targets = targets(&input, &net, &classes);
         let existed = vec![true; net.channels.len()];
-        Subject { input, net, classes, targets, existed }
+        Subject { input, net, classes, targets, existed, work: Cell::new(0) }
     }
 
     /// Finds who sends to a target.

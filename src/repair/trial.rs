@@ -62,8 +62,9 @@ impl<'s, 'a> Trial<'s, 'a> {
 
     /// Turns to a target. Its entries so far count as new ones.
     pub fn turn_to(&mut self, target: usize) {
-        let Trial { subject, old, new, occupancy, feed, was, now, .. } = self;
+        let Trial { subject, old, new, order, occupancy, feed, was, now, .. } = self;
         self.target = target;
+        order.visited += was.len() as u64;
         was.clear();
         was.extend_from_slice(old.column(target));
         now.clear();
@@ -79,6 +80,17 @@ impl<'s, 'a> Trial<'s, 'a> {
             occupancy.inject(&way, entries, &feed.now);
             occupancy.spread(&way, entries, &mut |_, _| true);
         }
+    }
+
+    /// The work of the subject so far, this trial included.
+    pub fn work(&self) -> u64 {
+        self.subject.work.get() + self.order.visited
+    }
+
+    /// Ends the trial: the new tables.
+    pub fn into_new(self) -> Columns {
+        self.subject.work.set(self.work());
+        self.new
     }
 
     /// Keeps what was admitted for the target in hand.

@@ -45,7 +45,8 @@ impl SwitchOrder {
     pub fn repaired(net: &Net, order: &[NodeId], variant: usize) -> SwitchOrder {
         let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| row != NONE && net.stays[row as usize]);
         let whole = SwitchOrder::new(net, known.collect());
-        let sinks: Vec<u32> = whole.rows.iter().copied().filter(|&row| whole.above(net, row).next().is_none()).collect();
+        let sinks: Vec<u32> =
+            whole.rows.iter().copied().filter(|&row| whole.above(net, row).next().is_none()).collect();
         let Some(&main) = sinks.get(variant / 2 % sinks.len().max(1)) else { return whole };
         let mut placed = vec![false; net.rows.len()];
         let mut rows = Vec::new();
@@ -55,7 +56,8 @@ impl SwitchOrder {
                 rows.push(row);
             }
         }
-        let beside = |row: u32, placed: &[bool]| whole.neighbours(net, row).filter(|&next| placed[next as usize]).count();
+        let beside =
+            |row: u32, placed: &[bool]| whole.neighbours(net, row).filter(|&next| placed[next as usize]).count();
         loop {
             let open = whole.rows.iter().copied().filter(|&row| !placed[row as usize]);
             let next = open.map(|row| (beside(row, &placed), row)).filter(|&(beside, _)| beside > 0);

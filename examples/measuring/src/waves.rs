@@ -73,9 +73,7 @@ impl Course<'_> {
         match fabric.peer(port) {
             None => Fate::Lost,
             Some(peer) if peer == owner => Fate::Home,
-            Some(peer) if fabric.node(fabric.port(peer).node).is_switch() => {
-                Fate::Switch(port, fabric.port(peer).node)
-            }
+            Some(peer) if fabric.node(fabric.port(peer).node).is_switch() => Fate::Switch(port, fabric.port(peer).node),
             Some(_) => Fate::Wrong,
         }
     }
@@ -107,7 +105,9 @@ impl Course<'_> {
                             loops_before.entry(switch).or_default().push(to);
                         }
                         if intact.contains(&switch) && !intact.contains(&to) {
-                            return Err(format!("{switch:?} has a way, and entry {age} leads to {to:?}, which has none"));
+                            return Err(format!(
+                                "{switch:?} has a way, and entry {age} leads to {to:?}, which has none"
+                            ));
                         }
                     }
                     Fate::Lost if intact.contains(&switch) => {
@@ -120,7 +120,9 @@ impl Course<'_> {
                 }
             }
         }
-        let round = |edges: &BTreeMap<NodeId, Vec<NodeId>>| cycle(edges.keys().copied(), |at| edges.get(&at).cloned().unwrap_or_default());
+        let round = |edges: &BTreeMap<NodeId, Vec<NodeId>>| {
+            cycle(edges.keys().copied(), |at| edges.get(&at).cloned().unwrap_or_default())
+        };
         match round(&next) {
             Some(at) if round(&loops_before).is_none() => Err(format!("a mixture leads round at {at:?}")),
             _ => Ok(()),
@@ -248,10 +250,13 @@ impl Course<'_> {
         };
         let onward = |switch: NodeId, input: PortNum| -> Vec<Lane> {
             let fates = tables.map(|lfts| self.fate(fabric, lfts, switch, lid, owner));
-            fates.into_iter().filter_map(|fate| match fate {
-                Fate::Switch(port, _) => Some(lane(switch, input, port)),
-                _ => None,
-            }).collect()
+            fates
+                .into_iter()
+                .filter_map(|fate| match fate {
+                    Fate::Switch(port, _) => Some(lane(switch, input, port)),
+                    _ => None,
+                })
+                .collect()
         };
         let mut stack: Vec<Lane> = held.iter().copied().collect();
         for source in fabric.end_ports().filter(|&source| self.levels(source, owner, lid).contains(&sl)) {

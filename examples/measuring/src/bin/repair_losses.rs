@@ -73,7 +73,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let losses: usize = arguments.first().map_or(Ok(20), |text| text.parse())?;
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
-    let head = ["fabric", "engine", "loss", "n", "0", "1", "2", "hurried", "3+ (most)", "not", "cut", "entries", "blocks", "hops", "renewed"];
+    let head = [
+        "fabric",
+        "engine",
+        "loss",
+        "n",
+        "0",
+        "1",
+        "2",
+        "hurried",
+        "3+ (most)",
+        "not",
+        "cut",
+        "entries",
+        "blocks",
+        "hops",
+        "renewed",
+    ];
     table.set_header(head.iter().chain(&["load", "renewed", "CPU ms", "most", "judged"]));
     for at in 3..20 {
         if let Some(column) = table.column_mut(at) {
@@ -145,7 +161,13 @@ impl Cell {
     fn run(&mut self, losses: usize) -> Result<(), Box<dyn Error>> {
         let first = self.bring_up(0)?;
         let switches = first.fabric.switches().count();
-        let losses = if switches > LARGE[1] { losses.min(3) } else if switches > LARGE[0] { losses.min(50) } else { losses };
+        let losses = if switches > LARGE[1] {
+            losses.min(3)
+        } else if switches > LARGE[0] {
+            losses.min(50)
+        } else {
+            losses
+        };
         let irregular = self.text[0].starts_with("random");
         let mut running = first;
         let (mut done, mut drawn) = (0, 0);
@@ -156,7 +178,8 @@ impl Cell {
                 done += 1;
                 let again = self.text[2] == "root" || irregular && done % losses.div_ceil(8) == 0;
                 if again && done < losses {
-                    running = self.bring_up(if irregular { (done * 8 / losses.max(8)) as u64 + done as u64 } else { 0 })?;
+                    running =
+                        self.bring_up(if irregular { (done * 8 / losses.max(8)) as u64 + done as u64 } else { 0 })?;
                 }
             } else if self.text[2] == "root" {
                 running = self.bring_up(if irregular { drawn as u64 } else { 0 })?;
@@ -199,9 +222,8 @@ impl Cell {
             }
             "root" => fabric.without_nodes(&[running.root?]),
             kind => {
-                let fits = |&switch: &NodeId| {
-                    Some(switch) != running.root && (kind == "switch" || !has_hosts(fabric, switch))
-                };
+                let fits =
+                    |&switch: &NodeId| Some(switch) != running.root && (kind == "switch" || !has_hosts(fabric, switch));
                 let switches: Vec<NodeId> = fabric.switches().filter(fits).collect();
                 fabric.without_nodes(&[*switches.get(self.random.below(switches.len().max(1)))?])
             }
@@ -317,7 +339,14 @@ impl Cell {
         let mut row = self.text.to_vec();
         row.push(sums.time.len().to_string());
         row.extend(self.solved_in[..3].iter().map(|&count| share(count)));
-        row.extend([share(self.hurried), more, share(self.unsolved), share(self.cut), beside(sums.entries), beside(sums.blocks)]);
+        row.extend([
+            share(self.hurried),
+            more,
+            share(self.unsolved),
+            share(self.cut),
+            beside(sums.entries),
+            beside(sums.blocks),
+        ]);
         row.extend(sums.hops.iter().chain(&sums.load).map(|&sum| mean(sum)));
         row.extend([format!("{:.1}", 1e3 * time), format!("{:.1}", 1e3 * longest)]);
         row.push(self.judged.to_string());
@@ -351,7 +380,10 @@ fn difference(before: &Fabric, surviving: &Fabric, old: &[Arc<Lft>], new: &[Arc<
     let (mut entries, mut blocks) = (0, 0);
     let owned = |lid: usize| {
         let owner = before.lid_owner(reconfig::ids::Lid(lid as u16));
-        owner.is_some_and(|owner| surviving.node(surviving.port(owner).node).present && (is_switch(before, owner) || surviving.peer(owner).is_some()))
+        owner.is_some_and(|owner| {
+            surviving.node(surviving.port(owner).node).present
+                && (is_switch(before, owner) || surviving.peer(owner).is_some())
+        })
     };
     for switch in surviving.switches() {
         let (old, new) = (&old[switch.index()], &new[switch.index()]);

@@ -222,3 +222,51 @@ fn check(input: &RepairInput<'_>) -> Result<(), RepairError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Half;
+    use crate::tables::SlToVl;
+
+    /// A fabric without routes, to which nothing has happened.
+    pub(super) struct QuietInput<'a> {
+        fabric: &'a Fabric,
+        tables: SubnetTables,
+        senders: InjectionRules,
+    }
+
+    pub(super) fn quiet_input(fabric: &Fabric) -> QuietInput<'_> {
+        let tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| crate::ids::Vl::default()), Half::Lower);
+        QuietInput { fabric, tables, senders: InjectionRules { injected: [true, false], ..InjectionRules::default() } }
+    }
+
+    impl QuietInput<'_> {
+        pub fn input(&self) -> RepairInput<'_> {
+            RepairInput {
+                before: self.fabric,
+                surviving: self.fabric,
+                remaining: self.fabric,
+                tables: &self.tables,
+                target: None,
+                senders: &self.senders,
+                answerer: None,
+                switches: true,
+                order: None,
+                budget: Budget::default(),
+            }
+        }
+    }
+
+    /// Where nothing is routed every row is lost, and one wave routes all.
+    #[test]
+    fn a_subnet_without_routes_is_one_loss() {
+        use crate::fabric::generate::{Options, generate};
+        let fabric = generate(&"random-regular:12,4,1".parse().unwrap(), &Options::default()).unwrap();
+        let owned = quiet_input(&fabric);
+        let done = repair(&owned.input()).unwrap();
+        assert!(done.unsolved.is_empty());
+        assert_eq!(done.waves.len(), 1);
+        assert_eq!(done.waves[0].entries, 12 * 24);
+    }
+}

@@ -258,3 +258,47 @@ impl Order {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::repair::RepairInput;
+    use crate::repair::tests::quiet_input;
+    use petgraph::algo::is_cyclic_directed;
+    use petgraph::graph::DiGraph;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Additions are admitted exactly while there is no cycle, before and after some are taken back.
+        #[test]
+        fn keeps_an_order_as_long_as_there_is_one(picks in prop::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 1..120)) {
+            let fabric = generate(&"torus:3x3,1".parse().unwrap(), &Options::default()).unwrap();
+            let owned = quiet_input(&fabric);
+            let input: RepairInput<'_> = owned.input();
+            let net = Net::of(&input);
+            let planes = 2;
+            let mut order = Order::of(&net, Dependencies::none(&net, planes)).unwrap();
+            let mut held: Vec<(u32, u32)> = Vec::new();
+            let mut mark = (0, 0);
+            for (first, second, back) in picks {
+                let before = first % (net.channels.len() * planes) as u32;
+                let beyond = net.out(net.to(before / 2));
+                let after = (beyond.start + second % beyond.len() as u32) * 2 + second / 64 % 2;
+                let mut edges = held.clone();
+                edges.push((before, after));
+                let cyclic = is_cyclic_directed(&DiGraph::<(), (), u32>::from_edges(&edges));
+                prop_assert_eq!(order.admit(&net, before, after), !cyclic);
+                if !cyclic && !held.contains(&(before, after)) {
+                    held.push((before, after));
+                }
+                if back {
+                    order.roll_back(&net, mark.0);
+                    held.truncate(mark.1);
+                } else if second % 5 == 0 {
+                    mark = (order.mark(), held.len());
+                }
+            }
+        }
+    }
+}

@@ -53,6 +53,13 @@ struct Step {
     aged_before: bool,
 }
 
+impl Step {
+    /// Whose packets are under way when the wave begins, if no barrier has been passed since the last one.
+    fn moment(self) -> Moment {
+        if self.aged_before { Moment::Aged } else { Moment::Loss }
+    }
+}
+
 /// A state to go back to.
 struct Saved {
     waves: usize,
@@ -74,8 +81,8 @@ impl<'s, 'a> Making<'s, 'a> {
         &self.tables[self.tables.len() - 1]
     }
 
-    fn push(&mut self, purpose: Purpose, tables: Columns) {
-        self.steps.push(Step { purpose, aged_before: !self.steps.is_empty() });
+    fn push(&mut self, purpose: Purpose, aged_before: bool, tables: Columns) {
+        self.steps.push(Step { purpose, aged_before });
         self.tables.push(tables);
     }
 
@@ -121,7 +128,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         if let Some((tables, left, load)) = best {
             if !targets.is_empty() {
-                self.push(Purpose::Reconnect, tables);
+                self.push(Purpose::Reconnect, false, tables);
             }
             (self.left, self.load, self.left_by_first) = (left.clone(), load, left.len());
         }
@@ -139,8 +146,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let done = self.best_finish().ok_or_else(|| self.deadlock())?;
         self.tables.truncate(1);
         self.steps.clear();
-        self.push(Purpose::Reconnect, done.blank);
-        self.push(Purpose::Finish, done.after);
+        self.push(Purpose::Reconnect, false, done.blank);
+        self.push(Purpose::Finish, true, done.after);
         (self.left, self.load) = (done.left, done.load);
         Ok(())
     }
@@ -244,8 +251,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let start = Start { columns: &moved, targets: &targets, load: &load };
         let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
         self.ground = ground;
-        self.push(purpose, done.blank);
-        self.push(Purpose::Finish, done.after);
+        self.push(purpose, true, done.blank);
+        self.push(Purpose::Finish, true, done.after);
         (self.left, self.load) = (done.left, done.load);
         true
     }
@@ -255,7 +262,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let mut at = 0;
         while at + 2 < self.tables.len() {
             let pair = [self.tables[at].clone(), self.tables[at + 2].clone()];
-            let moment = if at == 0 { Moment::Loss } else { Moment::Aged };
+            let moment = self.steps[at].moment();
             if course::is_gentle(self.subject, &self.ground, &pair[0], &pair[1])
                 && course::proves(self.subject, &self.ground, &pair, moment)
             {
@@ -288,7 +295,7 @@ impl<'s, 'a> Making<'s, 'a> {
             let from = self.last().clone();
             let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target) else { break };
             self.load.shift(self.subject, &from, &renewed, &concerned);
-            self.push(Purpose::Renew, renewed);
+            self.push(Purpose::Renew, true, renewed);
             if self.load.cost() < best.load.cost() {
                 best = self.save();
             }
@@ -298,9 +305,10 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// Does without `aged` where waves prove without it.
     pub fn hurry(&mut self) {
+        // The first wave since the last barrier.
         let mut first = 0;
-        for at in 1..self.steps.len() {
-            let moment = if first == 0 { Moment::Loss } else { Moment::Aged };
+        for at in (0..self.steps.len()).filter(|&at| self.steps[at].aged_before).collect::<Vec<_>>() {
+            let moment = if at == 0 { Moment::Loss } else { self.steps[first].moment() };
             if course::proves(self.subject, &self.ground, &self.tables[first..at + 2], moment) {
                 self.steps[at].aged_before = false;
             } else {
@@ -328,8 +336,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let (mut waves, mut aged) = (Vec::new(), false);
         for (step, pair) in self.steps.iter().zip(self.tables.windows(2)) {
             let written = write(self.subject, &pair[0], &pair[1], &mut lfts);
-            // A barrier before a wave that is omitted holds for the next.
-            aged |= step.aged_before && !waves.is_empty();
+            // A wave that changes nothing is omitted; the barrier before it is then the next one's.
+            aged |= step.aged_before;
             if written.entries > 0 {
                 let Written { entries, blocks } = written;
                 let aged_before = std::mem::take(&mut aged);

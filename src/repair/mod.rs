@@ -95,7 +95,8 @@ pub enum Purpose {
 pub struct RepairWave {
     /// What it is for.
     pub purpose: Purpose,
-    /// Whether all that was sent before the wave before it had landed in full must have left first.
+    /// Whether everything must have left first that was sent before the wave before it had landed in full; for the
+    /// first wave, what was sent before the loss.
     pub aged_before: bool,
     /// By node: forwarding tables when it has landed.
     pub lfts: Vec<Arc<Lft>>,

@@ -61,7 +61,7 @@ impl SwitchOrder {
         loop {
             let open = whole.rows.iter().copied().filter(|&row| !placed[row as usize]);
             let next = open.map(|row| (beside(row, &placed), row)).filter(|&(beside, _)| beside > 0);
-            let count = |beside: usize| if variant % 2 == 0 { 0 } else { beside.min(2) };
+            let count = |beside: usize| if variant.is_multiple_of(2) { 0 } else { beside.min(2) };
             let best = next.max_by_key(|&(beside, row)| (count(beside), Reverse(whole.rank[row as usize])));
             let Some((_, next)) = best else { break };
             placed[next as usize] = true;

@@ -213,9 +213,18 @@ fn whatever_happens_every_wave_keeps_the_rules() {
     let tally = tally.into_inner().0;
     println!("{tally:?}");
     run.unwrap_or_else(|error| panic!("{error}"));
-    for what in
-        ["one wave", "two waves", "more waves", "aged", "not aged", "renewed", "solved", "not solved", "deadlock", "proved"]
-    {
+    for what in [
+        "one wave",
+        "two waves",
+        "more waves",
+        "aged",
+        "not aged",
+        "renewed",
+        "solved",
+        "not solved",
+        "deadlock",
+        "proved",
+    ] {
         assert!(tally.get(what).is_some_and(|&count| count >= 3), "too few cases of {what:?}: {tally:?}");
     }
 }

@@ -217,7 +217,7 @@ impl Course<'_> {
                 wave => self.waves[wave - 1],
             };
             let fabric = if moment == 0 { self.before } else { self.surviving };
-            if moment > 1 && aged {
+            if aged {
                 held.clear();
                 let steady = [old, old];
                 self.spread(fabric, lid, owner, sl, steady, &mut held, &mut BTreeSet::new());

@@ -6,9 +6,16 @@
 //! their seed with every eighth of the losses; a root to be lost is drawn too. Engines route on one lane. Of every cell
 //! the first losses on fabrics of at most 30 switches are judged by `waves`, which shares nothing with the repair.
 //!
-//! Columns: losses; of these, per cent repaired in no, one, two and more waves (the most), and not; hosts cut off for
-//! want of a repair; entries and blocks written, each beside those of a full re-route; mean hops and the busiest
-//! channel's load relative to the full re-route; processor time of a repair, mean and most; losses judged.
+//! `-- orders` compares the orders of up*/down* while nothing is lost; `-- sequence RUNS` runs 50 losses and returns in a
+//! row, `resets` being those that only a change of all routing would have repaired.
+//!
+//! Columns: losses; of these, per cent repaired in no, one and two waves, in two without the barrier `aged`, in more (the
+//! most), and not; per cent with hosts cut off for want of a repair; entries and blocks written until all is reconnected,
+//! each beside those of a full re-route; mean hops and the busiest channel's load relative to the full re-route, when all
+//! is reconnected and after renewal; processor time of a repair with its renewal, mean and most; losses judged.
+
+mod orders;
+mod sequence;
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -70,6 +77,11 @@ const JUDGED: (usize, usize) = (30, 5);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("orders") => return orders::run(),
+        Some("sequence") => return sequence::run(50, arguments.get(1).map_or(Ok(2), |text| text.parse())?),
+        _ => {}
+    }
     let losses: usize = arguments.first().map_or(Ok(20), |text| text.parse())?;
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -188,13 +200,6 @@ impl Cell {
         Ok(())
     }
 
-    fn engine(&self, root: Option<NodeId>) -> Result<Box<dyn Engine>, Box<dyn Error>> {
-        match engine_named(&self.text[1], &Parameters { root, seed: 0 })? {
-            EngineKind::ByDestination(engine) => Ok(engine),
-            EngineKind::ByPath(_) => Err("an engine by path".into()),
-        }
-    }
-
     fn bring_up(&mut self, seed: u64) -> Result<Running, Box<dyn Error>> {
         let fabric = generate(&self.topology, &Options { seed, ..Options::default() })?;
         let rooted = self.text[1].starts_with("up-down");
@@ -205,7 +210,7 @@ impl Cell {
             let from = if bare.is_empty() { all } else { bare };
             from[self.random.below(from.len())]
         });
-        let function = self.engine(root)?.route(&fabric, &Demand::all(&fabric, 1).within(1))?;
+        let function = engine(&self.text[1], root)?.route(&fabric, &Demand::all(&fabric, 1).within(1))?;
         let root = if rooted { function.root() } else { choose_root(&fabric) };
         let tables = bring_up(&fabric, &function, 1);
         Ok(Running { fabric, tables, root })
@@ -233,7 +238,7 @@ impl Cell {
 
     fn measure(&mut self, running: &Running, surviving: &Fabric) -> Result<(), Box<dyn Error>> {
         let sm = surviving.end_ports().next().ok_or("no end port is left")?;
-        let full = self.engine(running.root.filter(|&root| surviving.node(root).present))?;
+        let full = engine(&self.text[1], running.root.filter(|&root| surviving.node(root).present))?;
         let full = full.route(surviving, &Demand::joined_with(surviving, sm, 1).within(1));
         let full = full.ok().map(|function| merge(&running.fabric, &running.tables.lfts, &function, &[Half::Lower]));
         let order = running.root.and_then(|root| switch_order(&self.text[1], &running.fabric, root));
@@ -351,6 +356,14 @@ impl Cell {
         row.extend([format!("{:.1}", 1e3 * time), format!("{:.1}", 1e3 * longest)]);
         row.push(self.judged.to_string());
         row
+    }
+}
+
+/// An engine by destination.
+fn engine(name: &str, root: Option<NodeId>) -> Result<Box<dyn Engine>, Box<dyn Error>> {
+    match engine_named(name, &Parameters { root, seed: 0 })? {
+        EngineKind::ByDestination(engine) => Ok(engine),
+        EngineKind::ByPath(_) => Err(format!("{name} is an engine by path: choose one by destination").into()),
     }
 }
 

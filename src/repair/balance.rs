@@ -1,20 +1,20 @@
 //! How many pairs of end ports each channel carries.
 
-use super::columns::{Columns, Ways};
+use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};
-use super::subject::Subject;
+use super::subject::RepairSubject;
 
 /// Pairs by channel. Every end port counts as one that sends to every LID of another.
 #[derive(Clone)]
-pub(super) struct Load {
+pub(super) struct PairLoad {
     pub pairs: Vec<u64>,
     sums: Vec<u64>,
     order: Vec<u32>,
 }
 
-impl Load {
-    pub fn none(net: &Net) -> Load {
-        Load { pairs: vec![0; net.channels.len()], sums: vec![0; net.rows.len()], order: Vec::new() }
+impl PairLoad {
+    pub fn none(net: &Net) -> PairLoad {
+        PairLoad { pairs: vec![0; net.channels.len()], sums: vec![0; net.rows.len()], order: Vec::new() }
     }
 
     /// Adds the pairs of a LID; `ways` has followed its column.
@@ -34,7 +34,7 @@ impl Load {
     }
 
     /// Moves the pairs of some LIDs from their ways by one table to those by another.
-    pub fn shift(&mut self, subject: &Subject<'_>, from: &Columns, to: &Columns, targets: &[usize]) {
+    pub fn shift(&mut self, subject: &RepairSubject<'_>, from: &LidColumns, to: &LidColumns, targets: &[usize]) {
         let net = &subject.net;
         let mut ways = Ways::new(net);
         for &at in targets.iter().filter(|&&at| subject.targets[at].host && subject.targets[at].wanted) {
@@ -46,7 +46,7 @@ impl Load {
     }
 
     fn change(&mut self, net: &Net, column: &[u32], ways: &Ways, with: impl Fn(&mut u64, u64)) {
-        let Load { pairs, sums, order } = self;
+        let PairLoad { pairs, sums, order } = self;
         ways.inward(order);
         order.iter().for_each(|&row| sums[row as usize] = u64::from(net.ends[row as usize]));
         for &row in &*order {
@@ -72,9 +72,9 @@ pub struct Quality {
 }
 
 /// Measures tables.
-pub(super) fn quality(subject: &Subject<'_>, columns: &Columns) -> Quality {
+pub(super) fn quality(subject: &RepairSubject<'_>, columns: &LidColumns) -> Quality {
     let net = &subject.net;
-    let (mut ways, mut load) = (Ways::new(net), Load::none(net));
+    let (mut ways, mut load) = (Ways::new(net), PairLoad::none(net));
     let (mut hops, mut pairs) = (0u64, 0u64);
     for (at, _) in subject.targets.iter().enumerate().filter(|(_, target)| target.host && target.wanted) {
         let column = columns.column(at);

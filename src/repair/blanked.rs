@@ -5,29 +5,29 @@
 //! does where that order still has a single sink: every entry that is left is one of up*/down* on that order, so is
 //! every new one, and all their turns go up before they go down.
 
-use super::balance::Load;
-use super::columns::{Columns, Ways};
+use super::balance::PairLoad;
+use super::columns::{LidColumns, Ways};
 use super::net::NONE;
-use super::reconnect::{Pass, Search, Taste, Unserved, serve};
-use super::subject::{Ground, Moment, Subject};
+use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
+use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
 
 /// A wave behind `aged`, with the tables that it begins from.
 pub(super) struct Finished {
     /// The tables when the wave before has ended: what is set anew is blank.
-    pub blank: Columns,
-    pub after: Columns,
+    pub blank: LidColumns,
+    pub after: LidColumns,
     pub left: Vec<Unserved>,
-    pub load: Load,
+    pub load: PairLoad,
 }
 
 /// Tables to begin from, and the targets that have rows without ways there.
 #[derive(Clone, Copy)]
 pub(super) struct Start<'c> {
-    pub columns: &'c Columns,
+    pub columns: &'c LidColumns,
     pub targets: &'c [u32],
-    pub load: &'c Load,
+    pub load: &'c PairLoad,
 }
 
 /// Rounds of the search, each with the targets first that the last one left.
@@ -37,7 +37,7 @@ const ROUNDS: usize = 5;
 const CHANGE: [u32; 4] = [4, 1, 0, 2];
 
 /// The same tables with every row blank that does not arrive.
-pub(super) fn blanked(subject: &Subject<'_>, columns: &Columns, targets: &[u32]) -> Columns {
+pub(super) fn blanked(subject: &RepairSubject<'_>, columns: &LidColumns, targets: &[u32]) -> LidColumns {
     let (net, mut ways, mut blank) = (&subject.net, Ways::new(&subject.net), columns.clone());
     for &target in targets {
         let mut column = columns.column(target as usize).to_vec();
@@ -53,9 +53,9 @@ pub(super) fn blanked(subject: &Subject<'_>, columns: &Columns, targets: &[u32])
 }
 
 /// Searches ways in the order of lanes, as Nue does; several times, with other tastes.
-pub(super) fn by_search(subject: &Subject<'_>, ground: &Ground, start: Start<'_>) -> Option<Finished> {
+pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Start<'_>) -> Option<Finished> {
     let blank = blanked(subject, start.columns, start.targets);
-    let mut search = Search::new(&subject.net);
+    let mut search = WaySearch::new(&subject.net);
     let (mut targets, mut best) = (start.targets.to_vec(), None::<Finished>);
     for round in 0..ROUNDS {
         let mut trial = Trial::new(subject, ground, &blank, Moment::Aged)?;
@@ -95,9 +95,14 @@ pub(super) fn by_search(subject: &Subject<'_>, ground: &Ground, start: Start<'_>
 }
 
 /// Takes the entries of a guide; what these do not serve is searched for.
-pub(super) fn by_guide(subject: &Subject<'_>, ground: &Ground, start: Start<'_>, guide: &Columns) -> Option<Finished> {
+pub(super) fn by_guide(
+    subject: &RepairSubject<'_>,
+    ground: &Ground,
+    start: Start<'_>,
+    guide: &LidColumns,
+) -> Option<Finished> {
     let blank = blanked(subject, start.columns, start.targets);
-    let mut search = Search::new(&subject.net);
+    let mut search = WaySearch::new(&subject.net);
     let mut trial = Trial::new(subject, ground, &blank, Moment::Aged)?;
     let mut load = start.load.clone();
     let mut targets = start.targets.to_vec();
@@ -115,7 +120,7 @@ pub(super) fn by_guide(subject: &Subject<'_>, ground: &Ground, start: Start<'_>,
 
 /// The tables with as few blanks as prove what the blanked ones do: a row that ends up with its old entry keeps it. Its
 /// packets go where they go in the end, or nowhere, so it adds nothing to either.
-fn leanest(subject: &Subject<'_>, start: Start<'_>, blank: &Columns, after: &Columns) -> Columns {
+fn leanest(subject: &RepairSubject<'_>, start: Start<'_>, blank: &LidColumns, after: &LidColumns) -> LidColumns {
     let mut lean = blank.clone();
     for &target in start.targets {
         let at = target as usize;
@@ -129,8 +134,8 @@ fn leanest(subject: &Subject<'_>, start: Start<'_>, blank: &Columns, after: &Col
 }
 
 /// Guides for a wave behind `aged`: the engine's re-route, then restricted up*/down* on orders made of the one in force.
-pub(super) fn guides(subject: &Subject<'_>, target: Option<&Columns>, start: Start<'_>) -> Vec<Columns> {
-    let mut guides: Vec<Columns> = target.cloned().into_iter().collect();
+pub(super) fn guides(subject: &RepairSubject<'_>, target: Option<&LidColumns>, start: Start<'_>) -> Vec<LidColumns> {
+    let mut guides: Vec<LidColumns> = target.cloned().into_iter().collect();
     let Some(order) = subject.input.order else { return guides };
     let mut known: Vec<SwitchOrder> = Vec::new();
     for variant in 0..8 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// A LID that is to be reached, and who delivers to it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
+pub(super) struct WantedLid {
     pub lid: Lid,
     pub owner: PortId,
     /// The row that delivers.
@@ -27,16 +27,16 @@ const TOGETHER: usize = 16;
 
 /// The entries of every LID. Columns that are as in the tables in force are shared.
 #[derive(Clone)]
-pub(super) struct Columns {
+pub(super) struct LidColumns {
     rows: usize,
     base: Arc<Vec<u32>>,
     /// By LID: the column where it differs.
     changed: Vec<Option<Arc<[u32]>>>,
 }
 
-impl Columns {
+impl LidColumns {
     /// Reads tables, by node.
-    pub fn read(input: &RepairInput<'_>, net: &Net, targets: &[Target], lfts: &[Arc<Lft>]) -> Columns {
+    pub fn read(input: &RepairInput<'_>, net: &Net, targets: &[WantedLid], lfts: &[Arc<Lft>]) -> LidColumns {
         let rows = net.rows.len();
         let mut base = vec![NONE; rows * targets.len()];
         for start in (0..rows).step_by(TOGETHER) {
@@ -54,7 +54,7 @@ impl Columns {
                 }
             }
         }
-        Columns { rows, base: Arc::new(base), changed: vec![None; targets.len()] }
+        LidColumns { rows, base: Arc::new(base), changed: vec![None; targets.len()] }
     }
 
     #[inline]
@@ -72,7 +72,7 @@ impl Columns {
     }
 
     /// Whether two tables differ in a column.
-    pub fn differs(&self, other: &Columns, target: usize) -> bool {
+    pub fn differs(&self, other: &LidColumns, target: usize) -> bool {
         match (&self.changed[target], &other.changed[target]) {
             (None, None) if Arc::ptr_eq(&self.base, &other.base) => false,
             (Some(own), Some(others)) if Arc::ptr_eq(own, others) => false,

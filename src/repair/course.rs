@@ -1,14 +1,14 @@
 //! Whole courses of waves: which of them can be one, and which need no `aged` before them.
 
 use super::classes::Feed;
-use super::columns::{Columns, Ways};
+use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};
 use super::occupancy::{Entries, Occupancy};
-use super::subject::{Ground, Moment, Subject};
+use super::subject::{Ground, Moment, RepairSubject};
 
 /// Whether waves that follow each other with no `aged` between them have no ring of lanes in all their mixtures
 /// together. `tables` are those before the first and after each; `moment` is that of the first.
-pub(super) fn proves(subject: &Subject<'_>, ground: &Ground, tables: &[Columns], moment: Moment) -> bool {
+pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[LidColumns], moment: Moment) -> bool {
     let net = &subject.net;
     let mut all = ground.quiet();
     let mut feed = Feed::of(net, &subject.classes);
@@ -33,7 +33,7 @@ pub(super) fn proves(subject: &Subject<'_>, ground: &Ground, tables: &[Columns],
 
 /// Whether one wave from `old` to `new` keeps rules b and c of docs/REPAIR.md: no mixture leads round, and none of what
 /// arrives by the old tables is led to a row that does not.
-pub(super) fn is_gentle(subject: &Subject<'_>, ground: &Ground, old: &Columns, new: &Columns) -> bool {
+pub(super) fn is_gentle(subject: &RepairSubject<'_>, ground: &Ground, old: &LidColumns, new: &LidColumns) -> bool {
     let net = &subject.net;
     let mut ways = Ways::new(net);
     ground.loud.iter().map(|&at| at as usize).filter(|&at| old.differs(new, at)).all(|at| {

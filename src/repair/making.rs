@@ -1,15 +1,15 @@
 //! The steps of a repair, one after the other, and the waves that come of them.
 
-use super::balance::Load;
+use super::balance::PairLoad;
 use super::blanked::{self, Finished, Start};
-use super::columns::Columns;
+use super::columns::{LidColumns, WantedLid};
 use super::course;
 use super::net::{HERE, NONE};
-use super::reconnect::{self, Pass, Search, Taste, Unserved};
-use super::subject::{Ground, Moment, Subject};
+use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
+use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
-use super::{LostRow, Purpose, Repair, RepairError, RepairWave, relax, renew};
+use super::{Changes, LostRow, Repair, RepairError, RepairWave, WavePurpose, relax, renew};
 use crate::ids::PortNum;
 use crate::tables::{LFT_BLOCK, Lft};
 use std::collections::BTreeSet;
@@ -26,19 +26,21 @@ const GUIDED: usize = 6;
 
 /// Waves in the making.
 pub(super) struct Making<'s, 'a> {
-    subject: &'s Subject<'a>,
+    subject: &'s RepairSubject<'a>,
     ground: Ground,
     /// Before the first wave, then after each.
-    tables: Vec<Columns>,
+    tables: Vec<LidColumns>,
     /// Of each wave.
     steps: Vec<Step>,
-    load: Load,
+    load: PairLoad,
     /// The load of the tables in force.
-    load_before: Load,
+    load_before: PairLoad,
     /// What has no way yet.
     left: Vec<Unserved>,
     /// The full re-route.
-    target: Option<Columns>,
+    target: Option<LidColumns>,
+    /// What that would write.
+    full: Option<Changes>,
     /// LIDs with rows that had no way at first, and that have none after the first wave.
     broken: Vec<u32>,
     left_by_first: usize,
@@ -49,7 +51,7 @@ pub(super) struct Making<'s, 'a> {
 /// What a wave is.
 #[derive(Clone, Copy)]
 struct Step {
-    purpose: Purpose,
+    purpose: WavePurpose,
     aged_before: bool,
 }
 
@@ -64,24 +66,38 @@ impl Step {
 struct Saved {
     waves: usize,
     left: Vec<Unserved>,
-    load: Load,
+    load: PairLoad,
 }
 
 impl<'s, 'a> Making<'s, 'a> {
-    pub fn new(subject: &'s Subject<'a>, columns: Columns, target: Option<Columns>) -> Making<'s, 'a> {
-        let mut load = Load::none(&subject.net);
+    pub fn new(subject: &'s RepairSubject<'a>, columns: LidColumns, target: Option<LidColumns>) -> Making<'s, 'a> {
+        let mut load = PairLoad::none(&subject.net);
         let ground = Ground::survey(subject, &columns, &mut load);
         let broken = ground.loud.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
         let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
         let load_before = load.clone();
-        Making { subject, ground, tables, steps, load, load_before, left, target, broken, left_by_first: 0, limit: 0 }
+        let full = target.as_ref().map(|target| full(subject, &tables[0], target));
+        Making {
+            subject,
+            ground,
+            tables,
+            steps,
+            load,
+            load_before,
+            left,
+            target,
+            full,
+            broken,
+            left_by_first: 0,
+            limit: 0,
+        }
     }
 
-    fn last(&self) -> &Columns {
+    fn last(&self) -> &LidColumns {
         &self.tables[self.tables.len() - 1]
     }
 
-    fn push(&mut self, purpose: Purpose, aged_before: bool, tables: Columns) {
+    fn push(&mut self, purpose: WavePurpose, aged_before: bool, tables: LidColumns) {
         self.steps.push(Step { purpose, aged_before });
         self.tables.push(tables);
     }
@@ -105,9 +121,9 @@ impl<'s, 'a> Making<'s, 'a> {
     /// # Errors
     /// The tables in force can deadlock by themselves.
     pub fn reconnect(&mut self) -> Result<(), RepairError> {
-        let mut search = Search::new(&self.subject.net);
+        let mut search = WaySearch::new(&self.subject.net);
         let mut targets = self.broken.clone();
-        let mut best: Option<(Columns, Vec<Unserved>, Load)> = None;
+        let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
         for attempt in 0..ATTEMPTS {
             let trial = Trial::new(self.subject, &self.ground, &self.tables[0], Moment::Loss);
             let mut trial = trial.ok_or_else(|| self.deadlock())?;
@@ -128,7 +144,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         if let Some((tables, left, load)) = best {
             if !targets.is_empty() {
-                self.push(Purpose::Reconnect, false, tables);
+                self.push(WavePurpose::Reconnect, false, tables);
             }
             (self.left, self.load, self.left_by_first) = (left.clone(), load, left.len());
         }
@@ -146,8 +162,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let done = self.best_finish().ok_or_else(|| self.deadlock())?;
         self.tables.truncate(1);
         self.steps.clear();
-        self.push(Purpose::Reconnect, false, done.blank);
-        self.push(Purpose::Finish, true, done.after);
+        self.push(WavePurpose::Reconnect, false, done.blank);
+        self.push(WavePurpose::Finish, true, done.after);
         (self.left, self.load) = (done.left, done.load);
         Ok(())
     }
@@ -196,7 +212,7 @@ impl<'s, 'a> Making<'s, 'a> {
             let room = relax::Room { from: &from, left: &self.left, seed, limit: self.limit };
             let Some(moved) = relax::make_room(self.subject, &self.ground, &room) else { continue };
             let saved = self.save();
-            if !self.set_anew(Purpose::Relax, moved) || self.left.len() >= saved.left.len() && seed % 2 == 0 {
+            if !self.set_anew(WavePurpose::Relax, moved) || self.left.len() >= saved.left.len() && seed % 2 == 0 {
                 self.restore(saved);
             }
         }
@@ -206,7 +222,7 @@ impl<'s, 'a> Making<'s, 'a> {
     fn follow_guides(&mut self) {
         let (mut orders, mut guide) = (self.other_orders().into_iter(), self.target.clone());
         let all: Vec<u32> = (0..self.subject.targets.len() as u32).collect();
-        let none = Load::none(&self.subject.net);
+        let none = PairLoad::none(&self.subject.net);
         while !self.left.is_empty() && !self.is_spent() {
             let own = || orders.next().map(|order| order.route(self.subject, &self.tables[0], all.clone(), &none));
             let Some(guide) = guide.take().or_else(own) else { return };
@@ -214,7 +230,7 @@ impl<'s, 'a> Making<'s, 'a> {
             for _ in 0..GUIDED {
                 let from = self.last().clone();
                 let moved = renew::toward(self.subject, &self.ground, &from, &guide);
-                if self.left.is_empty() || !moved.is_some_and(|moved| self.set_anew(Purpose::Relax, moved)) {
+                if self.left.is_empty() || !moved.is_some_and(|moved| self.set_anew(WavePurpose::Relax, moved)) {
                     break;
                 }
             }
@@ -241,7 +257,7 @@ impl<'s, 'a> Making<'s, 'a> {
     }
 
     /// A wave to `moved`, and one that sets anew what has no way. Whether there are such waves.
-    fn set_anew(&mut self, purpose: Purpose, moved: Columns) -> bool {
+    fn set_anew(&mut self, purpose: WavePurpose, moved: LidColumns) -> bool {
         let before = self.last();
         let changed: Vec<usize> = (0..self.subject.targets.len()).filter(|&at| before.differs(&moved, at)).collect();
         let mut load = self.load.clone();
@@ -252,7 +268,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
         self.ground = ground;
         self.push(purpose, true, done.blank);
-        self.push(Purpose::Finish, true, done.after);
+        self.push(WavePurpose::Finish, true, done.after);
         (self.left, self.load) = (done.left, done.load);
         true
     }
@@ -295,7 +311,7 @@ impl<'s, 'a> Making<'s, 'a> {
             let from = self.last().clone();
             let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target) else { break };
             self.load.shift(self.subject, &from, &renewed, &concerned);
-            self.push(Purpose::Renew, true, renewed);
+            self.push(WavePurpose::Renew, true, renewed);
             if self.load.cost() < best.load.cost() {
                 best = self.save();
             }
@@ -335,13 +351,12 @@ impl<'s, 'a> Making<'s, 'a> {
         let mut lfts = self.subject.input.tables.lfts.clone();
         let (mut waves, mut aged) = (Vec::new(), false);
         for (step, pair) in self.steps.iter().zip(self.tables.windows(2)) {
-            let written = write(self.subject, &pair[0], &pair[1], &mut lfts);
+            let changes = write(self.subject, &pair[0], &pair[1], &mut lfts);
             // A wave that changes nothing is omitted; the barrier before it is then the next one's.
             aged |= step.aged_before;
-            if written.entries > 0 {
-                let Written { entries, blocks } = written;
+            if changes.entries > 0 {
                 let aged_before = std::mem::take(&mut aged);
-                waves.push(RepairWave { purpose: step.purpose, aged_before, lfts: lfts.clone(), entries, blocks });
+                waves.push(RepairWave { purpose: step.purpose, aged_before, lfts: lfts.clone(), changes });
             }
         }
         let rows = self.left.iter().flat_map(|unserved| {
@@ -349,33 +364,51 @@ impl<'s, 'a> Making<'s, 'a> {
             unserved.rows.iter().map(move |&row| LostRow { lid, switch: self.subject.net.rows[row as usize] })
         });
         let (unsolved, broken) = (rows.collect(), self.broken.len());
-        Repair { waves, unsolved, broken, left_by_first: self.left_by_first }
+        Repair { waves, unsolved, full: self.full, broken, left_by_first: self.left_by_first }
     }
 }
 
-/// What a wave writes.
-struct Written {
-    entries: usize,
-    blocks: usize,
+/// What differs between two tables, and what is done with each entry that does.
+fn changes(
+    subject: &RepairSubject<'_>,
+    old: &LidColumns,
+    new: &LidColumns,
+    mut with: impl FnMut(&WantedLid, usize, u32),
+) -> Changes {
+    let (mut entries, mut blocks) = (0, BTreeSet::new());
+    for (at, target) in subject.targets.iter().enumerate().filter(|&(at, _)| old.differs(new, at)) {
+        for (row, (was, &now)) in old.column(at).iter().zip(new.column(at)).enumerate() {
+            if *was != now {
+                entries += 1;
+                blocks.insert((row, target.lid.index() / LFT_BLOCK));
+                with(target, row, now);
+            }
+        }
+    }
+    Changes { entries, blocks: blocks.len() }
 }
 
 /// Writes what differs between two tables into `lfts`.
-fn write(subject: &Subject<'_>, old: &Columns, new: &Columns, lfts: &mut [Arc<Lft>]) -> Written {
-    let (mut entries, mut blocks) = (0, BTreeSet::new());
-    for (at, target) in subject.targets.iter().enumerate().filter(|&(at, _)| old.differs(new, at)) {
-        for (row, (&was, &now)) in old.column(at).iter().zip(new.column(at)).enumerate() {
-            if was == now {
-                continue;
-            }
-            let port = match now {
-                NONE => PortNum::NO_ROUTE,
-                HERE => target.last,
-                channel => subject.net.channel(channel).port,
-            };
-            entries += 1;
-            blocks.insert((row, target.lid.index() / LFT_BLOCK));
-            Arc::make_mut(&mut lfts[subject.net.rows[row].index()]).set(target.lid, port);
-        }
+fn write(subject: &RepairSubject<'_>, old: &LidColumns, new: &LidColumns, lfts: &mut [Arc<Lft>]) -> Changes {
+    changes(subject, old, new, |target, row, now| {
+        let port = match now {
+            NONE => PortNum::NO_ROUTE,
+            HERE => target.last,
+            channel => subject.net.channel(channel).port,
+        };
+        Arc::make_mut(&mut lfts[subject.net.rows[row].index()]).set(target.lid, port);
+    })
+}
+
+/// What a full re-route writes at switches that stay, for what is to be reached.
+fn full(subject: &RepairSubject<'_>, old: &LidColumns, target: &LidColumns) -> Changes {
+    let (mut wanted, mut column) = (old.clone(), Vec::new());
+    for (at, _) in subject.targets.iter().enumerate().filter(|(_, target)| target.wanted) {
+        column.clear();
+        let stays = |row: usize| subject.net.stays[row];
+        let rows = old.column(at).iter().zip(target.column(at)).enumerate();
+        column.extend(rows.map(|(row, (&was, &now))| if stays(row) { now } else { was }));
+        wanted.set(at, &column);
     }
-    Written { entries, blocks: blocks.len() }
+    changes(subject, old, &wanted, |_, _, _| ())
 }

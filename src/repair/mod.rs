@@ -31,10 +31,10 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::tables::{Lft, SubnetTables};
 use crate::verify::InjectionRules;
-use columns::Columns;
+use columns::LidColumns;
 use making::Making;
 use std::sync::Arc;
-use subject::Subject;
+use subject::RepairSubject;
 
 /// What a repair reads.
 #[derive(Clone, Copy)]
@@ -79,7 +79,7 @@ impl Default for Budget {
 /// What a wave is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Purpose {
+pub enum WavePurpose {
     /// Gives ways to lost rows at once; rows that a later wave sets anew may lose their entries.
     Reconnect,
     /// Gives ways to what the first wave could not.
@@ -94,15 +94,22 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct RepairWave {
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: WavePurpose,
     /// Whether everything must have left first that was sent before the wave before it had landed in full; for the
     /// first wave, what was sent before the loss.
     pub aged_before: bool,
     /// By node: forwarding tables when it has landed.
     pub lfts: Vec<Arc<Lft>>,
-    /// Entries that it changes, and blocks of 64 that hold them.
+    /// What it changes.
+    pub changes: Changes,
+}
+
+/// What tables differ by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Changes {
+    /// Entries.
     pub entries: usize,
-    /// Blocks.
+    /// Blocks of 64 LIDs that hold them: one write each.
     pub blocks: usize,
 }
 
@@ -122,6 +129,8 @@ pub struct Repair {
     pub waves: Vec<RepairWave>,
     /// Rows without a way at the end, although links lead to the destination.
     pub unsolved: Vec<LostRow>,
+    /// What the full re-route would change at once, if there is one.
+    pub full: Option<Changes>,
     /// LIDs that had rows without a way.
     pub broken: usize,
     /// Of these, LIDs that the first wave could not serve in full.
@@ -173,9 +182,9 @@ pub enum RepairError {
 /// The input does not fit together, or the tables in force can deadlock by themselves.
 pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     check(input)?;
-    let subject = Subject::of(*input);
-    let columns = Columns::read(input, &subject.net, &subject.targets, &input.tables.lfts);
-    let target = input.target.map(|lfts| Columns::read(input, &subject.net, &subject.targets, lfts));
+    let subject = RepairSubject::of(*input);
+    let columns = LidColumns::read(input, &subject.net, &subject.targets, &input.tables.lfts);
+    let target = input.target.map(|lfts| LidColumns::read(input, &subject.net, &subject.targets, lfts));
     let mut making = Making::new(&subject, columns, target);
     making.reconnect()?;
     making.finish()?;
@@ -199,8 +208,8 @@ impl Repair {
 /// The input does not fit together.
 pub fn quality(input: &RepairInput<'_>, lfts: &[Arc<Lft>]) -> Result<Quality, RepairError> {
     check(&RepairInput { target: Some(lfts), ..*input })?;
-    let subject = Subject::of(*input);
-    let columns = Columns::read(input, &subject.net, &subject.targets, lfts);
+    let subject = RepairSubject::of(*input);
+    let columns = LidColumns::read(input, &subject.net, &subject.targets, lfts);
     Ok(balance::quality(&subject, &columns))
 }
 
@@ -268,6 +277,6 @@ mod tests {
         let done = repair(&owned.input()).unwrap();
         assert!(done.unsolved.is_empty());
         assert_eq!(done.waves.len(), 1);
-        assert_eq!(done.waves[0].entries, 12 * 24);
+        assert_eq!(done.waves[0].changes.entries, 12 * 24);
     }
 }

@@ -17,7 +17,7 @@ pub(super) const HERE: u32 = u32::MAX - 1;
 
 /// One direction of a cable between two switches.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Channel {
+pub(super) struct NetChannel {
     /// The row that sends.
     pub from: u32,
     /// The row that receives.
@@ -35,7 +35,7 @@ pub(super) struct Channel {
 /// Rows and channels.
 pub(super) struct Net {
     pub rows: Vec<NodeId>,
-    pub channels: Vec<Channel>,
+    pub channels: Vec<NetChannel>,
     /// By row: its first channel; one more at the end.
     first: Vec<u32>,
     /// By port of the fabric: the channel that it sends into.
@@ -97,7 +97,7 @@ impl Net {
                 self.kept.push(input.remaining.peer(id) == Some(peer));
                 let local = (self.channels.len() - start) as u32;
                 let (port, input) = (before.port(id).num, before.port(peer).num);
-                self.channels.push(Channel { from: from as u32, to, back: NONE, local, port, input });
+                self.channels.push(NetChannel { from: from as u32, to, back: NONE, local, port, input });
             }
             self.first.push(self.channels.len() as u32);
         }
@@ -126,7 +126,7 @@ impl Net {
     }
 
     #[inline]
-    pub fn channel(&self, at: u32) -> &Channel {
+    pub fn channel(&self, at: u32) -> &NetChannel {
         &self.channels[at as usize]
     }
 

@@ -9,7 +9,7 @@ use crate::verify::LaneGraph;
 
 /// The bits of dependencies, both ways.
 #[derive(Clone)]
-pub(super) struct Dependencies {
+pub(super) struct LaneBits {
     planes: usize,
     /// Words of one lane.
     words: usize,
@@ -17,11 +17,11 @@ pub(super) struct Dependencies {
     behind: Vec<u64>,
 }
 
-impl Dependencies {
-    pub fn none(net: &Net, planes: usize) -> Dependencies {
+impl LaneBits {
+    pub fn none(net: &Net, planes: usize) -> LaneBits {
         let words = (net.most_degree() * planes).div_ceil(64).max(1);
         let size = net.channels.len() * planes * words;
-        Dependencies { planes, words, ahead: vec![0; size], behind: vec![0; size] }
+        LaneBits { planes, words, ahead: vec![0; size], behind: vec![0; size] }
     }
 
     fn lanes(&self) -> usize {
@@ -132,8 +132,8 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
 }
 
 /// Dependencies without a cycle, to which more can be added and taken back.
-pub(super) struct Order {
-    held: Dependencies,
+pub(super) struct LaneOrder {
+    held: LaneBits,
     /// By lane: every dependency leads to a higher place.
     place: Vec<u32>,
     /// What was added, in order.
@@ -147,15 +147,15 @@ pub(super) struct Order {
     pub visited: u64,
 }
 
-impl Order {
+impl LaneOrder {
     /// None where the dependencies have a cycle.
-    pub fn of(net: &Net, held: Dependencies) -> Option<Order> {
+    pub fn of(net: &Net, held: LaneBits) -> Option<LaneOrder> {
         let place = held.positions(net)?;
         let (seen, journal) = (vec![0; place.len()], Vec::new());
-        Some(Order { held, place, journal, seen, search: 0, above: Vec::new(), below: Vec::new(), visited: 0 })
+        Some(LaneOrder { held, place, journal, seen, search: 0, above: Vec::new(), below: Vec::new(), visited: 0 })
     }
 
-    /// Where the journal stands: for [`Order::roll_back`].
+    /// Where the journal stands: for [`LaneOrder::roll_back`].
     pub fn mark(&self) -> usize {
         self.journal.len()
     }
@@ -188,7 +188,7 @@ impl Order {
     fn reorder(&mut self, net: &Net, before: u32, after: u32) -> bool {
         let (low, high) = (self.place[after as usize], self.place[before as usize]);
         self.search += 2;
-        let Order { held, place, seen, search, above, below, visited, .. } = self;
+        let LaneOrder { held, place, seen, search, above, below, visited, .. } = self;
         above.clear();
         above.push(after);
         let mut next = 0;
@@ -278,7 +278,7 @@ mod tests {
             let input: RepairInput<'_> = owned.input();
             let net = Net::of(&input);
             let planes = 2;
-            let mut order = Order::of(&net, Dependencies::none(&net, planes)).unwrap();
+            let mut order = LaneOrder::of(&net, LaneBits::none(&net, planes)).unwrap();
             let mut held: Vec<(u32, u32)> = Vec::new();
             let mut mark = (0, 0);
             for (first, second, back) in picks {

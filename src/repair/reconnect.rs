@@ -1,7 +1,7 @@
 //! Finds ways for the rows of one LID that have none, outward from those that have: Dijkstra's search in which an entry
 //! counts only once every mixture with it is admitted.
 
-use super::balance::Load;
+use super::balance::PairLoad;
 use super::columns::Ways;
 use super::net::{HERE, NONE, Net};
 use super::trial::{Change, Mark, Trial};
@@ -30,7 +30,7 @@ impl Taste<'_> {
 type Candidate = Reverse<(u32, u64, u32)>;
 
 /// Scratch space of searches.
-pub(super) struct Search {
+pub(super) struct WaySearch {
     /// By row: hops of the way found, [`NONE`] where there is none yet.
     hops: Vec<u32>,
     kept: Ways,
@@ -55,9 +55,9 @@ impl Random {
     }
 }
 
-impl Search {
-    pub fn new(net: &Net) -> Search {
-        Search {
+impl WaySearch {
+    pub fn new(net: &Net) -> WaySearch {
+        WaySearch {
             hops: vec![NONE; net.rows.len()],
             kept: Ways::new(net),
             heap: BinaryHeap::new(),
@@ -69,7 +69,13 @@ impl Search {
 
     /// Gives the rows of the target in hand ways, as far as the trial admits them. `prefer` are entries that cost
     /// nothing, by row. Returns the rows that stay without.
-    pub fn run(&mut self, trial: &mut Trial<'_, '_>, load: &mut Load, prefer: &[u32], taste: Taste<'_>) -> Vec<u32> {
+    pub fn run(
+        &mut self,
+        trial: &mut Trial<'_, '_>,
+        load: &mut PairLoad,
+        prefer: &[u32],
+        taste: Taste<'_>,
+    ) -> Vec<u32> {
         self.random = Random(taste.seed | 1);
         let mut left = self.missing(trial);
         if left.is_empty() {
@@ -149,7 +155,14 @@ impl Search {
         }
     }
 
-    fn explore(&mut self, trial: &mut Trial<'_, '_>, load: &mut Load, prefer: &[u32], taste: Taste<'_>, left: &[u32]) {
+    fn explore(
+        &mut self,
+        trial: &mut Trial<'_, '_>,
+        load: &mut PairLoad,
+        prefer: &[u32],
+        taste: Taste<'_>,
+        left: &[u32],
+    ) {
         let net = &trial.subject.net;
         self.heap.clear();
         for &row in left {
@@ -190,7 +203,7 @@ impl Search {
     }
 
     /// Offers a channel to a row that has a way from its far end.
-    fn offer(&mut self, trial: &Trial<'_, '_>, load: &Load, prefer: &[u32], taste: Taste<'_>, channel: u32) {
+    fn offer(&mut self, trial: &Trial<'_, '_>, load: &PairLoad, prefer: &[u32], taste: Taste<'_>, channel: u32) {
         let net = &trial.subject.net;
         let row = net.channel(channel).from as usize;
         if !net.kept[channel as usize] || !net.stays[row] {
@@ -203,7 +216,7 @@ impl Search {
     }
 
     /// The most that a channel on the whole way carries: a full channel further on costs as much as one here.
-    fn bottleneck(&self, trial: &Trial<'_, '_>, load: &Load, channel: u32) -> u64 {
+    fn bottleneck(&self, trial: &Trial<'_, '_>, load: &PairLoad, channel: u32) -> u64 {
         let net = &trial.subject.net;
         let (mut most, mut entry) = (0, channel);
         while entry < HERE {
@@ -214,7 +227,7 @@ impl Search {
     }
 
     /// Puts what is behind a row on its new way.
-    fn burden(&mut self, trial: &Trial<'_, '_>, load: &mut Load, row: usize) {
+    fn burden(&mut self, trial: &Trial<'_, '_>, load: &mut PairLoad, row: usize) {
         let (net, pairs) = (&trial.subject.net, self.behind[row]);
         let mut entry = trial.now[row];
         while entry < HERE {
@@ -230,9 +243,9 @@ pub(super) struct Pass<'p> {
     /// The targets concerned, in the order in which they are served.
     pub targets: Vec<u32>,
     /// By target: entries that cost nothing.
-    pub prefer: &'p super::columns::Columns,
+    pub prefer: &'p super::columns::LidColumns,
     /// By target: entries that are tried first.
-    pub toward: Option<&'p super::columns::Columns>,
+    pub toward: Option<&'p super::columns::LidColumns>,
     pub taste: Taste<'static>,
     /// Whether a target that cannot be served in full is left as it was.
     pub whole: bool,
@@ -246,7 +259,12 @@ pub(super) struct Unserved {
 }
 
 /// Serves the targets of a pass one after the other. Returns what stays.
-pub(super) fn serve(trial: &mut Trial<'_, '_>, search: &mut Search, load: &mut Load, pass: &Pass<'_>) -> Vec<Unserved> {
+pub(super) fn serve(
+    trial: &mut Trial<'_, '_>,
+    search: &mut WaySearch,
+    load: &mut PairLoad,
+    pass: &Pass<'_>,
+) -> Vec<Unserved> {
     let net = &trial.subject.net;
     let mut left = Vec::new();
     let mut ways = Ways::new(net);

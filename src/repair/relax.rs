@@ -2,10 +2,10 @@
 //! led elsewhere, by changes of intact rows that are admitted like any others. A later wave, behind `aged`, then finds
 //! the dependency gone.
 
-use super::columns::{Columns, Ways};
+use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};
 use super::reconnect::{Random, Unserved};
-use super::subject::{Ground, Moment, Subject};
+use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::{Change, Trial};
 
 /// Rings that are broken at most for one dependency.
@@ -30,7 +30,7 @@ struct Relax<'s, 'a> {
 
 /// What room is made for.
 pub(super) struct Room<'r> {
-    pub from: &'r Columns,
+    pub from: &'r LidColumns,
     pub left: &'r [Unserved],
     pub seed: u64,
     /// Work after which it ends.
@@ -38,7 +38,7 @@ pub(super) struct Room<'r> {
 }
 
 /// The tables after a wave that makes room for what has no way; none where nothing could be moved.
-pub(super) fn make_room(subject: &Subject<'_>, ground: &Ground, room: &Room<'_>) -> Option<Columns> {
+pub(super) fn make_room(subject: &RepairSubject<'_>, ground: &Ground, room: &Room<'_>) -> Option<LidColumns> {
     let trial = Trial::new(subject, ground, room.from, Moment::Aged)?;
     let net = &subject.net;
     let mut relax = Relax {
@@ -192,7 +192,7 @@ struct Uses {
 }
 
 impl Uses {
-    fn of(subject: &Subject<'_>, columns: &Columns) -> Uses {
+    fn of(subject: &RepairSubject<'_>, columns: &LidColumns) -> Uses {
         let net = &subject.net;
         let (degree, channels) = (net.most_degree(), net.channels.len());
         let mut uses = Uses { degree, counts: vec![0; channels * degree], reserved: vec![false; channels * degree] };

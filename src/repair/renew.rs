@@ -1,13 +1,18 @@
 //! Moves intact rows towards other tables, as far as one wave can: a LID's column in full where that is admitted, entry
 //! by entry elsewhere.
 
-use super::columns::{Columns, Ways};
+use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};
-use super::subject::{Ground, Moment, Subject};
+use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::{Change, Trial};
 
 /// The tables after a wave towards `aim` that begins behind `aged`; none where it would change nothing.
-pub(super) fn toward(subject: &Subject<'_>, ground: &Ground, from: &Columns, aim: &Columns) -> Option<Columns> {
+pub(super) fn toward(
+    subject: &RepairSubject<'_>,
+    ground: &Ground,
+    from: &LidColumns,
+    aim: &LidColumns,
+) -> Option<LidColumns> {
     let net = &subject.net;
     let mut trial = Trial::new(subject, ground, from, Moment::Aged)?;
     let (mut ways, mut moved) = (Ways::new(net), false);

@@ -1,11 +1,11 @@
 //! What is repaired: the net, the classes, the LIDs; and the dependencies that tables cause by themselves.
 
 use super::classes::{Classes, Feed};
-use super::columns::{Columns, Target, Ways};
+use super::columns::{LidColumns, WantedLid, Ways};
 use super::net::{NONE, Net};
 use super::occupancy::{Entries, Occupancy, Passage};
-use super::order::{Dependencies, Order};
-use super::{RepairInput, balance::Load};
+use super::order::{LaneBits, LaneOrder};
+use super::{RepairInput, balance::PairLoad};
 use crate::fabric::Fabric;
 use crate::ids::PortNum;
 use std::cell::Cell;
@@ -20,29 +20,29 @@ pub(super) enum Moment {
 }
 
 /// The case in hand.
-pub(super) struct Subject<'a> {
+pub(super) struct RepairSubject<'a> {
     pub input: RepairInput<'a>,
     pub net: Net,
     pub classes: Classes<'a>,
-    pub targets: Vec<Target>,
+    pub targets: Vec<WantedLid>,
     /// By channel: true. What existed before anything died.
     existed: Vec<bool>,
     /// Rows and lanes visited so far by trials: the measure of work done.
     pub work: Cell<u64>,
 }
 
-impl<'a> Subject<'a> {
-    pub fn of(input: RepairInput<'a>) -> Subject<'a> {
+impl<'a> RepairSubject<'a> {
+    pub fn of(input: RepairInput<'a>) -> RepairSubject<'a> {
         let net = Net::of(&input);
         let classes = Classes::of(&input, &net);
         let targets = targets(&input, &net, &classes);
         let existed = vec![true; net.channels.len()];
-        Subject { input, net, classes, targets, existed, work: Cell::new(0) }
+        RepairSubject { input, net, classes, targets, existed, work: Cell::new(0) }
     }
 
     /// Finds who sends to a target.
     pub fn feed(&self, target: usize, feed: &mut Feed) {
-        let Target { owner, lid, .. } = self.targets[target];
+        let WantedLid { owner, lid, .. } = self.targets[target];
         self.classes.feed(&self.net, self.input.before, owner, lid, feed);
     }
 
@@ -84,7 +84,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The LIDs of the fabric before that somebody may send to, and those of switches, in rising order.
-fn targets(input: &RepairInput<'_>, net: &Net, classes: &Classes<'_>) -> Vec<Target> {
+fn targets(input: &RepairInput<'_>, net: &Net, classes: &Classes<'_>) -> Vec<WantedLid> {
     let fabric = input.before;
     let mut targets = Vec::new();
     for owner in fabric.lid_ports() {
@@ -99,7 +99,7 @@ fn targets(input: &RepairInput<'_>, net: &Net, classes: &Classes<'_>) -> Vec<Tar
         let wanted = reached(input.remaining);
         for lid in (base.0..base.0 + port.lmc.lids()).map(crate::ids::Lid) {
             if !host || classes.is_sent_to(fabric, owner, lid) {
-                targets.push(Target { lid, owner, row, last, host, wanted });
+                targets.push(WantedLid { lid, owner, row, last, host, wanted });
             }
         }
     }
@@ -119,7 +119,7 @@ fn delivery(fabric: &Fabric, net: &Net, owner: crate::fabric::PortId) -> Option<
 
 /// The dependencies of LIDs that no wave changes, so that each wave begins with them.
 pub(super) struct Ground {
-    quiet: Dependencies,
+    quiet: LaneBits,
     /// By target: whether a wave may change it, or the loss did.
     is_loud: Vec<bool>,
     /// What is loud, in rising order.
@@ -128,7 +128,7 @@ pub(super) struct Ground {
 
 impl Ground {
     /// The ground of tables, with the load on them; loud is what has rows that do not arrive. `load` begins empty.
-    pub fn survey(subject: &Subject<'_>, columns: &Columns, load: &mut Load) -> Ground {
+    pub fn survey(subject: &RepairSubject<'_>, columns: &LidColumns, load: &mut PairLoad) -> Ground {
         let net = &subject.net;
         let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);
         for (at, target) in subject.targets.iter().enumerate() {
@@ -143,14 +143,19 @@ impl Ground {
     }
 
     /// The same with more that is loud; `columns` as in the survey for all that is not.
-    pub fn louder(&self, subject: &Subject<'_>, columns: &Columns, more: impl Iterator<Item = usize>) -> Ground {
+    pub fn louder(
+        &self,
+        subject: &RepairSubject<'_>,
+        columns: &LidColumns,
+        more: impl Iterator<Item = usize>,
+    ) -> Ground {
         let mut is_loud = self.is_loud.clone();
         more.for_each(|target| is_loud[target] = true);
         Ground::with(subject, columns, is_loud)
     }
 
-    fn with(subject: &Subject<'_>, columns: &Columns, is_loud: Vec<bool>) -> Ground {
-        let mut quiet = Dependencies::none(&subject.net, subject.classes.planes);
+    fn with(subject: &RepairSubject<'_>, columns: &LidColumns, is_loud: Vec<bool>) -> Ground {
+        let mut quiet = LaneBits::none(&subject.net, subject.classes.planes);
         let some = (0..is_loud.len()).filter(|&at| !is_loud[at]);
         add_settled(subject, columns, some, Moment::Loss, &mut quiet);
         let loud = (0..is_loud.len() as u32).filter(|&at| is_loud[at as usize]).collect();
@@ -158,29 +163,29 @@ impl Ground {
     }
 
     /// The dependencies of what is quiet.
-    pub fn quiet(&self) -> Dependencies {
+    pub fn quiet(&self) -> LaneBits {
         self.quiet.clone()
     }
 
     /// The dependencies of tables.
-    pub fn dependencies(&self, subject: &Subject<'_>, columns: &Columns, moment: Moment) -> Dependencies {
+    pub fn dependencies(&self, subject: &RepairSubject<'_>, columns: &LidColumns, moment: Moment) -> LaneBits {
         let mut all = self.quiet.clone();
         add_settled(subject, columns, self.loud.iter().map(|&at| at as usize), moment, &mut all);
         all
     }
 
     /// The same in an order; none where they have a cycle.
-    pub fn order(&self, subject: &Subject<'_>, columns: &Columns, moment: Moment) -> Option<Order> {
-        Order::of(&subject.net, self.dependencies(subject, columns, moment))
+    pub fn order(&self, subject: &RepairSubject<'_>, columns: &LidColumns, moment: Moment) -> Option<LaneOrder> {
+        LaneOrder::of(&subject.net, self.dependencies(subject, columns, moment))
     }
 }
 
 fn add_settled(
-    subject: &Subject<'_>,
-    columns: &Columns,
+    subject: &RepairSubject<'_>,
+    columns: &LidColumns,
     targets: impl Iterator<Item = usize>,
     moment: Moment,
-    all: &mut Dependencies,
+    all: &mut LaneBits,
 ) {
     let mut feed = Feed::of(&subject.net, &subject.classes);
     let mut occupancy = Occupancy::new(&subject.net, &subject.classes);

@@ -2,11 +2,11 @@
 //! dependencies without a cycle and leads nobody round, taken back otherwise.
 
 use super::classes::Feed;
-use super::columns::{Columns, Ways};
+use super::columns::{LidColumns, Ways};
 use super::net::{HERE, NONE, Net};
 use super::occupancy::{Entries, Occupancy};
-use super::order::Order;
-use super::subject::{Ground, Moment, Subject};
+use super::order::LaneOrder;
+use super::subject::{Ground, Moment, RepairSubject};
 
 /// A new entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,10 +17,10 @@ pub(super) struct Change {
 
 /// A wave in the making: its old tables, its new ones as far as they are known, and the order that proves them.
 pub(super) struct Trial<'s, 'a> {
-    pub subject: &'s Subject<'a>,
-    pub old: Columns,
-    pub new: Columns,
-    pub order: Order,
+    pub subject: &'s RepairSubject<'a>,
+    pub old: LidColumns,
+    pub new: LidColumns,
+    pub order: LaneOrder,
     moment: Moment,
     occupancy: Occupancy,
     feed: Feed,
@@ -40,7 +40,12 @@ pub(super) struct Trial<'s, 'a> {
 
 impl<'s, 'a> Trial<'s, 'a> {
     /// A wave that changes nothing yet; none where its tables by themselves have a cycle.
-    pub fn new(subject: &'s Subject<'a>, ground: &Ground, old: &Columns, moment: Moment) -> Option<Trial<'s, 'a>> {
+    pub fn new(
+        subject: &'s RepairSubject<'a>,
+        ground: &Ground,
+        old: &LidColumns,
+        moment: Moment,
+    ) -> Option<Trial<'s, 'a>> {
         let (net, classes) = (&subject.net, &subject.classes);
         Some(Trial {
             order: ground.order(subject, old, moment)?,
@@ -88,7 +93,7 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// Ends the trial: the new tables.
-    pub fn into_new(self) -> Columns {
+    pub fn into_new(self) -> LidColumns {
         self.subject.work.set(self.work());
         self.new
     }

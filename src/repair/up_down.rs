@@ -1,9 +1,9 @@
 //! Restricted up*/down* on a given order of switches, as columns: guides for waves, not an engine.
 
-use super::balance::Load;
-use super::columns::{Columns, Ways};
+use super::balance::PairLoad;
+use super::columns::{LidColumns, Ways};
 use super::net::{HERE, NONE, Net};
-use super::subject::Subject;
+use super::subject::RepairSubject;
 use crate::fabric::NodeId;
 use std::cmp::Reverse;
 
@@ -85,7 +85,13 @@ impl SwitchOrder {
 
     /// The tables of restricted up*/down* for some targets: a way down wherever there is one. Loads, on top of those
     /// given, decide between equals.
-    pub fn route(&self, subject: &Subject<'_>, columns: &Columns, targets: Vec<u32>, load: &Load) -> Columns {
+    pub fn route(
+        &self,
+        subject: &RepairSubject<'_>,
+        columns: &LidColumns,
+        targets: Vec<u32>,
+        load: &PairLoad,
+    ) -> LidColumns {
         let net = &subject.net;
         let (mut load, mut ways, mut routed) = (load.clone(), Ways::new(net), columns.clone());
         let mut towards = Towards { down: Vec::new(), total: Vec::new() };

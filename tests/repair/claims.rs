@@ -3,7 +3,7 @@
 use super::subject::{Recipe, Subnet};
 use reconfig::fabric::PortId;
 use reconfig::ids::{Lid, PortNum};
-use reconfig::repair::{Purpose, RepairError, RepairInput, repair};
+use reconfig::repair::{RepairError, RepairInput, WavePurpose, repair};
 use reconfig::tables::Lft;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn reconnecting(subnet: &Subnet) -> usize {
     let done = subnet.repair().expect("tables that cannot deadlock");
     assert_eq!(subnet.judge(&done), Ok(()));
     assert!(done.unsolved.is_empty(), "{:?}", done.unsolved);
-    done.waves.iter().filter(|wave| wave.purpose != Purpose::Renew).count()
+    done.waves.iter().filter(|wave| wave.purpose != WavePurpose::Renew).count()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::proved::prove;
 use super::subject::{Recipe, Subnet};
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::repair::{Purpose, RepairError};
+use reconfig::repair::{RepairError, WavePurpose};
 use reconfig_measuring::waves::Course;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -186,17 +186,17 @@ fn whatever_happens_every_wave_keeps_the_rules() {
                     let hurried = vec![(false, done.waves[0].lfts.as_slice()), (false, &done.waves[1].lfts)];
                     prop_assert!(subnet.course(hurried).judge().is_err(), "{:?}: aged for nothing", case);
                 }
-                let reconnecting = done.waves.iter().filter(|wave| wave.purpose != Purpose::Renew).count();
+                let reconnecting = done.waves.iter().filter(|wave| wave.purpose != WavePurpose::Renew).count();
                 tally.count(match reconnecting {
                     0 => "no wave",
                     1 => "one wave",
                     2 => "two waves",
                     _ => "more waves",
                 });
-                let (aged, kinds) = (done.waves.iter().skip(1), [Purpose::Renew, Purpose::Relax]);
+                let (aged, kinds) = (done.waves.iter().skip(1), [WavePurpose::Renew, WavePurpose::Relax]);
                 aged.for_each(|wave| tally.count(if wave.aged_before { "aged" } else { "not aged" }));
                 for kind in kinds.into_iter().filter(|&kind| done.waves.iter().any(|wave| wave.purpose == kind)) {
-                    tally.count(if kind == Purpose::Renew { "renewed" } else { "relaxed" });
+                    tally.count(if kind == WavePurpose::Renew { "renewed" } else { "relaxed" });
                 }
                 tally.count(if done.unsolved.is_empty() { "solved" } else { "not solved" });
             }

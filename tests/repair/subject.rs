@@ -154,8 +154,8 @@ impl Subnet {
                 let lids = 0..64 * old.blocks().max(new.blocks());
                 entries += lids.filter(|&lid| old.get(Lid(lid)) != new.get(Lid(lid))).count();
             }
-            if entries != wave.entries || entries == 0 {
-                return Err(format!("wave {at} changes {entries} entries, and says {}", wave.entries));
+            if entries != wave.changes.entries || entries == 0 {
+                return Err(format!("wave {at} changes {entries} entries, and says {}", wave.changes.entries));
             }
             old = &wave.lfts;
         }

@@ -29,6 +29,17 @@ pub struct Course<'a> {
 
 type Lane = (PortId, Vl);
 
+/// A class, and the tables that it may meet.
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    fabric: &'a Fabric,
+    lid: Lid,
+    owner: PortId,
+    sl: Sl,
+    /// Old and new, by node.
+    tables: [&'a [Arc<Lft>]; 2],
+}
+
 /// What becomes of a packet at a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
@@ -219,11 +230,11 @@ impl Course<'_> {
             let fabric = if moment == 0 { self.before } else { self.surviving };
             if aged {
                 held.clear();
-                let steady = [old, old];
-                self.spread(fabric, lid, owner, sl, steady, &mut held, &mut BTreeSet::new());
+                let tables = [old, old];
+                self.spread(Walk { fabric, lid, owner, sl, tables }, &mut held, &mut BTreeSet::new());
             }
             held.retain(|lane| fabric.peer(lane.0).is_some());
-            self.spread(fabric, lid, owner, sl, [old, new], &mut held, edges);
+            self.spread(Walk { fabric, lid, owner, sl, tables: [old, new] }, &mut held, edges);
             if moment == 0 {
                 let survives = |lane: &Lane| self.surviving.peer(lane.0).is_some();
                 // What waited before the loss waits on.
@@ -233,17 +244,9 @@ impl Course<'_> {
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn spread(
-        &self,
-        fabric: &Fabric,
-        lid: Lid,
-        owner: PortId,
-        sl: Sl,
-        tables: [&[Arc<Lft>]; 2],
-        held: &mut BTreeSet<Lane>,
-        edges: &mut BTreeSet<(Lane, Lane)>,
-    ) {
+    /// Sends a class from everybody, and follows it and what is held by every entry.
+    fn spread(&self, walk: Walk<'_>, held: &mut BTreeSet<Lane>, edges: &mut BTreeSet<(Lane, Lane)>) {
+        let Walk { fabric, lid, owner, sl, tables } = walk;
         let lane = |switch: NodeId, input: PortNum, port: PortId| -> Lane {
             let output = fabric.port(port).num;
             (port, self.tables.sl_to_vl[switch.index()].get(input, output).get(sl))

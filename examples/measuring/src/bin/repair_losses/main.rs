@@ -22,7 +22,7 @@ use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Half;
 use reconfig::lid::{bring_up, merge};
-use reconfig::repair::{Budget, Purpose, Repair, RepairInput, quality, repair};
+use reconfig::repair::{Budget, Repair, RepairInput, WavePurpose, quality, repair};
 use reconfig::routing::{Demand, Engine, EngineKind, Parameters, choose_root, engine_named, switch_order};
 use reconfig::tables::{Lft, SubnetTables};
 use reconfig::verify::InjectionRules;
@@ -303,23 +303,23 @@ impl Cell {
             self.cut += usize::from(cut);
             return;
         }
-        let to_reconnect = done.waves.iter().filter(|wave| wave.purpose != Purpose::Renew);
+        let to_reconnect = done.waves.iter().filter(|wave| wave.purpose != WavePurpose::Renew);
         let waves = to_reconnect.clone().count();
         self.solved_in[waves.min(3)] += 1;
         self.most_waves = self.most_waves.max(waves);
         self.hurried += usize::from(waves == 2 && !done.waves[1].aged_before);
         let Some(full) = full else { return };
-        let repaired = done.waves.iter().rfind(|wave| wave.purpose != Purpose::Renew);
+        let repaired = done.waves.iter().rfind(|wave| wave.purpose != WavePurpose::Renew);
         let repaired = repaired.map_or(&*running.tables.lfts, |wave| &wave.lfts);
         let measured = [repaired, done.lfts(input), full].map(|lfts| quality(input, lfts));
         let [Ok(own), Ok(renewed), Ok(best)] = measured else { return };
-        let written = difference(&running.fabric, surviving, &running.tables.lfts, full);
+        let Some(written) = done.full else { return };
         let sums = &mut self.sums;
         sums.count += 1;
-        sums.entries[0] += to_reconnect.clone().map(|wave| wave.entries).sum::<usize>();
-        sums.blocks[0] += to_reconnect.map(|wave| wave.blocks).sum::<usize>();
-        sums.entries[1] += written.0;
-        sums.blocks[1] += written.1;
+        sums.entries[0] += to_reconnect.clone().map(|wave| wave.changes.entries).sum::<usize>();
+        sums.blocks[0] += to_reconnect.map(|wave| wave.changes.blocks).sum::<usize>();
+        sums.entries[1] += written.entries;
+        sums.blocks[1] += written.blocks;
         for (at, quality) in [own, renewed].into_iter().enumerate() {
             sums.hops[at] += quality.hops / best.hops;
             sums.load[at] += quality.load as f64 / best.load as f64;
@@ -386,28 +386,6 @@ fn is_joined(fabric: &Fabric) -> bool {
         }
     }
     fabric.switches().all(|switch| seen[switch.index()])
-}
-
-/// Entries and blocks that differ at switches that survive, for LIDs whose owners do.
-fn difference(before: &Fabric, surviving: &Fabric, old: &[Arc<Lft>], new: &[Arc<Lft>]) -> (usize, usize) {
-    let (mut entries, mut blocks) = (0, 0);
-    let owned = |lid: usize| {
-        let owner = before.lid_owner(reconfig::ids::Lid(lid as u16));
-        owner.is_some_and(|owner| {
-            surviving.node(surviving.port(owner).node).present
-                && (is_switch(before, owner) || surviving.peer(owner).is_some())
-        })
-    };
-    for switch in surviving.switches() {
-        let (old, new) = (&old[switch.index()], &new[switch.index()]);
-        for block in 0..old.blocks().max(new.blocks()) {
-            let pairs = old.block(block).into_iter().zip(new.block(block)).enumerate();
-            let changed = pairs.filter(|&(at, (old, new))| old != new && owned(usize::from(block) * 64 + at)).count();
-            entries += changed;
-            blocks += usize::from(changed > 0);
-        }
-    }
-    (entries, blocks)
 }
 
 /// Processor time of this thread, in seconds: the machine may be shared.

@@ -137,9 +137,7 @@ fn make(case: Case) -> Option<Subnet> {
         Event::CableLeaves => whole.without_links(&[cable(2)]),
         _ => subnet.surviving.clone(),
     };
-    if subnet.remaining.end_ports().next().is_none() {
-        return None;
-    }
+    subnet.remaining.end_ports().next()?;
     if case.lanes_by_hop {
         subnet.with_lanes_by_hop(case.seed);
     }

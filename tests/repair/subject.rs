@@ -80,7 +80,7 @@ impl Subnet {
             let side = u64::from(node.num_ports) + 1;
             let table = |input: u64, output: u64| {
                 SlToVl::from_fn(|sl| {
-                    let mixed = (salt ^ u64::from(id.0) * 977 + input * 31 + output * 7 + sl.index() as u64 / 4)
+                    let mixed = (salt ^ (u64::from(id.0) * 977 + input * 31 + output * 7 + sl.index() as u64 / 4))
                         .wrapping_mul(0x9E37_79B9_7F4A_7C15);
                     Vl::masked((mixed >> 40) as u8 % 2)
                 })

@@ -190,7 +190,7 @@ def variant(words, **forms):
 MASK = number(0xFFFF)
 HALF = word(*HALVES)
 STATE = word("down", "initialize", "armed", "active")
-SCHEME = word("double", "static", "in-place")
+SCHEME = word("double", "ordered", "static", "in-place")
 END = record({"node": guid, "port": number(255)})
 MISSING = record({"nodes": listed(guid), "links": listed(END)})
 TABLE = digits("[0-9a-fA-F]{16}", "an SL-to-VL table of 16 hexadecimal digits")
@@ -557,7 +557,7 @@ class Moment:
     def __init__(self, name, before, after):
         self.name, self.tables = name, (before, after)
         self.injected, self.gone = {}, {"lower": False, "upper": False}
-        self.empty, self.drains = 0, None
+        self.empty, self.drains, self.aged = 0, None, None
 
 
 def moments_of(plan, fabric):
@@ -573,7 +573,7 @@ def moments_of(plan, fabric):
     ways, _ = followed(plan, fabric)
     steady.ways, has_stopped = ways(False), False
     moments = [steady]
-    moved, empty, gone = True, 0, {half: False for half in halves}
+    moved, empty, gone, aged = True, 0, {half: False for half in halves}, None
 
     def admits(port, number, half):
         return not fabric.come[port] or number >= joined.get((port, half), len(plan["waves"]) + 1)
@@ -601,11 +601,12 @@ def moments_of(plan, fabric):
         idle = stopped(tables) and stopped(after)
         starts = begins(number, (tables, after))
         moment.injected = {half: not idle and (sent[half] or starts[half]) for half in halves}
-        moment.empty, moment.gone = empty, gone
+        moment.empty, moment.aged = empty, aged
+        moment.gone = {half: gone[half] or aged is not None for half in halves}
         moment.ways = ways(has_stopped or not stopped(after))
         has_stopped = has_stopped or stopped(after)
         sent = {half: sent[half] or moment.injected[half] for half in halves}
-        empty, gone = 0, {half: False for half in halves}
+        empty, gone, aged = 0, {half: False for half in halves}, None
         # Every dependency that the certificate numbers follows the tables.
         need(plan, wave, "entries-decide")
         for barrier in wave["barriers"]:
@@ -614,9 +615,13 @@ def moments_of(plan, fabric):
                     need(plan, wave, assumption)
             if barrier == "sources_moved":
                 moved = True
+            elif isinstance(barrier, dict) and "vacated" in barrier:
+                aged = (aged or 0) + barrier["vacated"]
             elif isinstance(barrier, dict) and "flushed" in barrier:
                 empty |= barrier["flushed"]
             elif isinstance(barrier, dict) and "drained" in barrier:
+                if plan["policy"]["observer"] == "conservation":
+                    need(plan, wave, "counters-are-untouched")
                 need(plan, wave, "replies-are-queued-at-once")
                 need(plan, wave, "spare-half-unused")
                 still = begins(number, (after, after))
@@ -652,16 +657,16 @@ def check_departure(plan, fabric):
             part += found
         largest = max(largest, len(part))
     last = plan["waves"][-1]["barriers"] if plan["waves"] else []
-    rounds = max([barrier["vacated"] for barrier in last if isinstance(barrier, dict) and "vacated" in barrier], default=0)
+    rounds = sum(barrier["vacated"] for barrier in last if isinstance(barrier, dict) and "vacated" in barrier)
     if rounds < largest + 2:
         raise Refused(f"afterwards: what leaves is empty after {largest + 2} rounds, and the last barrier waits for {rounds}")
 
 
-# What a barrier that shows lanes empty rests on, by the observer that shows it.
+# What a flush rests on, by the observer that shows it; a drain by conservation rests on the counters besides.
 OBSERVERS = {
     "token": ("agents-keep-the-protocol",),
     "poll": ("agents-keep-the-protocol",),
-    "conservation": ("agents-keep-the-protocol", "counters-are-untouched"),
+    "conservation": ("agents-keep-the-protocol",),
     "lifetime": ("lifetimes-are-enforced",),
 }
 
@@ -1093,8 +1098,45 @@ class Checker:
                 pairs += places
         self.file.finish()
         dependencies = sum(self.check_half(half) for half in HALVES)
+        self.check_aged(owners)
         self.check_afterwards(owners)
         return lids, pairs, dependencies
+
+    def check_aged(self, owners):
+        """Where all that was sent before is said to have left, every way was shorter than the rounds that were waited for."""
+        for number, moment in enumerate(self.moments):
+            if moment.aged is None:
+                continue
+            tables, longest = moment.tables[0], 0
+            for lid, (owner, _) in owners.items():
+                if not self.there(number, owner):
+                    continue
+                outputs = [table[lid] if lid < len(table) else NO_ROUTE for table in (tables.lfts.get(p, b"") for p in self.switches)]
+                longest = max(longest, self.longest(number, outputs))
+            # A round for each channel, and one for what was on a cable, or latched by an older entry.
+            if moment.aged < longest + 1:
+                raise Refused(f"wave {moment.name}: what was sent before has left after {longest + 1} rounds, not {moment.aged}")
+
+    def longest(self, number, outputs):
+        """The channels of the longest way, rings left out."""
+        hops = {}
+        for start in range(len(outputs)):
+            row, passed, rest = start, [], None
+            while rest is None:
+                if row in hops or row in passed:
+                    rest = hops.get(row, -1)
+                    break
+                passed.append(row)
+                channel = self.fabric.first[self.switches[row]] + outputs[row]
+                leads = 0 < outputs[row] < self.sides[row] and self.there(number, channel)
+                if not leads or self.into[channel][0] < 0:
+                    rest = 0 if leads else -1
+                else:
+                    row = self.into[channel][0]
+            for row in reversed(passed):
+                rest += 1
+                hops[row] = rest
+        return max(hops.values(), default=0)
 
     def check_open(self, moment, ways, half, ports):
         """Each port has a path to every other, by a LID that there is."""

@@ -17,7 +17,8 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::subnet::{
-    Applied, Discovered, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder,
+    Applied, Discovered, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
+    WriteOrder,
 };
 use reconfig::tables::{SubnetTables, Write};
 use std::collections::BTreeMap;
@@ -101,8 +102,17 @@ impl SubnetManager for Theirs {
         self.ours.drain(ticket, observer, retiring).await
     }
 
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
-        self.ours.vacate(ticket, observer, rounds).await
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.ours.can_vacate(observer).await
+    }
+
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError> {
+        self.ours.vacate(ticket, observer, leaving).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {
@@ -176,9 +186,18 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.drain(ticket, observer, retiring).await
     }
 
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
-        self.note("rounds until what leaves is empty", rounds.into());
-        self.inner.vacate(ticket, observer, rounds).await
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.inner.can_vacate(observer).await
+    }
+
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError> {
+        self.note("rounds until what leaves is empty", leaving.rounds.into());
+        self.inner.vacate(ticket, observer, leaving).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {
@@ -203,6 +222,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let intent = Intent {
         engine: Rc::new(engine),
         scheme: Scheme::Double,
+        auto: false,
         policy: Policy::default(),
         unproved_baselines: false,
     };

@@ -11,6 +11,7 @@ pub mod ids;
 pub mod lid;
 pub mod machine;
 pub mod plan;
+pub mod repair;
 pub mod reproduce;
 pub mod routers;
 pub mod routing;

@@ -24,6 +24,7 @@ mod paths;
 mod plan;
 mod properties;
 mod real;
+mod repair;
 mod reproduce;
 mod route;
 mod routing;

@@ -5,7 +5,7 @@
 //! in [`Drawn::notes`].
 
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
-use super::{ChangeError, ChangeInput, Prepared, prepare_baseline};
+use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest};
 use crate::fabric::difference::{Difference, Union, UnionError, union};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Half;
@@ -57,6 +57,8 @@ pub struct Captures<'a> {
     pub engine_after: &'a dyn Engine,
     /// How the routing is changed.
     pub scheme: Scheme,
+    /// Whether the cheapest scheme that is proved is taken instead.
+    pub auto: bool,
     /// Arming and drain.
     pub policy: Policy,
 }
@@ -135,7 +137,8 @@ fn draw_on(
         function.engine()
     ));
     let steady = Lanes::of_fabric(&whole.fabric).steady(captures.policy.partition);
-    let prepared = prepare_baseline(ChangeInput {
+    let prepare = if captures.auto { prepare_cheapest } else { prepare_baseline };
+    let prepared = prepare(ChangeInput {
         tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),
         surviving: match captures.departure {
             Departure::Planned => Arc::new(whole.fabric),

@@ -9,22 +9,28 @@
 
 mod bring_up;
 mod captures;
+mod cheapest;
 mod engine;
 mod lid_survey;
+mod repairing;
 mod routed;
 
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
+pub use cheapest::{PassedOver, prepare_cheapest};
 pub use engine::{Realised, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, VlSet};
+use crate::ids::{Half, Lid, VlSet};
 use crate::lid::{self, TooFewLids};
-use crate::plan::{self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Plan, PlanError, PlanInput, Policy, Scheme};
+use crate::plan::{
+    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Plan, PlanError, PlanInput, Policy, Scheme,
+};
+use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
 use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
 use crate::vet::{self, Objection, Vetted};
 use std::sync::Arc;
@@ -62,8 +68,12 @@ pub struct ChangeInput<'a> {
 pub struct Prepared {
     /// The plan.
     pub plan: Arc<Vetted>,
-    /// The new routing function.
+    /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs.
     pub function: Arc<RoutingFunction>,
+    /// Virtual layers that the routing needs after the change.
+    pub layers: u8,
+    /// Why each scheme was not taken that would have cost less.
+    pub passed_over: Vec<PassedOver>,
     /// Its root, where the engine has one.
     pub root: Option<NodeId>,
     /// End ports that the change cuts off from the SM, in index order; the new routing omits them.
@@ -116,12 +126,40 @@ pub enum ChangeError {
     /// A port has too few LIDs for the new routing.
     #[error("realising the new routing: {0}")]
     Lids(#[from] TooFewLids),
+    /// Forwarding entries alone do not do.
+    #[error("repairing the routing in force: {0}")]
+    Repair(#[from] RepairError),
+    /// Forwarding entries alone do not give all rows a way.
+    #[error(
+        "repairing the routing in force: {rows} rows (switch and LID) find no way that is free of deadlock beside the \
+         others, among them {switch} to LID {lid}: use scheme double, which gives them other LIDs and service levels"
+    )]
+    Unrepaired {
+        /// Rows.
+        rows: usize,
+        /// The switch of one.
+        switch: String,
+        /// Its LID.
+        lid: Lid,
+    },
     /// A precondition of the scheme does not hold.
     #[error("planning the change: {0}")]
     Plan(#[from] PlanError),
     /// The new routing is not safe by itself.
     #[error("the new routing cannot be proved: {0}")]
     New(Refusal),
+    /// The SM and an end port have no paths there and back on which a request and its answer may go.
+    #[error(
+        "the counters of {port} cannot be read while the old lanes drain: a reply goes on the service level of its \
+         request, and engine `{engine}` puts the paths from the SM's port to it and back on different virtual layers; \
+         choose another drain observer than conservation, or an engine of one layer"
+    )]
+    Unaskable {
+        /// The end port.
+        port: String,
+        /// Who computed the new routing.
+        engine: &'static str,
+    },
     /// A moment of the change is not safe.
     #[error("the plan was refused: {refusal}")]
     Refused {
@@ -147,6 +185,20 @@ impl ChangeError {
             Objection::Refused(refusal) => ChangeError::Refused { plan, refusal },
             objection => ChangeError::Objected { plan, objection },
         }
+    }
+}
+
+impl ChangeError {
+    /// Whether another scheme would fail for the same reason.
+    fn is_of_every_scheme(&self) -> bool {
+        matches!(
+            self,
+            ChangeError::SmLeaves { .. }
+                | ChangeError::LostAndGained { .. }
+                | ChangeError::NarrowNewcomer { .. }
+                | ChangeError::Old(_)
+                | ChangeError::Route(_)
+        )
     }
 }
 
@@ -177,6 +229,8 @@ pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError>
 /// A change, planned, R and R′ proved by themselves.
 struct PlannedChange {
     plan: Plan,
+    layers: u8,
+    passed_over: Vec<PassedOver>,
     function: RoutingFunction,
     stranded: Vec<PortId>,
     old_proof: TableProof,
@@ -199,12 +253,20 @@ impl PlannedChange {
         let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(layers);
         let function = input.engine.route(&after, &demand)?;
         lid::check_fits(&whole, &function)?;
-        let plan = draw_up(&input, whole, surviving, after, &function, stranded.clone())?;
-        let (halves, ways) = (vec![plan.new_half()], function.path_layers().cloned());
+        let draws = Draws { initial: blanked(&input, &whole), whole, surviving, after, function: &function };
+        let plan = draw_up(&input, draws, stranded.clone())?;
+        let (halves, ways) = (vec![plan.new_half()], plan.new_ways().cloned());
         let scope = Scope { halves, stranded: stranded.clone(), switches: true, ways };
         let last = plan.tables_at(plan.waves().len());
         let new_proof = verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
-        Ok(PlannedChange { plan, function, stranded, old_proof, new_proof })
+        let layers = layers_after(&input, &function);
+        Ok(PlannedChange { plan, layers, passed_over: Vec::new(), function, stranded, old_proof, new_proof })
+    }
+
+    /// The same, with notes on what would have cost less.
+    fn after(self, passed_over: Vec<PassedOver>) -> PlannedChange {
+        let note = |plan: Plan, passed: &PassedOver| plan.note_passed_over(passed.scheme, &passed.why);
+        PlannedChange { plan: passed_over.iter().fold(self.plan, note), passed_over, ..self }
     }
 
     /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
@@ -214,14 +276,30 @@ impl PlannedChange {
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
         };
+        check_counted(vetted.plan(), self.function.engine())?;
         Ok(Prepared {
             plan: Arc::new(vetted),
             root: self.function.root(),
             function: Arc::new(self.function),
+            layers: self.layers,
+            passed_over: self.passed_over,
             stranded: self.stranded,
             old_proof: self.old_proof,
             new_proof: self.new_proof,
         })
+    }
+}
+
+/// Observer *conservation* asks every end port for its counters, so each must be within reach there and back.
+fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
+    if plan.drain().is_empty() || plan.policy().observer != Observer::Conservation {
+        return Ok(());
+    }
+    let surviving = &plan.draft().surviving;
+    let in_use = plan.half_at_drain(surviving);
+    match surviving.end_ports().find(|&port| round_trip(in_use, plan.draft().sm, port).is_none()) {
+        Some(port) => Err(ChangeError::Unaskable { port: surviving.describe_port(port), engine }),
+        None => Ok(()),
     }
 }
 
@@ -308,20 +386,41 @@ fn paths(fabric: &Fabric) -> usize {
     halves.min().unwrap_or(1).max(1)
 }
 
-fn draw_up(
-    input: &ChangeInput<'_>,
+/// What a plan is drawn up from.
+struct Draws<'a> {
+    /// What the routing in force was made for, and what has come to it.
     whole: Arc<Fabric>,
+    /// What the SM reaches while the change runs.
     surviving: Arc<Fabric>,
+    /// What it reaches afterwards.
     after: Arc<Fabric>,
-    function: &RoutingFunction,
-    stranded: Vec<PortId>,
-) -> Result<Plan, ChangeError> {
+    /// The tables in force.
+    initial: SubnetTables,
+    /// The full re-route.
+    function: &'a RoutingFunction,
+}
+
+/// Virtual layers that the routing needs after a change.
+fn layers_after(input: &ChangeInput<'_>, function: &RoutingFunction) -> u8 {
+    if input.scheme == Scheme::Ordered { input.layers } else { function.layers() }
+}
+
+fn draw_up(input: &ChangeInput<'_>, draws: Draws<'_>, stranded: Vec<PortId>) -> Result<Plan, ChangeError> {
+    let function = draws.function;
     let (halves, drain) = match input.scheme {
-        Scheme::Double => (vec![input.old.other()], retiring(input, &surviving)?),
-        Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
+        Scheme::Double => (vec![input.old.other()], retiring(input, &draws.surviving)?),
+        Scheme::Ordered | Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
     };
-    let initial = blanked(input, &whole);
-    let target = lid::merge(&whole, &initial.lfts, function, &halves);
+    let reroute = lid::merge(&draws.whole, &draws.initial.lfts, function, &halves);
+    let (steps, new_ways) = match input.scheme {
+        Scheme::Ordered => (repairing::steps(input, &draws, &reroute)?, input.ways.clone()),
+        Scheme::Double | Scheme::Static | Scheme::InPlace => (Vec::new(), function.path_layers().cloned()),
+    };
+    let target = match input.scheme {
+        Scheme::Ordered => steps.last().map_or_else(|| draws.initial.lfts.clone(), |last| last.lfts.clone()),
+        Scheme::Double | Scheme::Static | Scheme::InPlace => reroute,
+    };
+    let Draws { whole, surviving, after, initial, .. } = draws;
     let plan = plan::plan(
         input.scheme,
         PlanInput {
@@ -331,15 +430,16 @@ fn draw_up(
             after,
             initial,
             target,
+            steps,
             old: input.old,
             policy: input.policy,
             sm: input.sm,
             stranded,
             old_layers: input.layers,
-            new_layers: function.layers(),
+            new_layers: layers_after(input, function),
             drain,
             old_ways: input.ways.clone(),
-            new_ways: function.path_layers().cloned(),
+            new_ways,
         },
     )?;
     Ok(plan)

@@ -8,12 +8,14 @@ use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUpError};
 use reconfig::fabric::Fabric;
 use reconfig::ids::Lmc;
-use reconfig::plan::LanePartition;
+use reconfig::plan::{LanePartition, Scheme, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
+use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::str::FromStr;
 
 /// The engines that compute routing functions.
 #[derive(Clone, Debug, Args)]
@@ -54,6 +56,55 @@ impl EngineArguments {
         Ok(Engines { after: after.unwrap_or_else(|| before.clone()), before })
     }
 }
+
+/// A scheme, or the choice among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum SchemeChoice {
+    /// The cheapest that is proved.
+    Auto,
+    Only(Scheme),
+}
+
+impl SchemeChoice {
+    /// The scheme, where one was named, otherwise the one that always does.
+    pub(super) fn scheme(self) -> Scheme {
+        match self {
+            SchemeChoice::Auto => Scheme::Double,
+            SchemeChoice::Only(scheme) => scheme,
+        }
+    }
+
+    pub(super) fn is_auto(self) -> bool {
+        self == SchemeChoice::Auto
+    }
+}
+
+impl fmt::Display for SchemeChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SchemeChoice::Auto => f.write_str(AUTO),
+            SchemeChoice::Only(scheme) => scheme.fmt(f),
+        }
+    }
+}
+
+impl FromStr for SchemeChoice {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<SchemeChoice, UnknownName> {
+        if text == AUTO {
+            return Ok(SchemeChoice::Auto);
+        }
+        let scheme = text.parse().map_err(|unknown: UnknownName| UnknownName {
+            expected: format!("{AUTO}, {}", unknown.expected),
+            ..unknown
+        });
+        scheme.map(SchemeChoice::Only)
+    }
+}
+
+/// The name of the choice.
+const AUTO: &str = "auto";
 
 /// When the halves have lanes of their own.
 #[derive(Clone, Copy, Debug, Args)]

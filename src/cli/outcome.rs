@@ -46,6 +46,14 @@ impl Failure {
         Failure::Undone(error.into())
     }
 
+    /// What happened, in a line.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Failure::Input(error) | Failure::Undone(error) => error.to_string(),
+            Failure::Unreadable(text) => text.clone(),
+        }
+    }
+
     /// The same failure, attributed to one of several subnets.
     pub(super) fn within(self, subnet: &str) -> Failure {
         let within = |error: anyhow::Error| error.context(format!("subnet {subnet}"));

@@ -1,7 +1,7 @@
 //! `reconfig plan`: a proved plan for the change between two captures.
 
 use super::Common;
-use super::choice::{self, EngineArguments, PartitionArguments, SlToVlChoice};
+use super::choice::{self, EngineArguments, PartitionArguments, SchemeChoice, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
@@ -45,9 +45,10 @@ pub(super) struct Arguments {
     /// What AFTER lacks is already dead: nothing is written to it.
     #[arg(long)]
     sudden: bool,
-    /// The scheme that installs the new routing: double, static or in-place.
-    #[arg(long, default_value_t = Scheme::Double)]
-    scheme: Scheme,
+    /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
+    /// in-place; auto takes ordered where that is proved, and double elsewhere.
+    #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Only(Scheme::Double))]
+    scheme: SchemeChoice,
     #[command(flatten)]
     engine: EngineArguments,
     /// The LID mask control; LIDs are renumbered if the captures have a smaller one [default: 1, or more if the engines
@@ -126,7 +127,8 @@ impl Arguments {
             sm,
             engine: &*engines.before,
             engine_after: &*engines.after,
-            scheme: self.scheme,
+            scheme: self.scheme.scheme(),
+            auto: self.scheme.is_auto(),
             policy: Policy { arming: self.arming, observer: self.drain, partition: self.partition.chosen() },
         });
         match drawn {

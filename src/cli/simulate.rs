@@ -2,7 +2,7 @@
 
 mod change;
 
-use super::choice::{self, EngineArguments, FromArguments, PartitionArguments, SlToVlChoice};
+use super::choice::{self, EngineArguments, FromArguments, PartitionArguments, SchemeChoice, SlToVlChoice};
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
 use super::input::{check_options, read_subnets, read_text};
@@ -93,9 +93,10 @@ struct ChangeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How it is changed")]
 struct MethodArguments {
-    /// The scheme that installs the new routing: double, static or in-place.
-    #[arg(long, default_value_t = Scheme::Double)]
-    scheme: Scheme,
+    /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
+    /// in-place; auto takes ordered where that is proved, and double elsewhere.
+    #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Only(Scheme::Double))]
+    scheme: SchemeChoice,
     /// Run every scheme and compare them.
     #[arg(long, conflicts_with = "scheme")]
     compare: bool,
@@ -478,14 +479,22 @@ fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Ans
         let routers = routers.clone();
         runtime.spawn_blocking(move || simulate(&routers, &scenario, Progress::lines(scheme.name())))
     };
-    let runs: Vec<_> = Scheme::ALL.iter().map(start).collect();
-    let reports = runtime.block_on(async {
-        let mut reports = Vec::with_capacity(runs.len());
-        for run in runs {
-            reports.push(run.await.map_err(Failure::undone)??);
+    let runs: Vec<_> = Scheme::ALL.iter().map(|scheme| (*scheme, start(scheme))).collect();
+    let (reports, absent) = runtime.block_on(async {
+        let (mut reports, mut absent) = (Vec::with_capacity(runs.len()), Vec::new());
+        for (scheme, run) in runs {
+            match run.await.map_err(Failure::undone)? {
+                Ok(report) => reports.push(report),
+                // Forwarding entries alone do not always do; the other schemes are compared all the same.
+                Err(failure) if scheme == Scheme::Ordered => {
+                    absent.push(format!("{scheme}: not possible: {}", failure.text()))
+                }
+                Err(failure) => return Err(failure),
+            }
         }
-        Ok::<_, Failure>(reports)
+        Ok::<_, Failure>((reports, absent))
     })?;
+    absent.iter().for_each(|why| eprintln!("{why}"));
     if common.json {
         output::print_json(&reports)?;
     } else {
@@ -563,7 +572,8 @@ impl Arguments {
             hop_limit: between.hop_limit.unwrap_or(base.hop_limit),
             part_enforce: between.part_enforce,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
-            scheme: self.method.scheme,
+            scheme: self.method.scheme.scheme(),
+            auto: self.method.scheme.is_auto(),
             policy: Policy {
                 arming: self.method.arming,
                 observer: self.method.drain,

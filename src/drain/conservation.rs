@@ -24,8 +24,6 @@ pub struct CounterReading {
     pub received: u64,
     /// Whether a counter stands at its maximum.
     pub clamped: bool,
-    /// Packets that the port or its neighbour discarded.
-    pub discards: u64,
     /// Whether no packet of the retired levels waits to be sent there; read together with the counters.
     pub settled: bool,
 }
@@ -96,10 +94,6 @@ impl ConservationJudge {
         if reading.clamped {
             return Some(NoVerdict::Clamped { port });
         }
-        // A lost packet counts as sent and never as received: the sums would differ for ever.
-        if reading.discards > 0 {
-            return Some(NoVerdict::Discarded { port, discards: reading.discards });
-        }
         // Counters only rise. One that fell was cleared, and the packets it had counted are missing from its sum.
         let last = self.previous.as_ref().and_then(|wave| wave.get(&port))?;
         let pairs = [(last.sent, reading.sent), (last.received, reading.received)];
@@ -118,6 +112,11 @@ impl ConservationJudge {
             // received₁ ≤ sent when wave 1 ended ≤ sent₂. If the outer two are equal, so is the middle: nothing was in
             // flight at that moment, and nothing has been sent since.
             self.equal = settled && received == sent;
+            // The chain cannot be broken by packets that are lost or late, only by counters that are not what they are
+            // taken for.
+            if received > sent {
+                self.spoilt.get_or_insert(NoVerdict::MoreReceived { sent, received });
+            }
         }
         // The next wave begins where the slowest answer of this one ended.
         self.since_ns = wave.values().map(|reading| reading.answered_ns).fold(self.since_ns, u64::max);
@@ -161,7 +160,6 @@ mod tests {
             sent,
             received,
             clamped: false,
-            discards: 0,
             settled: true,
         }
     }
@@ -200,6 +198,21 @@ mod tests {
     }
 
     #[test]
+    fn more_received_than_sent_shows_that_counters_were_touched() {
+        // A multicast packet that port 0 has sent once arrived twice, or the counter of port 0 was cleared.
+        let mut judge = judge();
+        (0..2).for_each(|port| judge.fold(&counts(port, 60, 10, 10)));
+        [counts(0, 70, 0, 10), counts(1, 70, 10, 10)].iter().for_each(|reading| judge.fold(reading));
+        assert!(matches!(judge.verdict(), Verdict::NoVerdict(NoVerdict::WentBack { .. })), "{:?}", judge.verdict());
+        let mut judge = self::judge();
+        for asked_ns in [60, 70] {
+            judge.fold(&counts(0, asked_ns, 10, 0));
+            judge.fold(&counts(1, asked_ns, 0, 20));
+        }
+        assert_eq!(judge.verdict(), Verdict::NoVerdict(NoVerdict::MoreReceived { sent: 10, received: 20 }));
+    }
+
+    #[test]
     fn a_reply_that_waits_to_be_sent_delays_the_verdict() {
         let mut judge = judge();
         let waiting = |port, asked_ns| CounterReading { settled: port != 1, ..counts(port, asked_ns, 0, 0) };
@@ -227,12 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn clamped_discarding_and_cleared_counters_allow_no_verdict() {
-        let bad: [CounterReading; 3] = [
-            CounterReading { clamped: true, ..counts(0, 70, 9, 9) },
-            CounterReading { discards: 1, ..counts(0, 70, 9, 9) },
-            counts(0, 70, 1, 1),
-        ];
+    fn clamped_and_cleared_counters_allow_no_verdict() {
+        let bad: [CounterReading; 2] = [CounterReading { clamped: true, ..counts(0, 70, 9, 9) }, counts(0, 70, 1, 1)];
         for reading in bad {
             let mut judge = judge();
             (0..2).for_each(|port| judge.fold(&counts(port, 60, 5, 5)));

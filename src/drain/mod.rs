@@ -104,13 +104,16 @@ pub enum NoVerdict {
         /// The later one.
         now: u64,
     },
-    /// Packets were discarded.
-    #[error("{discards} packets were discarded at the port: what was sent can never equal what was received")]
-    Discarded {
-        /// The port.
-        port: ChannelId,
-        /// The number of packets.
-        discards: u64,
+    /// The counters of all ports contradict each other.
+    #[error(
+        "{received} units were received and only {sent} sent: counters were cleared, or count what is no unicast data \
+         between these ports; use another drain observer"
+    )]
+    MoreReceived {
+        /// Units of four bytes sent, over all ports.
+        sent: u128,
+        /// Units of four bytes received, over all ports.
+        received: u128,
     },
     /// An end port died.
     #[error("the port died: what it sent and received is missing from the sums")]
@@ -148,12 +151,11 @@ impl NoVerdict {
     pub fn about(&self) -> Option<Subject> {
         match *self {
             NoVerdict::EarlyToken { channel } => Some(Subject::Port(channel)),
-            NoVerdict::Clamped { port }
-            | NoVerdict::WentBack { port, .. }
-            | NoVerdict::Discarded { port, .. }
-            | NoVerdict::Uncounted { port } => Some(Subject::Port(port)),
+            NoVerdict::Clamped { port } | NoVerdict::WentBack { port, .. } | NoVerdict::Uncounted { port } => {
+                Some(Subject::Port(port))
+            }
             NoVerdict::Unlimited { device } => Some(Subject::Device(device)),
-            NoVerdict::OtherLanes { .. } | NoVerdict::TooLong { .. } => None,
+            NoVerdict::OtherLanes { .. } | NoVerdict::MoreReceived { .. } | NoVerdict::TooLong { .. } => None,
         }
     }
 }

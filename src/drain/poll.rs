@@ -22,7 +22,7 @@ pub struct LaneReading {
 }
 
 /// Follows the channels in order, twice.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PollJudge<'a> {
     ticket: Ticket,
     lanes: VlSet,

@@ -6,8 +6,8 @@ use super::{ChangeRecord, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
-use crate::plan::{Plan, Sending};
-use crate::subnet::{Applied, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
+use crate::plan::{Barrier, Plan, Sending};
+use crate::subnet::{Applied, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
 use std::collections::VecDeque;
@@ -49,6 +49,12 @@ impl<S: SubnetManager> Driver<S> {
     async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         loop {
+            // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
+            let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
+            let plan = prepared.plan.plan();
+            if matches!(first, Event::Begin(_)) && plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
+                self.subnet.can_vacate(plan.policy().observer).await?;
+            }
             self.run_once(&mut log, &prepared.plan, first).await?;
             self.settle(&mut log, &prepared).await?;
             let Some(after) = self.followed_by(&mut log, prepared.plan.plan()) else { break };
@@ -161,14 +167,19 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
             }
             Command::Drain { ticket, observer, lanes } => {
-                let ways = plan.new_ways().map(Arc::as_ref);
+                let alive = self.running.alive.clone();
                 let sources = &plan.draft().surviving.end_ports().collect::<Vec<_>>();
-                let retiring = Retiring { lanes, layers: plan.drain(), half: plan.new_half(), sources, ways };
+                let retiring = Retiring { lanes, layers: plan.drain(), in_use: plan.half_at_drain(&alive), sources };
                 let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
             }
             Command::Vacate { ticket, observer, rounds } => {
-                awaited(ticket, self.subnet.vacate(ticket, observer, rounds).await, Event::Vacated)?
+                let draft = plan.draft();
+                // Between waves nothing leaves yet: only what was sent before must have come to its end (W.3).
+                let is_last = self.state.progress().is_none_or(|own| own.wave() + 1 == plan.waves().len());
+                let after = if is_last { &draft.after } else { &draft.surviving };
+                let leaving = Leaving { after, omitted: &draft.stranded, rounds };
+                awaited(ticket, self.subnet.vacate(ticket, observer, &leaving).await, Event::Vacated)?
             }
             Command::Report(outcome) => {
                 tracing::info!(?outcome, "the change has ended");
@@ -234,8 +245,8 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
                 self.running.routed = plan.draft().after.clone();
                 self.running.half = plan.new_half();
-                self.running.layers = prepared.function.layers();
-                self.running.ways = prepared.function.path_layers().cloned();
+                self.running.layers = prepared.layers;
+                self.running.ways = plan.new_ways().cloned();
             }
             // The split was undone. Once the spare entries are rewritten too, all tables are as before.
             Some(Outcome::CalledOff(_)) => {

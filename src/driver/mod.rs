@@ -57,6 +57,9 @@ pub struct Intent {
     pub engine: Rc<dyn Engine>,
     /// The scheme.
     pub scheme: Scheme,
+    /// Whether `ordered`, which costs less, is taken wherever it is proved, and `double` elsewhere; `scheme` is not
+    /// read then.
+    pub auto: bool,
     /// The user's choices.
     pub policy: Policy,
     /// Whether plans of baseline schemes run even if the prover refused them, to show the consequences.
@@ -203,8 +206,11 @@ impl<S: SubnetManager> Driver<S> {
         };
         let span = tracing::info_span!("prepare", scheme = %self.intent.scheme, engine = self.intent.engine.name());
         let _entered = span.enter();
-        let prepared =
-            if self.intent.unproved_baselines { change::prepare_baseline(input) } else { change::prepare(input) };
+        let prepared = match (self.intent.auto, self.intent.unproved_baselines) {
+            (true, _) => change::prepare_cheapest(input),
+            (false, true) => change::prepare_baseline(input),
+            (false, false) => change::prepare(input),
+        };
         prepared.map_err(|error| DriverError::Change(Box::new(error)))
     }
 

@@ -31,12 +31,12 @@ pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, LanePartition, Observer, Phase, Policy, Scheme, UnknownName};
-pub use scheme::{PlanInput, plan, sl_to_vl_pairs, writes_between};
+pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between};
 pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::tables::{PathLayers, SubnetTables, Write};
+use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
     Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Transition,
 };
@@ -74,12 +74,21 @@ pub enum Assumption {
 }
 
 impl Assumption {
-    /// What a barrier that shows lanes empty rests on, by the observer that shows it (docs/PROTOCOL.md, sections F, D, V).
+    /// What the barriers of scheme `double` that show lanes empty rest on, by the observer that shows it (docs/PROTOCOL.md,
+    /// sections F and D).
     pub fn of_observer(observer: Observer) -> &'static [Assumption] {
         match observer {
             Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
             // Counters speak of the drain; the flush before it needs the agents (F.5).
             Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+            Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
+        }
+    }
+
+    /// What barrier *vacated* rests on, by the observer that shows it: no counter is read for it (section V).
+    pub fn of_vacating(observer: Observer) -> &'static [Assumption] {
+        match observer {
+            Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
             Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
         }
     }
@@ -227,6 +236,14 @@ impl Plan {
         self.draft.new_ways.as_ref()
     }
 
+    /// What is in force on the new half while the old one drains, over the part of the fabric that is present.
+    pub fn half_at_drain<'a>(&'a self, fabric: &'a Fabric) -> HalfInForce<'a> {
+        let drain = self.draft.waves.iter().position(|wave| wave.phase == Phase::Drain);
+        let lfts = &self.states[drain.unwrap_or(self.draft.waves.len())].lfts;
+        let (ways, half) = (self.draft.new_ways.as_deref(), self.draft.new);
+        HalfInForce { fabric, lfts, ways, half, answers: self.proves_answers() }
+    }
+
     /// The largest number of drained channels on a packet's path.
     pub fn drain_depth(&self) -> u32 {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
@@ -254,6 +271,13 @@ impl Plan {
     pub fn called_off(&self, reached: usize) -> Plan {
         let plan = Plan::seal(undo::called_off(&self.draft, reached, &self.states[reached]));
         Plan { called_off: true, ..plan }
+    }
+
+    /// The plan with a note on a scheme that would have cost less.
+    #[must_use]
+    pub fn note_passed_over(mut self, scheme: Scheme, why: &str) -> Plan {
+        self.draft.notes.push(format!("scheme {scheme} was passed over: {why}"));
+        self
     }
 
     /// Whether the cable at a port is new, that is, unknown to the routing in force.
@@ -334,6 +358,7 @@ impl Transition for Plan {
             ways: self.ways_in(wave.phase),
             empty: index.checked_sub(1).map_or(VlSet::EMPTY, |last| self.emptied_by(last)),
             gone: index.checked_sub(1).map_or([false; 2], |last| self.gone_after(last)),
+            aged: index.checked_sub(1).and_then(|last| self.draft.waves[last].vacating_rounds()),
         };
         self.draft.waves.iter().enumerate().map(facts).collect()
     }
@@ -350,13 +375,9 @@ impl Transition for Plan {
     }
 
     fn remainder(&self) -> Remainder<'_> {
-        let vacated = |barrier: &Barrier| match *barrier {
-            Barrier::Vacated(rounds) => Some(rounds),
-            _ => None,
-        };
         // Only a barrier after the last write: what an earlier one shows, later writes may undo.
         let last = self.draft.waves.len().checked_sub(1);
-        let rounds = last.and_then(|last| self.draft.waves[last].barriers.iter().find_map(vacated));
+        let rounds = last.and_then(|last| self.draft.waves[last].vacating_rounds());
         let gone = last.map_or([false; 2], |last| self.gone_after(last));
         let fabric = if self.called_off { &self.draft.surviving } else { &self.draft.after };
         Remainder { fabric, gone, rounds }

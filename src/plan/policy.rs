@@ -57,6 +57,8 @@ choice! {
     Scheme, "scheme" {
         /// The Double Scheme: two halves of LIDs, service levels and lanes, five phases.
         Double = "double";
+        /// Forwarding entries alone are written, those that must change, in waves of which every mixture is proved.
+        Ordered = "ordered";
         /// Ports stop carrying data, tables are written, ports start again.
         Static = "static";
         /// Tables are overwritten block by block under traffic, as OpenSM does.
@@ -171,6 +173,9 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_known() {
         let error = "twice".parse::<Scheme>().unwrap_err();
-        assert_eq!(error.to_string(), "`twice` is not a valid scheme: expected one of double, static, in-place");
+        assert_eq!(
+            error.to_string(),
+            "`twice` is not a valid scheme: expected one of double, ordered, static, in-place"
+        );
     }
 }

@@ -18,8 +18,9 @@ pub enum Barrier {
     SourcesMoved,
     /// These lanes are empty everywhere, and nobody sends into them any more.
     Drained(VlSet),
-    /// After the last write every device has sent off what stood in it, this many times in a row: nothing stands in what
-    /// leaves, and nothing is latched for it, except packets to and from end ports that leave with it.
+    /// After the last write every device has sent off what stood in it, this many times in a row. At the end of a plan:
+    /// nothing stands in what leaves, and nothing is latched for it, except packets to and from end ports that leave with
+    /// it. Between waves: what was sent before the last write was acknowledged has come to its end.
     Vacated(u8),
 }
 
@@ -61,4 +62,17 @@ pub struct Wave {
     pub barriers: Vec<Barrier>,
     /// How the writes are sent.
     pub sending: Sending,
+}
+
+impl Wave {
+    /// How often in a row its barriers have every device send off what stood in it, after the last write; none without
+    /// such a barrier.
+    pub fn vacating_rounds(&self) -> Option<usize> {
+        let rounds = self.barriers.iter().filter_map(|barrier| match barrier {
+            Barrier::Vacated(rounds) => Some(usize::from(*rounds)),
+            Barrier::Acknowledged | Barrier::Flushed(_) | Barrier::SourcesMoved | Barrier::Drained(_) => None,
+        });
+        // Questions follow one another, so their rounds add up.
+        rounds.reduce(|sum, rounds| sum + rounds)
+    }
 }

@@ -230,7 +230,10 @@ impl PlanReport {
             | ChangeError::NarrowNewcomer { .. }
             | ChangeError::Route(_)
             | ChangeError::Lids(_)
+            | ChangeError::Repair(_)
+            | ChangeError::Unrepaired { .. }
             | ChangeError::Plan(_)
+            | ChangeError::Unaskable { .. }
             | ChangeError::Objected { .. } => return None,
         };
         Some(PlanReport {

@@ -23,7 +23,15 @@ pub(super) struct Acyclic {
     search: u64,
     below: Vec<u32>,
     above: Vec<u32>,
+    moved: Vec<Moved>,
     places: Vec<u32>,
+}
+
+/// A channel that moves, and its old position.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Moved {
+    place: u32,
+    channel: u32,
 }
 
 /// The position of a bit.
@@ -66,10 +74,12 @@ impl Acyclic {
             search: 0,
             below: Vec::new(),
             above: Vec::new(),
+            moved: Vec::new(),
             places: Vec::new(),
         }
     }
 
+    #[inline]
     fn bit(&self, channel: u32, local: u8) -> Bit {
         Bit { word: channel as usize * self.words + usize::from(local >> 6), mask: 1 << (local & 63) }
     }
@@ -118,6 +128,7 @@ impl Acyclic {
         self.refused[bit.word] &= !bit.mask;
     }
 
+    #[inline]
     fn ends(&self, net: &FlatGraph, before: u32, after: u32) -> (Bit, Bit) {
         let back = net.channel(net.channel(before).back);
         (self.bit(before, net.channel(after).local), self.bit(after, back.local))
@@ -128,16 +139,20 @@ impl Acyclic {
         if !self.collect(net, before, after) {
             return false;
         }
-        let place = &self.place;
-        self.above.sort_unstable_by_key(|&channel| place[channel as usize]);
-        self.below.sort_unstable_by_key(|&channel| place[channel as usize]);
+        let moved = |&channel: &u32| Moved { place: self.place[channel as usize], channel };
+        self.moved.clear();
+        self.moved.extend(self.below.iter().chain(&self.above).map(moved));
+        let (below, above) = self.moved.split_at_mut(self.below.len());
+        below.sort_unstable();
+        above.sort_unstable();
         // The two sets share their old positions: first the channels that lead to `before`, then those that `after`
         // leads to, each in its old order. No other channel moves, so no other dependency is reversed.
         self.places.clear();
-        self.places.extend(self.below.iter().chain(&self.above).map(|&channel| place[channel as usize]));
-        self.places.sort_unstable();
-        let moved = self.below.iter().chain(&self.above);
-        moved.zip(&self.places).for_each(|(&channel, &place)| self.place[channel as usize] = place);
+        self.places.extend(self.moved.iter().map(|moved| moved.place));
+        // Two ascending runs, which a stable sort merges.
+        self.places.sort();
+        let moved = self.moved.iter().zip(&self.places);
+        moved.for_each(|(moved, &place)| self.place[moved.channel as usize] = place);
         true
     }
 

@@ -87,6 +87,7 @@ impl FlatGraph {
     }
 
     /// The channels out of a row by number.
+    #[inline]
     pub fn out(&self, row: usize) -> Range<u32> {
         self.first[row]..self.first[row + 1]
     }

@@ -35,6 +35,7 @@ mod switch_graph;
 mod switch_tree;
 mod up_down;
 mod up_down_paths;
+mod up_down_robust;
 
 pub use connectivity::{Connectivity, stranded};
 pub use dfsssp::Dfsssp;
@@ -51,8 +52,9 @@ pub use path_selection::{PathSelection, Removed};
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
 pub use smart::Smart;
-pub use up_down::{UpDown, choose_root};
+pub use up_down::{UpDown, choose_root, switch_order};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
+pub use up_down_robust::UpDownRobust;
 
 use crate::fabric::{Fabric, PortId};
 use crate::tables::{PathSet, RoutingFunction};

@@ -3,11 +3,11 @@
 use super::legal::TurnModel;
 use super::{
     Dfsssp, Engine, FatTree, FullyExplicit, LTurn, Lash, MinHop, MultipleRoots, Nue, PathEngine, PathSelection,
-    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom,
+    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom, UpDownRobust,
 };
 use super::{
     dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, multiple_roots, nue, path_selection, shortest_widest,
-    smart, up_down, up_down_paths,
+    smart, up_down, up_down_paths, up_down_robust,
 };
 use crate::fabric::NodeId;
 
@@ -64,6 +64,13 @@ pub const ENGINES: &[EngineEntry] = &[
         safe: true,
         rooted: true,
         make: |parameters| by_destination(UpDown { root: parameters.root }),
+    },
+    EngineEntry {
+        name: up_down_robust::NAME,
+        about: "up*/down* whose order of switches outlives the loss of its root",
+        safe: true,
+        rooted: true,
+        make: |parameters| by_destination(UpDownRobust { root: parameters.root }),
     },
     EngineEntry {
         name: up_down_paths::RANDOM,

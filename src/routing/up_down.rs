@@ -6,7 +6,7 @@
 
 use super::spread::{Spread, weight_of};
 use super::switch_graph::SwitchGraph;
-use super::{Connectivity, Demand, Engine, RouteError};
+use super::{Connectivity, Demand, Engine, RouteError, up_down_robust};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::tables::RoutingFunction;
@@ -28,19 +28,43 @@ impl Engine for UpDown {
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
-        if !(1..=128).contains(&demand.paths) {
-            return Err(RouteError::Paths { engine: NAME, paths: demand.paths });
-        }
-        Connectivity::of(fabric).check(NAME, fabric, demand)?;
-        let graph = SwitchGraph::of(fabric);
-        let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), demand.paths);
-        let Some(root) = first_root(NAME, self.root, fabric, &graph, demand)? else { return Ok(function) };
-        let rankings = [Ranking::of(&graph, root)];
-        check_reach(NAME, fabric, &graph, &rankings[0], demand)?;
-        function.set_root(graph.node(root));
-        fill(fabric, &graph, &rankings, &mut function);
-        Ok(function)
+        route_by(NAME, self.root, fabric, demand, Ranking::of)
     }
+}
+
+/// The switches that are connected to a root, in the order by which an engine's routes go up to its front and down from
+/// it; none for an engine that has no such order, or a root that is not a present switch.
+pub fn switch_order(engine: &str, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
+    let graph = SwitchGraph::of(fabric);
+    let root = graph.row_of(root)?;
+    let ranking = match engine {
+        NAME => Ranking::of(&graph, root),
+        up_down_robust::NAME => up_down_robust::robust(&graph, root),
+        _ => return None,
+    };
+    Some(ranking.order.iter().map(|&row| graph.node(row)).collect())
+}
+
+/// Routes by the order that `rank` makes from the root.
+pub(super) fn route_by(
+    engine: &'static str,
+    root: Option<NodeId>,
+    fabric: &Fabric,
+    demand: &Demand,
+    rank: impl Fn(&SwitchGraph, usize) -> Ranking,
+) -> Result<RoutingFunction, RouteError> {
+    if !(1..=128).contains(&demand.paths) {
+        return Err(RouteError::Paths { engine, paths: demand.paths });
+    }
+    Connectivity::of(fabric).check(engine, fabric, demand)?;
+    let graph = SwitchGraph::of(fabric);
+    let mut function = RoutingFunction::new(fabric, engine, demand.destinations.clone(), demand.paths);
+    let Some(root) = first_root(engine, root, fabric, &graph, demand)? else { return Ok(function) };
+    let rankings = [rank(&graph, root)];
+    check_reach(engine, fabric, &graph, &rankings[0], demand)?;
+    function.set_root(graph.node(root));
+    fill(fabric, &graph, &rankings, &mut function);
+    Ok(function)
 }
 
 /// The given root, or else the best one of all; none without switches.
@@ -148,6 +172,11 @@ impl Ranking {
         let level = graph.distances(root);
         let mut order: Vec<usize> = (0..graph.len()).filter(|&row| level[row] != FAR).collect();
         order.sort_unstable_by_key(|&row| (level[row], graph.guid(row)));
+        Ranking::in_order(graph, order)
+    }
+
+    /// The ranking of rows by their order.
+    pub fn in_order(graph: &SwitchGraph, order: Vec<usize>) -> Ranking {
         let mut rank = vec![FAR; graph.len()];
         order.iter().zip(0..).for_each(|(&row, position)| rank[row] = position);
         Ranking { rank, order }

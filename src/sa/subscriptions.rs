@@ -219,7 +219,7 @@ impl Subscriptions {
         let (lid, sl) = in_turn.find_map(level)?;
         let data = pending.report.encode();
         let mad = SaMad::new(Method::Report, SaAttributeId::Notice, ComponentMask::NONE, data).with_tid(tid.into());
-        Some(Datagram { lid, qp: known.record.info.qpn, sl, bytes: Box::new(mad.encode()) })
+        Some(Datagram { lid, from: None, qp: known.record.info.qpn, sl, bytes: Box::new(mad.encode()) })
     }
 }
 

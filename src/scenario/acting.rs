@@ -73,8 +73,9 @@ impl ActingSubnet<'_> {
         let intent = Intent {
             engine,
             scheme: self.scenario.scheme,
+            auto: self.scenario.auto,
             policy: self.scenario.policy,
-            unproved_baselines: self.scenario.scheme != Scheme::Double,
+            unproved_baselines: matches!(self.scenario.scheme, Scheme::Static | Scheme::InPlace),
         };
         let manager = Manager::new(self.transport.clone(), timing, 0);
         Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent)
@@ -88,20 +89,20 @@ impl ActingSubnet<'_> {
     pub fn make_known(&self, prepared: &Prepared) {
         let stranded: Vec<PortId> = prepared.stranded.iter().map(|&port| self.placement.port(port)).collect();
         self.with(|sim| sim.omit(&stranded));
-        if self.scenario.scheme == Scheme::Double {
+        if prepared.plan.plan().scheme() == Scheme::Double {
             self.load_ways(Half::Upper, prepared);
         }
     }
 
     /// Without halves no MAD moves sources: they learn new paths when they query again.
     pub fn ask_anew(&self, prepared: &Prepared) {
-        if self.scenario.scheme != Scheme::Double {
+        if prepared.plan.plan().scheme() != Scheme::Double {
             self.load_ways(Half::Lower, prepared);
         }
     }
 
     fn load_ways(&self, half: Half, prepared: &Prepared) {
-        let ways = subnet_setup::ways(prepared.function.path_layers());
+        let ways = subnet_setup::ways(prepared.plan.plan().new_ways());
         self.with(|sim| sim.load_ways_in(self.placement.subnet, half, ways));
     }
 

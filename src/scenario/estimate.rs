@@ -61,6 +61,8 @@ fn smps_at(scenario: &Scenario, setup: &SubnetSetup, switch: NodeId) -> u64 {
         // The SL-to-VL tables are written twice, by the split and by the restore (P1.1, P5.1).
         Scheme::Double => blocks + 2 * one_pass + linked / 8 + 12,
         Scheme::Static => blocks + 4 * linked,
+        // Few entries change, so a block counts once.
+        Scheme::Ordered => blocks + 12,
         // Four SMPs are on the wire at a time, over all switches together, not per device.
         Scheme::InPlace => blocks * setup.whole.switches().count() as u64 / 4,
     }

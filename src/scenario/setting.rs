@@ -68,6 +68,8 @@ pub struct Scenario {
     pub departure: Departure,
     /// The scheme of the change.
     pub scheme: Scheme,
+    /// Whether the cheapest scheme that is proved is taken instead.
+    pub auto: bool,
     /// Arming and drain observer.
     pub policy: Policy,
     /// The least LMC: LIDs are renumbered if the capture has a smaller one.
@@ -128,6 +130,7 @@ impl Scenario {
             part_enforce: None,
             departure: Departure::default(),
             scheme: Scheme::Double,
+            auto: false,
             policy: Policy::default(),
             lmc: Lmc::masked(1),
             vls_fixed: false,

@@ -65,13 +65,14 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
     };
     let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
     let change = change_report(setup, &reports);
+    let scheme = plans.first().map_or(scenario.scheme, |plan| plan.plan().scheme());
     SimulationReport {
         schema: SCHEMA,
         outcome: worst.map_or(idle, |change| change.ending),
         reason: worst.map_or(circle, |change| change.reason.clone()),
         what: change.what.clone(),
         departure: change.departure,
-        scheme: scenario.scheme,
+        scheme,
         engine: first.function.engine().to_string(),
         engine_after: engine_after(first.function.engine(), prepared),
         seed: scenario.sim.seed,
@@ -99,7 +100,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
         throughput: periods(sim, |index| throughput(sim, index)),
         order: scenario.sim.count_order.then(|| periods(sim, |index| sim.periods()[index].order)),
-        overtaken: sim.first_overtaken().map(|packet| overtaken(setup, packet)),
+        overtaken: sim.first_overtaken().map(|packet| overtaken(setup, scheme, packet)),
         links: links(setup, sim, made),
         longest_gap_ns: sim.longest_gap_ns(2),
         smps: all_smps(&reports),
@@ -126,12 +127,12 @@ fn engine_after(before: &str, prepared: &[Prepared]) -> Option<String> {
 }
 
 /// The first packet that was late in its class, and what in this scheme can make one late.
-fn overtaken(setup: &Setup<'_>, packet: OvertakenPacket) -> OvertakenReport {
-    let cause = match setup.scenario.scheme {
+fn overtaken(setup: &Setup<'_>, scheme: Scheme, packet: OvertakenPacket) -> OvertakenReport {
+    let cause = match scheme {
         _ if matches!(setup.scenario.change, ScenarioChange::Nothing) => DisorderCause::Unexplained,
         _ if packet.crossed => DisorderCause::BeyondRouter,
         Scheme::Double if setup.scenario.policy.partition == LanePartition::Temporary => DisorderCause::LaneMoved,
-        Scheme::InPlace => DisorderCause::WayChanged,
+        Scheme::InPlace | Scheme::Ordered => DisorderCause::WayChanged,
         Scheme::Double | Scheme::Static => DisorderCause::Unexplained,
     };
     OvertakenReport {

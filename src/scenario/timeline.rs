@@ -44,7 +44,9 @@ impl Timeline<'_> {
         transport.with(Sim::begin_period);
         let changes = self.change(time, engines);
         transport.with(Sim::begin_period);
-        self.pairs().for_each(|(acting, prepared)| acting.ask_anew(prepared));
+        // Subnet administration answers with the new paths once they are in force, and not at all where they are not.
+        let made = |(_, change): &(_, &DrivenChange)| change.ending == Ending::Completed;
+        self.pairs().zip(&changes).filter(made).for_each(|((acting, prepared), _)| acting.ask_anew(prepared));
         // A deadlock ends the simulation: later periods cannot run.
         if transport.with(|sim| sim.deadlock().is_none()) {
             time.pass(self.settings.after_ns);

@@ -2,26 +2,29 @@
 //!
 //! Judges see readings; the simulation knows where every packet stands. If a judge says that lanes are empty and they
 //! are not, the run ends with an error that names them: what it would show from then on means nothing. Deliberately
-//! omitted: *sources moved*, whose replies are the drain's concern, and *acknowledged*, which the writes' read-back
-//! shows.
+//! omitted: *acknowledged*, which the writes' read-back shows, and of *sources moved* the replies, which are the drain's
+//! concern (P3.6).
 
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, Port, PortId};
 use crate::ids::{Half, VlSet};
 use crate::routing::Connectivity;
 use crate::sim::{LanePlace, SimTransport, StandingLane};
 use crate::subnet::{
-    Applied, Discovered, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
+    Applied, Discovered, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
 };
 use crate::tables::Write;
+use crate::transport::Transport;
 use async_trait::async_trait;
 
 /// The most lanes that an error names.
 const NAMED: usize = 8;
 
 /// A manager of a simulated subnet, and a witness to its barriers.
-pub struct Witnessed {
-    manager: Manager<SimTransport>,
+pub struct Witnessed<T: Transport = SimTransport> {
+    manager: Manager<T>,
+    /// The simulation, whatever lies between it and the manager.
+    simulation: SimTransport,
     /// The index in the simulation of the subnet's first port.
     first_port: u32,
     /// What the manager can reach.
@@ -37,7 +40,20 @@ struct Reach {
 impl Witnessed {
     /// Witnesses a manager of the subnet whose first port has this index in the simulation.
     pub fn new(manager: Manager<SimTransport>, first_port: u32) -> Witnessed {
-        Witnessed { manager, first_port, reach: None }
+        let simulation = manager.transport().clone();
+        Witnessed::over(simulation, manager, first_port)
+    }
+}
+
+impl<T: Transport> Witnessed<T> {
+    /// Witnesses a manager that reaches this simulation through another transport.
+    pub fn over(simulation: SimTransport, manager: Manager<T>, first_port: u32) -> Witnessed<T> {
+        Witnessed { manager, simulation, first_port, reach: None }
+    }
+
+    /// The index in the simulation of a port of the subnet.
+    fn placed(&self, port: PortId) -> PortId {
+        PortId(port.0 + self.first_port)
     }
 
     /// Compares a barrier with the lanes of the simulation that are not as it says, except those that it does not
@@ -73,14 +89,20 @@ impl Witnessed {
 fn is_of_source(fabric: &Fabric, port: PortId, place: LanePlace) -> bool {
     let ends = |port: PortId| !fabric.node(fabric.port(port).node).is_switch();
     match place {
-        LanePlace::SendQueue => true,
+        LanePlace::SendQueue | LanePlace::Source => true,
         LanePlace::Buffer => fabric.peer(port).is_some_and(ends),
         LanePlace::Wire | LanePlace::Latched => false,
     }
 }
 
+/// The ports at both ends of every cable that leaves.
+fn ends_of_leaving(fabric: &Fabric, after: &Fabric) -> Vec<PortId> {
+    let leaves = |&(id, port): &(PortId, &Port)| port.peer.is_some() && after.peer(id).is_none();
+    fabric.ports().filter(leaves).map(|(id, _)| id).collect()
+}
+
 #[async_trait(?Send)]
-impl SubnetManager for Witnessed {
+impl<T: Transport> SubnetManager for Witnessed<T> {
     fn now_ns(&self) -> u64 {
         self.manager.now_ns()
     }
@@ -109,7 +131,7 @@ impl SubnetManager for Witnessed {
         // F.6: by age, lanes of the channels out of end ports are not among those shown to be empty.
         let by_age = observer == Observer::Lifetime;
         let concerns = |fabric: &Fabric, port: PortId, place: LanePlace| !(by_age && is_of_source(fabric, port, place));
-        let standing = self.manager.transport().with(|sim| sim.standing(flushed.lanes()));
+        let standing = self.simulation.with(|sim| sim.standing(flushed.lanes()));
         self.compare(format!("flush of lanes {lanes}, by {observer}"), standing, concerns)?;
         Ok(flushed)
     }
@@ -120,7 +142,12 @@ impl SubnetManager for Witnessed {
         ports: &[PortId],
         half: Half,
     ) -> Result<SourcesMoved, SubnetError> {
-        self.manager.confirm_sources(ticket, ports, half).await
+        let moved = self.manager.confirm_sources(ticket, ports, half).await?;
+        let placed: Vec<PortId> = ports.iter().map(|&port| self.placed(port)).collect();
+        let old = half.other();
+        let standing = self.simulation.with(|sim| sim.still_on(old, &placed));
+        self.compare(format!("move of the sources from the {old} half"), standing, |_, _, _| true)?;
+        Ok(moved)
     }
 
     async fn drain(
@@ -130,18 +157,32 @@ impl SubnetManager for Witnessed {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
         let drained = self.manager.drain(ticket, observer, retiring).await?;
-        let (lanes, half) = (drained.lanes(), retiring.half.other());
-        let standing = self.manager.transport().with(|sim| sim.standing(lanes));
+        let (lanes, half) = (drained.lanes(), retiring.in_use.half.other());
+        let standing = self.simulation.with(|sim| sim.standing(lanes));
         self.compare(format!("drain of lanes {lanes}, by {observer}"), standing, |_, _, _| true)?;
         // Nothing of the retired half is left, whatever lane it may stand in (F.6).
-        let standing = self.manager.transport().with(|sim| sim.standing_of(half));
+        let standing = self.simulation.with(|sim| sim.standing_of(half));
         self.compare(format!("drain of the {half} half, by {observer}"), standing, |_, _, _| true)?;
         Ok(drained)
     }
 
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
-        // What it shows, that nothing is lost when the rest leaves, is seen in the account of the run.
-        self.manager.vacate(ticket, observer, rounds).await
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.manager.can_vacate(observer).await
+    }
+
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError> {
+        let vacated = self.manager.vacate(ticket, observer, leaving).await?;
+        let Some(Reach { fabric, .. }) = &self.reach else { return Ok(vacated) };
+        let placed = |ports: &[PortId]| -> Vec<PortId> { ports.iter().map(|&port| self.placed(port)).collect() };
+        let (ends, omitted) = (placed(&ends_of_leaving(fabric, leaving.after)), placed(leaving.omitted));
+        let standing = self.simulation.with(|sim| sim.standing_about(&ends, &omitted));
+        self.compare(format!("departure of what leaves, by {observer}"), standing, |_, _, _| true)?;
+        Ok(vacated)
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -321,7 +321,7 @@ impl Switchboard {
     /// Sends a client's MAD out of its port; where an agent does not answer it, so often again.
     fn send(&mut self, client: u32, port: PortId, packet: SimDatagram, real_ns: u64, retries: u32) {
         let bytes = packet.mad.clone();
-        let datagram = Datagram { lid: packet.dlid, qp: packet.dqp, sl: Sl::default(), bytes };
+        let datagram = Datagram { lid: packet.dlid, from: None, qp: packet.dqp, sl: Sl::default(), bytes };
         self.wait_for(client, packet, real_ns, retries);
         self.sim.send_from(port, &datagram);
     }
@@ -408,7 +408,7 @@ impl Switchboard {
         };
         let mad = Box::new(self.paths.ask(wanted, slid, dlid, real_ns + self.patience.client_ns));
         self.waits.fly(clients::transaction(&mad), MAD_SIZE as u64, self.sim.now_ns());
-        self.sim.send_from(wanted.source, &Datagram { lid: manager, qp: 1, sl: Sl::default(), bytes: mad });
+        self.sim.send_from(wanted.source, &Datagram { lid: manager, from: None, qp: 1, sl: Sl::default(), bytes: mad });
     }
 
     fn path_told(&mut self, mad: &[u8; MAD_SIZE]) {

@@ -84,7 +84,8 @@ impl Sim {
     /// dropped, and so is one from a dead node.
     pub fn send_from(&mut self, port: PortId, datagram: &Datagram) {
         let alive = self.devices.list[self.plane.ports[port].node].alive;
-        if let Some(mad) = Mad::read(datagram, self.devices.source_lid(port, datagram.lid)).filter(|_| alive) {
+        let slid = self.devices.source_lid(port, datagram);
+        if let Some(mad) = Mad::read(datagram, slid).filter(|_| alive) {
             self.send_mad(port, mad);
         }
     }

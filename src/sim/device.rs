@@ -8,6 +8,7 @@ use super::power_on;
 use super::spaces::Spaces;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
+use crate::transport::Datagram;
 use crate::wire::vendor::{DrainArcs, DrainToken, Flush};
 use crate::wire::{Method, Notice, PortInfo, PortState, SMP_DATA_SIZE, SlToVlModifier, Smp, SwitchInfo, capability};
 use std::collections::VecDeque;
@@ -158,11 +159,14 @@ impl Devices {
         if told.is_unicast() { told } else { first() }
     }
 
-    /// A port's LID that answers from `dlid` come back to: of the same rank among its LIDs as `dlid` among its owner's,
-    /// so that both ways are on one half.
-    pub(super) fn source_lid(&self, port: PortId, dlid: Lid) -> Lid {
+    /// The LID of a port that a datagram comes from, and that answers go back to: the one that it names by its path
+    /// bits, or else the one of the same rank among the port's LIDs as the DLID among its owner's, so that both ways
+    /// are on one half.
+    pub(super) fn source_lid(&self, port: PortId, datagram: &Datagram) -> Lid {
         let own = &self.ports[port];
-        Lid(own.lid.0 + self.rank_of(port, dlid).min(own.lmc.lids() - 1))
+        let last = own.lmc.lids() - 1;
+        let rank = datagram.from.map_or_else(|| self.rank_of(port, datagram.lid).min(last), |from| from.0 & last);
+        Lid(own.lid.0 + rank)
     }
 
     /// The rank of a LID among its owner's LIDs, from 0, in the subnet of a port; 0 where no port holds it.

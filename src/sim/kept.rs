@@ -1,5 +1,5 @@
 //! Attributes that are written and read back, and do nothing here: GUIDs, partitions, VL arbitration, multicast tables,
-//! lamps. Until they are written they hold the values of a device whose power has just come.
+//! lamps, adaptive routing. Until they are written they hold the values of a device whose power has just come.
 
 use super::plane::DataPlane;
 use super::power_on::{GUID_ENTRIES, MULTICAST_ENTRIES, PARTITION_ENTRIES, VL_ARBITRATION_ENTRIES};
@@ -45,6 +45,8 @@ impl KeptTable {
                 (own, smp.modifier, has_groups(plane.num_ports(node), smp.modifier))
             }
             LED_INFO => (own, 0, true),
+            // It says what is written to it; packets go where entries say all the same.
+            AttributeId::AdaptiveRoutingInfo if switch => (own, 0, smp.modifier == 0),
             _ => return Ok(None),
         };
         if fits { Ok(Some(KeptTable { port, attribute: smp.attribute, instance })) } else { Err(status::INVALID_VALUE) }

@@ -98,6 +98,28 @@ impl Period {
 /// A block of a forwarding table that was overwritten: until when its entries stood, in ticks, and the entries.
 type Overwritten = (Ticks, [u8; 64]);
 
+/// A path to follow.
+#[derive(Clone, Copy)]
+struct Course<'a> {
+    plane: &'a DataPlane,
+    packet: &'a Packet,
+    now: Ticks,
+    /// The time whose tables it follows, in ticks.
+    tables: Ticks,
+    /// Links at its beginning that the packet has left behind.
+    passed: usize,
+}
+
+/// Where a path ends.
+enum CourseEnd {
+    /// In what died.
+    Dead,
+    /// At a switch without an entry; the port that sends into it.
+    Hole(PortId),
+    /// At an end port, or in a loop.
+    Alive,
+}
+
 /// The counts, and the history by which losses are judged.
 pub struct Ledger {
     pub(super) counts: PacketCounts,
@@ -106,6 +128,8 @@ pub struct Ledger {
     history: FxHashMap<(NodeId, u16), Vec<Overwritten>>,
     /// By port: when it died last, in ticks; the highest number for never.
     died: By<PortId, Ticks>,
+    /// When something died last, in ticks; 0 for never.
+    last_death: Ticks,
     /// By port: when it came back since, in ticks; the highest number for not yet.
     revived: By<PortId, Ticks>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
@@ -121,6 +145,7 @@ impl Ledger {
             periods: vec![Period::new(0, Vec::new())],
             history: FxHashMap::default(),
             died: By::filled(Ticks::MAX, ports),
+            last_death: 0,
             revived: By::filled(Ticks::MAX, ports),
             misdelivered: 0,
             order: count_order.then(DeliveryOrder::default),
@@ -172,7 +197,7 @@ impl Ledger {
 
     /// A port's link died.
     pub(super) fn died(&mut self, port: PortId, now: Ticks) {
-        (self.died[port], self.revived[port]) = (now, Ticks::MAX);
+        (self.died[port], self.revived[port], self.last_death) = (now, Ticks::MAX, now);
     }
 
     /// A port's link came back.
@@ -180,37 +205,53 @@ impl Ledger {
         self.revived[port] = now;
     }
 
-    /// Whether the path of a packet, by the tables as they stood when it was sent, crosses an element that has died
-    /// since. Links that the packet has passed do not count: their death cannot have taken it.
+    /// Whether a packet was lost to what died: its path, by the tables as they stood when it was sent, crosses an element
+    /// that has died since; or it ends where an entry was taken away that led there.
     fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, now: Ticks) -> bool {
+        let sent = Course { plane, packet, now, tables: packet.born, passed: usize::from(packet.hops) };
+        match self.end_of(sent, source_port) {
+            CourseEnd::Dead => true,
+            CourseEnd::Alive => false,
+            // No write may explain a loss away: only what led into the death may lead nowhere after it.
+            CourseEnd::Hole(_) if self.last_death > packet.born => false,
+            CourseEnd::Hole(entered) => {
+                let at_death = Course { tables: self.last_death, passed: 0, ..sent };
+                matches!(self.end_of(at_death, entered), CourseEnd::Dead)
+            }
+        }
+    }
+
+    /// Where the path of a packet ends, from a port that sends it.
+    fn end_of(&self, course: Course<'_>, from: PortId) -> CourseEnd {
+        let Course { plane, packet, now, tables, passed } = course;
         // A packet that set out after an element came back was not sent into its death.
         let dead = |port: PortId| self.died[port] <= now && packet.born < self.revived[port];
-        let mut out = source_port;
+        let mut out = from;
         // A path that visits more switches than there are is a loop.
         for link in 0..=plane.tables.node_count() {
             let input = plane.ports[out].peer;
             // `hops` counts switches left, so link `hops` is the last on which the packet set out: it may still be on
-            // that wire.
-            if link >= usize::from(packet.hops) && (dead(out) || dead(input)) {
-                return true;
+            // that wire. Links that it has passed do not count: their death cannot have taken it.
+            if link >= passed && (dead(out) || dead(input)) {
+                return CourseEnd::Dead;
             }
             let node = plane.ports[input].node;
             if !plane.is_switch(node) {
                 // Where the way taken was longer than this path, only the port at its end is left to ask: the packet
                 // may have been on the wire to it.
-                return dead(input);
+                return if dead(input) { CourseEnd::Dead } else { CourseEnd::Alive };
             }
-            // The tables as they stood at its birth, and no later ones: no write may explain a loss away.
-            let num = self.output_at(plane, node, packet.dlid, packet.born);
+            // The tables as they stood then, and no later ones: no write may explain a loss away.
+            let num = self.output_at(plane, node, packet.dlid, tables);
             if num == 0 || num > plane.num_ports(node) {
-                return false;
+                return CourseEnd::Hole(out);
             }
             out = plane.port_at(node, PortNum(num));
             if plane.ports[out].peer.is_none() {
-                return false;
+                return CourseEnd::Alive;
             }
         }
-        false
+        CourseEnd::Alive
     }
 
     /// The output port of a switch for a DLID as it was at `time`, in ticks.

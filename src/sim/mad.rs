@@ -70,7 +70,7 @@ impl Mad {
             MadBody::Smp(smp) => (0, Box::new(smp.encode())),
             MadBody::General(bytes) => (1, bytes),
         };
-        Datagram { lid: self.slid, qp, sl: self.sl, bytes }
+        Datagram { lid: self.slid, from: None, qp, sl: self.sl, bytes }
     }
 
     /// Whether a device's own agents handle it: subnet management except SMInfo, and performance management.

@@ -1,10 +1,11 @@
 //! Where packets stand, seen from outside: what is none where a barrier says that lanes are empty.
 
 use super::Sim;
-use super::index::{InLane, PacketId};
+use super::index::{Dense, EndPortRank, InLane, PacketId};
+use super::packet::PacketMarks;
 use super::plane::{DataPlane, PortRole};
 use crate::fabric::PortId;
-use crate::ids::{Half, Vl, VlSet};
+use crate::ids::{Half, Sl, Vl, VlSet};
 
 /// How a lane is not empty.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,6 +18,8 @@ pub enum LanePlace {
     Wire,
     /// Packets that stand in other lanes of its device are latched for this port's output.
     Latched,
+    /// This end port's application makes packets for it.
+    Source,
 }
 
 impl std::fmt::Display for LanePlace {
@@ -26,6 +29,7 @@ impl std::fmt::Display for LanePlace {
             LanePlace::Buffer => "in the input buffer",
             LanePlace::Wire => "on the wire to the end port",
             LanePlace::Latched => "latched for the output",
+            LanePlace::Source => "at its source, which still sends there",
         })
     }
 }
@@ -66,6 +70,68 @@ impl Sim {
         let lanes = plane.ports.keys().flat_map(|port| plane.in_lanes(port));
         let lanes = lanes.filter(|&lane| plane.queue(lane).any(of_half));
         lanes.map(|lane| StandingLane::of_queue(plane, lane)).collect()
+    }
+}
+
+impl Sim {
+    /// Lanes that are not empty and lead into these ports or out of them. Where some ends are `omitted`, packets from and
+    /// to them are left out, and so is what is on a wire: only a packet in a queue says whose it is.
+    pub fn standing_about(&self, ports: &[PortId], omitted: &[PortId]) -> Vec<StandingLane> {
+        if omitted.is_empty() {
+            let all = VlSet(((1u32 << self.plane.data_vls) - 1) as u16);
+            let mut found = self.standing(all);
+            found.retain(|lane| ports.contains(&lane.port));
+            return found;
+        }
+        let plane = &self.plane;
+        let is_omitted = |rank: EndPortRank| rank.is_some() && omitted.contains(&self.sources.list[rank].port);
+        let concerns = |id: PacketId| {
+            let (source, destination) = self.ends_of(id);
+            !is_omitted(source) && !is_omitted(destination)
+        };
+        let inputs = plane.ports.keys().filter(|&port| plane.ports[port].role != PortRole::EndPort);
+        let mut found = Vec::new();
+        for lane in inputs.flat_map(|port| plane.in_lanes(port)) {
+            for id in plane.queue(lane).filter(|&id| concerns(id)) {
+                if ports.contains(&plane.port_of(lane)) {
+                    found.push(StandingLane::of_queue(plane, lane));
+                }
+                let out_lane = plane.packets[id].out_lane;
+                if out_lane.is_lane() && ports.contains(&plane.port_of(out_lane)) {
+                    let (port, vl) = (plane.port_of(out_lane), Vl::masked(plane.vl_of(out_lane)));
+                    found.push(StandingLane { port, vl, place: LanePlace::Latched });
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Where requests on a half may still set out from these end ports: the lane of each that sends on it, and the send
+    /// queues in which a packet of it waits. Replies are left out, because whoever is asked on a half answers on it.
+    pub fn still_on(&self, half: Half, ports: &[PortId]) -> Vec<StandingLane> {
+        let plane = &self.plane;
+        let mut found = Vec::new();
+        for source in ports.iter().filter_map(|&port| self.sources.at_port(port)) {
+            let own = &plane.ports[source.port];
+            let vl = plane.tables.lane(own.node, 0, own.num, 8 * half.index() as u8);
+            // VL 15: the port discards what its application makes for that half (P3.8).
+            if source.half == half && !source.is_silent() && vl < plane.data_vls {
+                found.push(StandingLane { port: source.port, vl: Vl::masked(vl), place: LanePlace::Source });
+            }
+            let asks = |id: PacketId| {
+                Half::of_sl(Sl::masked(plane.packets[id].sl)) == half
+                    && !plane.packets[id].marks.has(PacketMarks::REPLY)
+            };
+            let queues = plane.in_lanes(source.port).filter(|_| own.role == PortRole::EndPort);
+            found.extend(
+                queues.filter(|&lane| plane.queue(lane).any(asks)).map(|lane| StandingLane::of_queue(plane, lane)),
+            );
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn bring_up<T: Transport>(
     }
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
+    refuse_adaptive(manager, &fabric).await?;
     let lanes = Lanes::of_fabric(&fabric);
     let demand = Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric));
     // Compute and prove before any write: if either fails, the subnet stays untouched.
@@ -91,6 +92,15 @@ pub(super) async fn bring_up<T: Transport>(
             Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Rewritten { why }))
         }
         Err(why) => Err(SmError::Foreign { why }),
+    }
+}
+
+/// Refuses a subnet in which switches do not send packets where their entries say.
+pub(super) async fn refuse_adaptive<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric) -> Result<(), SmError> {
+    let adaptive = manager.adaptive_switches().await?;
+    match adaptive.split_first() {
+        None => Ok(()),
+        Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),
     }
 }
 

@@ -42,6 +42,18 @@ pub enum SmError {
          writes; choose the temporary partition"
     )]
     StandingPartition,
+    /// Switches choose outputs by themselves.
+    #[error(
+        "adaptive routing or fallback to other outputs is on at {switch} and {others} other switches: their forwarding \
+         entries do not decide where packets go, so that nothing that is proved of them holds (assumption \
+         `entries-decide`); switch it off there"
+    )]
+    Adaptive {
+        /// The first of them.
+        switch: String,
+        /// How many more.
+        others: usize,
+    },
     /// A device rejects a setting that it needs to carry traffic.
     #[error("{port} does not accept its {setting}: the subnet cannot be brought up through it")]
     NotTaken {

@@ -42,6 +42,7 @@ impl Transition for Mirroring<'_> {
             ways,
             empty: VlSet::EMPTY,
             gone: [false; 2],
+            aged: None,
         }]
     }
 

@@ -158,7 +158,7 @@ impl PeerManagers {
         }
         let notice = Notice::end_port_changed(NodeType::ChannelAdapter, Lid::default(), IS_SM);
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, notice.encode());
-        let datagram = Datagram { lid, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
+        let datagram = Datagram { lid, from: None, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
         manager.transport_mut().send(datagram).await.map_err(SubnetError::from)?;
         Ok(())
     }

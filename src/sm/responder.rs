@@ -155,7 +155,7 @@ impl Attendant for Responder {
                 let smp = Smp::decode(&datagram.bytes).ok().filter(|smp| smp.attribute == AttributeId::SmInfo)?;
                 let answer = self.sm_info(&smp, now_ns)?;
                 let bytes = Box::new(answer.encode());
-                Some(vec![Datagram { lid: datagram.lid, qp: 0, sl: Sl::default(), bytes }])
+                Some(vec![Datagram { lid: datagram.lid, from: None, qp: 0, sl: Sl::default(), bytes }])
             }
             class::SUBNET_ADMINISTRATION if self.election.role() == SmRole::Master => {
                 let answers = self.sa.answer(datagram, now_ns);

@@ -52,6 +52,7 @@ impl<T: Transport> Upkeep<T> {
         let intent = Intent {
             engine: context.config.engine.clone(),
             scheme: Scheme::Double,
+            auto: false,
             policy: context.config.policy,
             unproved_baselines: false,
         };
@@ -203,6 +204,9 @@ impl<T: Transport> Upkeep<T> {
     /// Sweeps, and queries the other managers.
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
         self.sighting = Some(self.driver.look().await?);
+        // Before every change: what comes may bring it, and somebody may have switched it on.
+        let alive = self.driver.running().alive.clone();
+        bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive).await?;
         let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
         // An element that has left is no longer set aside: when it returns, it is used again.
         self.aside.retain(|element| element.is_in(&alive));

@@ -7,7 +7,7 @@ use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::subnet::{
-    Applied, Discovered, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
+    Applied, Discovered, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
 };
 use crate::tables::Write;
 use crate::transport::Transport;
@@ -127,9 +127,18 @@ impl<T: Transport> SubnetManager for Watched<T> {
         Ok(drained)
     }
 
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.manager.can_vacate(observer).await
+    }
+
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError> {
         self.follow();
-        let vacated = self.manager.vacate(ticket, observer, rounds).await?;
+        let vacated = self.manager.vacate(ticket, observer, leaving).await?;
         self.passed("vacated").await?;
         Ok(vacated)
     }

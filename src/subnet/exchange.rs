@@ -8,7 +8,7 @@
 
 use super::Timing;
 use super::paths::DirectedPath;
-use crate::ids::{Lid, Sl};
+use crate::tables::RoundTrip;
 use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA_SIZE, status};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
@@ -42,10 +42,8 @@ pub(super) enum RequestBody {
     },
     /// Performance management, LID routed on a data VL.
     Perf {
-        /// The target port.
-        lid: Lid,
-        /// The service level to it.
-        sl: Sl,
+        /// The way there and back.
+        trip: RoundTrip,
         /// The attribute.
         attribute: PerfAttributeId,
         /// Its data.

@@ -5,11 +5,13 @@ use super::error::status_meaning;
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
-use super::{Applied, Discovered, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
+use super::{
+    Applied, Discovered, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder,
+};
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
-use crate::tables::{SlToVl, Write};
+use crate::tables::{RoundTrip, SlToVl, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
 use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
@@ -68,6 +70,8 @@ pub struct Manager<T> {
     pub(super) fresh: BTreeSet<(Guid, PortNum)>,
     /// Hops of the longest path of the routing in force.
     pub(super) longest_way: u32,
+    /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
+    pub(super) without_adaptive: BTreeSet<u32>,
 }
 
 /// The known fabric, and the paths through it.
@@ -116,6 +120,7 @@ impl<T: Transport> Manager<T> {
             end_tables: BTreeMap::new(),
             fresh: BTreeSet::new(),
             longest_way: 0,
+            without_adaptive: BTreeSet::new(),
         }
     }
 
@@ -290,7 +295,7 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn send_smp(&mut self, smp: &Smp, lid: Lid) -> Result<(), SubnetError> {
         self.counts.count(smp.attribute, smp.method);
         let bytes = Box::new(smp.encode());
-        self.transport.send(Datagram { lid, qp: 0, sl: Sl::default(), bytes }).await?;
+        self.transport.send(Datagram { lid, from: None, qp: 0, sl: Sl::default(), bytes }).await?;
         Ok(())
     }
 
@@ -335,7 +340,9 @@ impl<T: Transport> Manager<T> {
     pub(super) fn describe(&self, request: &MadRequest) -> String {
         let (attribute, place) = match &request.body {
             RequestBody::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
-            RequestBody::Perf { lid, attribute, .. } => (format!("{attribute:?}"), format!("LID {lid}")),
+            RequestBody::Perf { trip: RoundTrip { to, from, sl }, attribute, .. } => {
+                (format!("{attribute:?}"), format!("LID {to} from LID {from} on SL {sl}"))
+            }
         };
         format!("{:?} {attribute} (modifier {:#x}) at {place}", request.method, request.modifier)
     }
@@ -366,11 +373,11 @@ fn datagram_of(request: &MadRequest, tid: u32, m_key: u64) -> Datagram {
             let smp = Smp::directed(path.hops(), method, *attribute, modifier, **data);
             let smp = smp.expect("paths are built with 63 hops at most").with_tid(tid);
             let smp = Smp { m_key, ..smp };
-            Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) }
+            Datagram { lid: Lid::PERMISSIVE, from: None, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) }
         }
-        RequestBody::Perf { lid, sl, attribute, data } => {
+        RequestBody::Perf { trip: RoundTrip { to, from, sl }, attribute, data } => {
             let mad = PerfMad { method, status: 0, tid, attribute: *attribute, modifier, data: **data };
-            Datagram { lid: *lid, qp: 1, sl: *sl, bytes: Box::new(mad.encode()) }
+            Datagram { lid: *to, from: Some(*from), qp: 1, sl: *sl, bytes: Box::new(mad.encode()) }
         }
     }
 }
@@ -427,8 +434,17 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.await_drained(ticket, observer, retiring).await
     }
 
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError> {
-        self.await_vacated(ticket, observer, rounds).await
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        self.check_vacating(observer).await
+    }
+
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError> {
+        self.await_vacated(ticket, observer, leaving.rounds).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

@@ -8,6 +8,7 @@
 //! deciding on changes (`machine`), matching found devices with another fabric's indices (`fabric::difference`), SA
 //! records.
 
+mod adaptive;
 mod apply;
 mod ask;
 mod attendant;
@@ -33,7 +34,7 @@ pub use timing::Timing;
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, VlSet};
-use crate::tables::{PathLayers, Write};
+use crate::tables::{HalfInForce, Write};
 use async_trait::async_trait;
 
 /// The order in which the writes of a wave are sent.
@@ -97,13 +98,22 @@ pub struct Retiring<'a> {
     pub lanes: VlSet,
     /// The channels of each layer of the retiring routing.
     pub layers: &'a [DrainLayer],
-    /// The half in use now.
-    pub half: Half,
+    /// The half in use now, by which the manager asks end ports for their counters.
+    pub in_use: HalfInForce<'a>,
     /// The end ports that were moved to it, those among them that died afterwards included: each observer excuses or
     /// refuses these.
     pub sources: &'a [PortId],
-    /// The paths and layers of each source on that half; none if every source may use every path.
-    pub ways: Option<&'a PathLayers>,
+}
+
+/// What leaves as planned, and what shows that nothing is left in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<'a> {
+    /// The fabric without it.
+    pub after: &'a Fabric,
+    /// End ports that leave, or that the new routing omits: packets from and to them are not waited for (V.4).
+    pub omitted: &'a [PortId],
+    /// Rounds of flushes, one after the other.
+    pub rounds: u8,
 }
 
 /// The driver's interface to a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].
@@ -146,9 +156,18 @@ pub trait SubnetManager {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
 
-    /// Makes every device send off what stands in it, `rounds` times in a row, each time after the last write: by the
-    /// devices' agents, or, if the observer is age, by age.
-    async fn vacate(&mut self, ticket: Ticket, observer: Observer, rounds: u8) -> Result<Vacated, SubnetError>;
+    /// Verifies before the first write of a plan that ends vacated that devices have what the observer needs for that: if
+    /// it is age, a limit at every switch.
+    async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError>;
+
+    /// Makes every device send off what stands in it, as many times in a row as there are rounds, each time after the
+    /// last write: by the devices' agents, or, if the observer is age, by age.
+    async fn vacate(
+        &mut self,
+        ticket: Ticket,
+        observer: Observer,
+        leaving: &Leaving<'_>,
+    ) -> Result<Vacated, SubnetError>;
 
     /// An event that came during another operation; none if there is none. Does not wait.
     fn pending_event(&mut self) -> Option<SubnetEvent>;

@@ -16,6 +16,8 @@ use async_trait::async_trait;
 pub struct Datagram {
     /// Outgoing: the DLID; incoming: the SLID. [`Lid::PERMISSIVE`] for pure directed routes.
     pub lid: Lid,
+    /// Outgoing: the SLID, one of the port's own LIDs; none leaves it to the transport. Incoming: none.
+    pub from: Option<Lid>,
     /// The queue pair: 0 for subnet management (VL 15), 1 for general services.
     pub qp: u32,
     /// The service level (general services only; QP 0 has none).

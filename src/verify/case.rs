@@ -80,6 +80,7 @@ impl<'a> ProofCase<'a> {
             ways,
             empty: VlSet::EMPTY,
             gone: [false; 2],
+            aged: None,
         };
         ProofCase {
             fabric,

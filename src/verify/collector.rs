@@ -36,7 +36,7 @@ impl<'a> DependencyCollector<'a> {
             let stages = &mut self.halves[half.index()];
             for stage in 1..stages.len() {
                 let facts = &self.walker.case.stages[stage];
-                if !facts.gone[half.index()] {
+                if !facts.begins_without(half) {
                     let (earlier, later) = stages.split_at_mut(stage);
                     later[0].carry_over(&earlier[stage - 1], self.layout, stage, facts.empty.0);
                 }

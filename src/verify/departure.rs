@@ -97,6 +97,7 @@ impl<'a> DepartureWatch<'a> {
         })
     }
 
+    #[inline]
     fn pass(&mut self, class: &Class, stage: usize, row: usize, output: PortNum) {
         // Stage 0 is over before the first write; what it leaves is walked again at stage 1.
         let leads_in = self.leaves[self.walker.net.channel(row, output)] && self.stays[row];
@@ -125,7 +126,7 @@ impl<'a> DepartureWatch<'a> {
                     place(lingering)
                 )
             }
-            (None, Some(rounds)) if usize::from(rounds) < needed => {
+            (None, Some(rounds)) if rounds < needed => {
                 format!(
                     "what leaves is said to be vacated in {rounds} rounds, and takes {needed}: {}",
                     place(lingering)
@@ -142,10 +143,12 @@ impl Sink for DepartureWatch<'_> {
         false
     }
 
+    #[inline]
     fn hop(&mut self, class: &Class, _columns: &Columns, hop: &ClassHop) {
         self.pass(class, hop.stage, hop.row, hop.output);
     }
 
+    #[inline]
     fn enter(&mut self, class: &Class, Entrance { stage, row, channel, .. }: Entrance) {
         self.pass(class, stage, row, self.walker.net.output(row, channel));
     }

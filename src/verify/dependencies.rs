@@ -1,6 +1,7 @@
 //! What can wait for what: for every switch, input lane and output, the lanes of that output.
 //!
-//! They are masks, not a graph: the walk reports each dependency many times, and to set a bit twice is cheap.
+//! They are masks, not a graph: the walk reports each dependency many times, and to set a bit twice is cheap. It is as
+//! cheap as memory is near: the masks of a large fabric fill no cache, so those that a class sets together lie together.
 
 use super::graph::Graph;
 use super::lanes::{LaneMask, lanes_of};
@@ -8,7 +9,7 @@ use super::net::{FlatFabric, Head};
 use crate::fabric::PortId;
 use crate::ids::PortNum;
 
-/// Where the masks of a switch lie: one for each (input, lane, output).
+/// Where the masks of a switch lie: one for each (output, input, lane).
 pub(crate) struct DependencyLayout<'a> {
     pub net: &'a FlatFabric,
     pub vls: usize,
@@ -24,14 +25,16 @@ impl<'a> DependencyLayout<'a> {
             size += side * side * vls;
             start
         };
-        // Every input, lane and output of each switch has a slot, cabled or not: a slot is computed, not looked up.
+        // Every output, input and lane of each switch has a slot, cabled or not: a slot is computed, not looked up.
         let base = net.sides.iter().map(next).collect();
         DependencyLayout { net, vls, base, size }
     }
 
+    /// Packets of a class come to a switch by many inputs and on several lanes, and leave by one output: outputs come
+    /// first, so that their masks are neighbours.
     #[inline]
     fn slot(&self, row: usize, input: PortNum, lane: usize, output: PortNum) -> usize {
-        self.base[row] + (input.index() * self.vls + lane) * self.net.sides[row] + output.index()
+        self.base[row] + (output.index() * self.net.sides[row] + input.index()) * self.vls + lane
     }
 
     /// Every input and output of a switch, with the channels that lead in and out, where both have cables at a stage.
@@ -84,7 +87,9 @@ impl Dependencies {
         output: PortNum,
         to: LaneMask,
     ) {
-        lanes_of(from).for_each(|lane| self.masks[layout.slot(row, input, lane, output)] |= to);
+        let first = layout.slot(row, input, 0, output);
+        let own = &mut self.masks[first..first + layout.vls];
+        lanes_of(from).for_each(|lane| own[lane] |= to);
     }
 
     /// The output lanes that packets in an input lane can wait for.

@@ -72,7 +72,7 @@ impl Injection {
         let fresh = if injects { lanes.at_source(stage, own.port, group) } else { 0 };
         // Rule 1 for injection channels: when a source no longer sends on a half, its channel still holds what it put
         // there, until a barrier shows otherwise.
-        let stays = stage > 0 && !facts.gone[half.index()];
+        let stays = stage > 0 && !facts.begins_without(half);
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }
 

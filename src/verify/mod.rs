@@ -10,6 +10,7 @@
 //! holds no lane.
 
 pub mod across;
+mod aging;
 mod answers;
 mod case;
 mod certificate;
@@ -34,6 +35,7 @@ pub(crate) mod walk;
 mod walker;
 mod witness;
 
+pub use aging::rounds_to_age;
 pub use answers::{AnswerWay, answer_ways};
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
@@ -114,7 +116,7 @@ pub struct Remainder<'a> {
     /// By half: whether the barriers after the last wave find none of its packets anywhere.
     pub gone: [bool; 2],
     /// How often the last barrier makes every device send off what stands in it; none without such a barrier.
-    pub rounds: Option<u8>,
+    pub rounds: Option<usize>,
 }
 
 /// End ports that nobody sends to, and that send nothing, before some wave.
@@ -156,9 +158,17 @@ pub struct ProofWave<'a> {
     pub empty: VlSet,
     /// Halves of which the barrier before left no packet anywhere.
     pub gone: [bool; 2],
+    /// How often in a row the barrier before had every device send off what stood in it, after the last write: all that
+    /// was sent until then has come to its end, if no way is longer. None without such a barrier.
+    pub aged: Option<usize>,
 }
 
 impl ProofWave<'_> {
+    /// Whether the barrier before left no packet of a half that was sent before it.
+    fn begins_without(&self, half: Half) -> bool {
+        self.gone[half.index()] || self.aged.is_some()
+    }
+
     /// Whether sources may inject packets of a half while the wave runs.
     pub fn injects(&self, half: Half) -> bool {
         self.injected[half.index()]

@@ -112,6 +112,7 @@ impl FlatFabric {
     }
 
     /// Channels, those without a cable included.
+    #[inline]
     pub fn channels(&self) -> usize {
         self.heads[1].len()
     }
@@ -123,11 +124,13 @@ impl FlatFabric {
     }
 
     /// Whether a channel exists at a stage.
+    #[inline]
     pub fn exists(&self, stage: usize, channel: usize) -> bool {
         self.head(stage, channel) != Head::Nothing
     }
 
     /// Whether a channel existed before the change.
+    #[inline]
     fn was_there(&self, channel: usize) -> bool {
         self.heads[0].get(channel).is_some_and(|&head| head != Head::Nothing)
     }
@@ -145,6 +148,7 @@ impl FlatFabric {
     }
 
     /// The port by which a switch sends into one of its channels.
+    #[inline]
     pub fn output(&self, row: usize, channel: usize) -> PortNum {
         PortNum((channel - self.first_port[row] as usize) as u8)
     }

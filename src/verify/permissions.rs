@@ -1,8 +1,8 @@
 //! Who may send to the DLID in hand, stage by stage: path layers as masks of groups.
 
-use super::case::ProofCase;
-use super::lanes::{Group, HopLanes};
-use super::net::{FlatFabric, SendingPort};
+use super::lanes::Group;
+use super::net::SendingPort;
+use super::walker::{Answerer, Walker};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid};
 use crate::tables::PathLayers;
@@ -17,6 +17,8 @@ struct Kind<'a> {
     ways: &'a [Arc<PathLayers>],
     /// By source: the groups on which it may send to the DLID in hand.
     masks: Vec<GroupMask>,
+    /// By row: the groups on which any source there may.
+    rows: Vec<GroupMask>,
     /// The groups on which the owner of the DLID may ask the manager, and so gets answers.
     asked: GroupMask,
 }
@@ -84,8 +86,8 @@ fn layers_to<'a>(
 
 /// Who may send to one DLID after the other.
 pub(super) struct Permissions<'a> {
-    /// The manager's port, where its answers are to be proved, and where it stands among the senders.
-    answerer: Option<(PortId, usize)>,
+    /// The manager's port, where its answers are to be proved.
+    answerer: Option<Answerer>,
     kinds: Vec<Kind<'a>>,
     /// By stage and half: the kind; none where every source may send on every group.
     kind_at: Vec<[Option<usize>; 2]>,
@@ -94,7 +96,8 @@ pub(super) struct Permissions<'a> {
 }
 
 impl<'a> Permissions<'a> {
-    pub fn new(case: &'a ProofCase<'_>, net: &FlatFabric, lanes: &HopLanes) -> Permissions<'a> {
+    pub fn new(walker: &'a Walker<'_>) -> Permissions<'a> {
+        let Walker { case, net, lanes, answerer, .. } = walker;
         let mut kinds: Vec<Kind<'a>> = Vec::new();
         let mut kind_at = Vec::new();
         for facts in &case.stages {
@@ -105,7 +108,8 @@ impl<'a> Permissions<'a> {
                 let same = |kind: &Kind<'_>| kind.half == half && kind.ways == ways;
                 (!ways.is_empty()).then(|| {
                     kinds.iter().position(same).unwrap_or_else(|| {
-                        kinds.push(Kind { half, ways, masks: vec![0; net.senders(0).len()], asked: 0 });
+                        let (masks, rows) = (vec![0; net.senders(0).len()], vec![0; net.rows.len()]);
+                        kinds.push(Kind { half, ways, masks, rows, asked: 0 });
                         kinds.len() - 1
                     })
                 })
@@ -113,8 +117,7 @@ impl<'a> Permissions<'a> {
         }
         let group_of = |sl| lanes.groups.iter().position(|group| group.sls.contains(&sl));
         let groups = [Half::Lower, Half::Upper].map(|half: Half| half.sls().map(group_of).collect());
-        let place = |port: PortId| Some((port, net.senders(0).iter().position(|sender| sender.port == port)?));
-        Permissions { answerer: case.answerer.and_then(place), kinds, kind_at, groups }
+        Permissions { answerer: *answerer, kinds, kind_at, groups }
     }
 
     /// Turns to a DLID.
@@ -123,7 +126,7 @@ impl<'a> Permissions<'a> {
             let groups = &self.groups[kind.half.index()];
             let group_of = |layer: u8| *groups.get(usize::from(layer))?;
             let answerer = self.answerer.filter(|_| target.is_base(fabric));
-            let asking = answerer.map(|(port, _)| layers_to(fabric, kind.ways, target.owner, port, kind.half));
+            let asking = answerer.map(|own| layers_to(fabric, kind.ways, target.owner, own.port, kind.half));
             kind.asked = asking.into_iter().flatten().filter_map(group_of).fold(0, |all, group| all | 1 << group);
             // A LID of the other half is in no class of this one but those of answers, which read `asked` alone: the
             // masks left from the last DLID are not read.
@@ -132,8 +135,12 @@ impl<'a> Permissions<'a> {
                 let layers = kind.ways.iter().filter_map(|ways| ways.layer(source.port, target.owner, path));
                 *mask = layers.filter_map(group_of).fold(0, |all, group| all | 1 << group);
             }
-            if let Some((_, at)) = answerer {
-                kind.masks[at] |= kind.asked;
+            if let Some(own) = answerer {
+                kind.masks[own.place] |= kind.asked;
+            }
+            kind.rows.fill(0);
+            for (mask, source) in kind.masks.iter().zip(senders) {
+                source.row.iter().for_each(|&row| kind.rows[row as usize] |= mask);
             }
         }
     }
@@ -147,6 +154,12 @@ impl<'a> Permissions<'a> {
     #[inline]
     pub fn at(&self, stage: usize, half: Half) -> Option<&[GroupMask]> {
         self.kind_at[stage][half.index()].map(|kind| self.kinds[kind].masks.as_slice())
+    }
+
+    /// Whether any source of a row may send to the DLID in hand on a group.
+    #[inline]
+    pub fn opens(&self, stage: usize, half: Half, row: usize, group: usize) -> bool {
+        self.kind_at[stage][half.index()].is_none_or(|kind| self.kinds[kind].rows[row] >> group & 1 == 1)
     }
 
     /// Whether a stage permits what the stage before it permits.

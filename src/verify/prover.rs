@@ -1,5 +1,6 @@
 //! Combines the parts: checks the input, walks, judges stage by stage, and collects the evidence.
 
+use super::aging::rounds_to_age;
 use super::case::{ProofCase, STEADY};
 use super::certificate::{Certificate, Recorder, numbers};
 use super::collector::DependencyCollector;
@@ -10,7 +11,7 @@ use super::evidence;
 use super::graph::Graph;
 use super::refusal::Refusal;
 use super::walk::Both;
-use super::walker::Walker;
+use super::walker::{FirstFault, Walker};
 use super::{ProofStatistics, ProofWave, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -185,11 +186,12 @@ fn judge(
     let halves = collector.finish();
     // A fault at some stage leaves its dependencies incomplete. The stages before it are judged all the same: a cycle
     // there comes first in time, and so it is the reason for the refusal.
-    let sound = fault.as_ref().map_or(case.stages.len(), |fault| fault.stage);
+    let sound = fault.as_ref().map_or(case.stages.len(), FirstFault::unsound_stage);
     let mut tally = Tally::new(&layout);
     for stage in 0..sound {
         // First, because rule 4 has trusted the barrier already: if it cannot be true, the dependencies mean nothing.
         check_gone(case, &layout, &halves, stage)?;
+        check_aged(&case.stages[stage], surviving)?;
         // Halves may share lanes, and a cycle may pass both, so both are one graph.
         let mut all = halves[0][stage].clone();
         all.unite(&halves[1][stage]);
@@ -239,6 +241,17 @@ fn check_gone(
         }
     }
     Ok(())
+}
+
+/// Where the barrier says that all that was sent before has left, enough rounds have passed (W.3 of docs/PROTOCOL.md).
+fn check_aged(facts: &ProofWave<'_>, surviving: &Fabric) -> Result<(), Refusal> {
+    let Some(rounds) = facts.aged else { return Ok(()) };
+    let needed = rounds_to_age(surviving, facts.before);
+    if rounds >= needed {
+        return Ok(());
+    }
+    let what = format!("what was sent before has left after {needed} rounds, and the barrier waits for {rounds}");
+    Err(precondition(&facts.name, what))
 }
 
 /// What all stages together can occupy.

@@ -169,6 +169,13 @@ impl Columns {
         &mut self.outputs[stage * self.rows..(stage + 1) * self.rows]
     }
 
+    /// Has a stage begin, and end, with the entries that ended the stage before.
+    pub fn keep(&mut self, stage: usize) {
+        let (earlier, column) = self.outputs.split_at_mut(stage * self.rows);
+        let ended = &earlier[(stage - 1) * self.rows..];
+        column.iter_mut().zip(ended).for_each(|(entry, &[_, new])| *entry = [new, new]);
+    }
+
     /// Old and new output port at a switch; [`PortNum::NO_ROUTE`] for none.
     #[inline]
     pub fn at(&self, stage: usize, row: usize) -> [PortNum; 2] {

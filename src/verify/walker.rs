@@ -1,5 +1,6 @@
 //! Walks every class of a proof, and stops at the first fault.
 
+use super::ProofWave;
 use super::case::ProofCase;
 use super::dependencies::DependencyLayout;
 use super::injection::{Injection, Seed};
@@ -7,12 +8,13 @@ use super::lanes::{HopLanes, LaneMask};
 use super::lost::LostRows;
 use super::net::{Exit, FlatFabric};
 use super::permissions::{OwnedLid, Permissions};
+use super::prover::precondition;
 use super::refusal::{EntryAge, HoleCause, Refusal};
 use super::tables;
 use super::walk::{Class, ClassHop, ClassPackets, Columns, DeadEnd, Entrance, Now, Senders, Sink, Walk};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
-use crate::tables::Lft;
+use crate::tables::SubnetTables;
 use std::sync::Arc;
 
 /// What is wrong with a class, and where.
@@ -21,6 +23,17 @@ pub(super) struct FirstFault {
     pub stage: usize,
     pub lid: Lid,
     pub kind: FaultKind,
+}
+
+impl FirstFault {
+    /// The first stage whose dependencies may be incomplete. A packet that is led astray goes on, and the cycle that it
+    /// may close is worse than its loss.
+    pub fn unsound_stage(&self) -> usize {
+        match self.kind {
+            FaultKind::BlackHole { cause: HoleCause::Astray { .. }, .. } => self.stage + 1,
+            FaultKind::BlackHole { .. } | FaultKind::WrongArrival { .. } => self.stage,
+        }
+    }
 }
 
 /// See the refusals of the same names.
@@ -50,18 +63,63 @@ pub(super) struct Walker<'a> {
     pub net: FlatFabric,
     pub lanes: HopLanes,
     pub injection: Injection,
+    /// By stage: the rows that end with another table than they begin with, where all begin with the one that ended
+    /// the stage before; otherwise none.
+    rewritten: Vec<Option<Vec<usize>>>,
+    /// Where the port that answers stands among the senders, and the row that it sends into.
+    pub answerer: Option<Answerer>,
+}
+
+/// The manager's port as the sender of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answerer {
+    /// The port.
+    pub port: PortId,
+    /// Its place among the senders of stage 0.
+    pub place: usize,
+    /// The row of its switch.
+    pub row: usize,
+    /// The port by which its packets enter the switch.
+    pub input: PortNum,
+}
+
+impl Answerer {
+    /// # Errors
+    /// The port sends into no switch: nothing would be proved of its answers.
+    fn of(case: &ProofCase<'_>, net: &FlatFabric) -> Result<Option<Answerer>, Refusal> {
+        let Some(port) = case.answerer else { return Ok(None) };
+        let found = net.senders(0).iter().enumerate().find(|(_, sender)| sender.port == port && !sender.is_switch());
+        // Elsewhere answers go on the ways of everybody's packets.
+        let special =
+            |facts: &ProofWave<'_>| facts.injects(Half::Upper) || facts.ways.iter().any(|ways| !ways.is_empty());
+        match found.and_then(|(place, sender)| Some((place, sender.row?, sender.input))) {
+            Some((place, row, input)) => Ok(Some(Answerer { port, place, row: row as usize, input })),
+            None if !case.stages.iter().any(special) => Ok(None),
+            None => Err(precondition(
+                &case.stages[0].name,
+                format!(
+                    "the SM's answers are to be proved, but {} is no end port that sends into a switch: put the SM on a \
+                     cabled host, or name the assumption `answers-are-legal`",
+                    case.fabric.describe_port(port)
+                ),
+            )),
+        }
+    }
 }
 
 impl<'a> Walker<'a> {
     /// Prepares the walk of a case; `surviving` is what remains of its fabric while the waves run.
     ///
     /// # Errors
-    /// A table that sends a service level in use onto a lane which the link does not carry.
+    /// A table that sends a service level in use onto a lane which the link does not carry; a manager's port whose
+    /// answers are to be proved and that sends nothing.
     pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<Walker<'a>, Refusal> {
         let net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
         let lanes = tables::read(case.fabric, &net, &case.stages)?;
         let injection = Injection::new(&case, &net, &lanes);
-        Ok(Walker { case, net, lanes, injection })
+        let answerer = Answerer::of(&case, &net)?;
+        let rewritten = (0..case.stages.len()).map(|stage| rewritten(&case, &net, stage)).collect();
+        Ok(Walker { case, net, lanes, injection, answerer, rewritten })
     }
 
     /// Where dependencies lie.
@@ -94,7 +152,7 @@ impl<'a> Walker<'a> {
     fn answers_to(&self, owner: PortId, half: Half) -> impl Iterator<Item = Class> + '_ {
         let case = &self.case;
         let base = case.fabric.port(owner).lid.filter(|&lid| case.is_answer(lid, half));
-        let asks = case.answerer.is_some_and(|answerer| answerer != owner);
+        let asks = self.answerer.is_some_and(|answerer| answerer.port != owner);
         let groups = self.lanes.groups.iter().enumerate().filter(move |(_, group)| asks && group.half() == half);
         groups.filter_map(move |(group, _)| Some(Class { lid: base?, owner, group }))
     }
@@ -107,15 +165,23 @@ impl<'a> Walker<'a> {
         owners.flat_map(|owner| self.classes_of(owner))
     }
 
-    /// Reads the entries for a LID at every stage.
+    /// Reads the entries for a LID at every stage. Tables are far apart in memory, so each is read once for all stages
+    /// that share it.
     pub fn read(&self, columns: &mut Columns, lid: Lid) {
-        let output = |table: &Arc<Lft>| table.get(lid).unwrap_or(PortNum::NO_ROUTE);
-        for (stage, facts) in self.case.stages.iter().enumerate() {
-            for (entry, node) in columns.column(stage).iter_mut().zip(&self.net.rows) {
-                let (old, new) = (&facts.before.lfts[node.index()], &facts.after.lfts[node.index()]);
-                let before = output(old);
-                // Most waves leave most switches alone, and these share one table.
-                *entry = [before, if Arc::ptr_eq(old, new) { before } else { output(new) }];
+        let output = |tables: &SubnetTables, row: usize| {
+            tables.lfts[self.net.rows[row].index()].get(lid).unwrap_or(PortNum::NO_ROUTE)
+        };
+        for (stage, (facts, rewritten)) in self.case.stages.iter().zip(&self.rewritten).enumerate() {
+            match rewritten {
+                Some(rows) => {
+                    columns.keep(stage);
+                    let column = columns.column(stage);
+                    rows.iter().for_each(|&row| column[row][1] = output(facts.after, row));
+                }
+                None => {
+                    let column = columns.column(stage).iter_mut().enumerate();
+                    column.for_each(|(row, entry)| *entry = [facts.before, facts.after].map(|t| output(t, row)));
+                }
             }
         }
     }
@@ -128,7 +194,7 @@ impl<'a> Walker<'a> {
     /// The same for some classes, those of a LID one after the other.
     pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
         let stages = self.case.stages.len();
-        let permissions = Permissions::new(&self.case, &self.net, &self.lanes);
+        let permissions = Permissions::new(self);
         let mut sender_of = vec![None; self.case.fabric.port_count()];
         for (at, sender) in self.net.senders(0).iter().enumerate() {
             sender_of[sender.port.index()] = Some(at);
@@ -168,6 +234,15 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// See [`Walker::rewritten`].
+fn rewritten(case: &ProofCase<'_>, net: &FlatFabric, stage: usize) -> Option<Vec<usize>> {
+    let facts = &case.stages[stage];
+    let ended = case.stages[stage.checked_sub(1)?].after;
+    let table = |tables: &'_ SubnetTables, row: usize| Arc::as_ptr(&tables.lfts[net.rows[row].index()]);
+    let differ = |a, b| (0..net.rows.len()).filter(move |&row| table(a, row) != table(b, row));
+    differ(ended, facts.before).next().is_none().then(|| differ(facts.before, facts.after).collect())
+}
+
 /// Who sends in a proof.
 struct ProofSenders<'a> {
     walker: &'a Walker<'a>,
@@ -180,7 +255,7 @@ struct ProofSenders<'a> {
 impl Senders<()> for ProofSenders<'_> {
     fn left(&self, now: Now<'_>) -> LaneMask {
         let facts = &self.walker.case.stages[now.stage];
-        if facts.gone[self.walker.half(now.class).index()] { 0 } else { !facts.empty.0 }
+        if facts.begins_without(self.walker.half(now.class)) { 0 } else { !facts.empty.0 }
     }
 
     fn repeats(&self, now: Now<'_>, columns: &Columns) -> bool {
@@ -192,7 +267,7 @@ impl Senders<()> for ProofSenders<'_> {
         // 1 links die.
         stage >= 2
             && facts.empty == VlSet::EMPTY
-            && !facts.gone[half.index()]
+            && !facts.begins_without(half)
             && lanes.repeats(stage)
             && injection.repeats(stage, class.group)
             && case.admits(class.owner, stage, half) == case.admits(class.owner, stage - 1, half)
@@ -209,7 +284,9 @@ impl Senders<()> for ProofSenders<'_> {
         if case.is_answer(now.class.lid, self.walker.half(now.class)) {
             return self.answer(now, walk, sink);
         }
-        for seed in injection.seeds(now.stage, now.class.group) {
+        let half = self.walker.half(now.class);
+        let open = |seed: &&Seed| self.permissions.opens(now.stage, half, seed.row, now.class.group);
+        for seed in injection.seeds(now.stage, now.class.group).iter().filter(open) {
             // Sources are merged only where the lanes do not depend on the input, and where no port of a router,
             // which sends less than others, is among them.
             if lanes.is_uniform(now.stage, seed.row) && !self.has_relay(seed) {
@@ -224,14 +301,12 @@ impl Senders<()> for ProofSenders<'_> {
 impl ProofSenders<'_> {
     /// Sends answers, from the manager's port alone. Their loss is no fault: whoever asked asks again.
     fn answer(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
-        let Walker { case, net, injection, .. } = self.walker;
         let (group, half) = (now.class.group, self.walker.half(now.class));
-        let Some(index) = case.answerer.and_then(|port| self.sender_of[port.index()]) else { return };
-        let source = net.senders(0)[index];
-        let from = injection.mask(now.stage, index, group);
+        let Answerer { place, row, input, .. } = self.walker.answerer.expect("only an answerer makes such classes");
+        let from = self.walker.injection.mask(now.stage, place, group);
         let asked = self.permissions.asked(now.stage, half) >> group & 1 == 1;
-        if let Some(row) = source.row.filter(|_| asked && from != 0) {
-            walk.forward(now, row as usize, source.input, ClassPackets { from, firm: false, origin: () }, sink);
+        if asked && from != 0 {
+            walk.forward(now, row, input, ClassPackets { from, firm: false, origin: () }, sink);
         }
     }
 
@@ -362,7 +437,7 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
 
     /// What happens at the stage of the earliest fault, or later, is not judged.
     fn limit(&self) -> usize {
-        self.found.as_ref().map_or(usize::MAX, |found| found.stage)
+        self.found.as_ref().map_or(usize::MAX, FirstFault::unsound_stage)
     }
 }
 
@@ -394,7 +469,8 @@ impl<S: ProofSink> Judge<'_, S> {
     fn lead_astray(&mut self, now: Now<'_>, row: usize, output: PortNum) {
         let Now { class, stage } = now;
         let answers = self.walker.case.is_answer(class.lid, self.walker.half(class));
-        if stage < self.limit() && !answers && self.firmly_owned(now) {
+        let earlier = self.found.as_ref().is_none_or(|found| stage < found.stage);
+        if earlier && !answers && self.firmly_owned(now) {
             // Old entries of rows that are not lost lead to such rows again.
             let (cause, entry) = (HoleCause::Astray { port: output }, EntryAge::New);
             self.found = Some(FirstFault { stage, lid: class.lid, kind: FaultKind::BlackHole { row, cause, entry } });

@@ -284,7 +284,7 @@ impl<'a> Tracer<'a> {
     fn earlier(&self, followed: Followed<'_>, place: Place) -> Option<Place> {
         let facts = &self.walker.case.stages[place.stage];
         let stays = place.stage > 0
-            && !facts.gone[self.walker.half(followed.class).index()]
+            && !facts.begins_without(self.walker.half(followed.class))
             && facts.empty.0 >> place.lane & 1 == 0;
         stays.then(|| Place { stage: place.stage - 1, ..place })
     }

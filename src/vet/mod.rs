@@ -77,7 +77,7 @@ fn reversible(plan: &Plan) -> usize {
     let before_swap = |wave: &&Wave| matches!(wave.phase, Phase::Split | Phase::Install);
     match plan.scheme() {
         Scheme::Double => plan.waves().iter().take_while(before_swap).count(),
-        Scheme::Static | Scheme::InPlace => 0,
+        Scheme::Ordered | Scheme::Static | Scheme::InPlace => 0,
     }
 }
 
@@ -94,8 +94,8 @@ fn no_way_back(plan: &Plan, reached: usize) -> Option<Objection> {
     }
 }
 
-/// A plan that may run. Scheme `double` must be proved, checked and without findings of the lint. The baseline schemes
-/// may run unproved, with the refusal on record, because the simulator shows their consequences; the lint judges them
+/// A plan that may run. Schemes `double` and `ordered` must be proved, checked and without findings of the lint. The
+/// baseline schemes may run unproved, with the refusal on record, because the simulator shows their consequences; the lint judges them
 /// all the same.
 #[derive(Clone, PartialEq)]
 pub struct Vetted(Inner);
@@ -124,9 +124,9 @@ impl Vetted {
     /// A plan of a baseline scheme that the prover refused, for runs that show the refusal come true.
     ///
     /// # Errors
-    /// The plan back: the scheme is `double`, or the lint has findings.
+    /// The plan back: the scheme is no baseline, or the lint has findings.
     pub fn baseline(plan: Plan, refusal: Refusal) -> Result<Vetted, Box<(Plan, Objection)>> {
-        if plan.scheme() == Scheme::Double {
+        if matches!(plan.scheme(), Scheme::Double | Scheme::Ordered) {
             return Err(Box::new((plan, Objection::Refused(refusal))));
         }
         match check::lint(&plan) {

@@ -99,7 +99,7 @@ impl Method {
 }
 
 wire_enum! {
-    /// Attributes of subnet management (section 14.2.5); those from 0xFF10 on are ours (docs/WIRE.md).
+    /// Attributes of subnet management (section 14.2.5); those from 0xFF10 on are ours, but for the last (docs/WIRE.md).
     AttributeId: u16 {
         /// ClassPortInfo.
         ClassPortInfo = 0x0001,
@@ -137,6 +137,8 @@ wire_enum! {
         Flush = 0xFF13,
         /// [`vendor::LaneStatus`](super::vendor::LaneStatus).
         LaneStatus = 0xFF14,
+        /// [`vendor::AdaptiveRoutingInfo`](super::vendor::AdaptiveRoutingInfo).
+        AdaptiveRoutingInfo = 0xFF20,
     }
 }
 

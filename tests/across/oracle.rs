@@ -171,7 +171,7 @@ fn stages(whole: &Whole<'_>, id: SubnetId, part: &Part<'_>) -> Vec<Stage> {
             scope.halves.iter().for_each(|half| injected[half.index()] = true);
             let ways = Default::default();
             let (name, empty, gone) = (String::new(), Default::default(), [false; 2]);
-            let facts = ProofWave { name, before: tables, after: tables, injected, ways, empty, gone };
+            let facts = ProofWave { name, before: tables, after: tables, injected, ways, empty, gone, aged: None };
             wave_by_wave(whole, id, (fabric, fabric), &[facts])
         }
         Part::Changing(transition) => {

@@ -34,6 +34,7 @@ impl Transition for InPlace<'_> {
             ways: Default::default(),
             empty: VlSet::EMPTY,
             gone: [false; 2],
+            aged: None,
         }]
     }
 }

@@ -65,7 +65,7 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
         half: Half::Lower,
         sm,
     };
-    let intent = Intent { engine: Rc::new(engine), scheme, policy, unproved_baselines: true };
+    let intent = Intent { engine: Rc::new(engine), scheme, auto: false, policy, unproved_baselines: true };
     let manager = Manager::new(transport.clone(), timing(), 0);
     let driver = Driver::new(manager, running, intent);
     Bench { transport, driver, root: function.root().expect("up*/down* has one"), fabric }

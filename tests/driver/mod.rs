@@ -1,6 +1,8 @@
 //! The driver on a simulated subnet under traffic: whole changes, and what comes and goes in a row.
 
+mod adaptive;
 mod bench;
 mod changes;
 mod growth;
+mod liars;
 mod witness;

@@ -148,47 +148,54 @@ impl Lists {
     }
 }
 
-/// Numbers of states by their content: open addressing into the list of states.
+/// Numbers of states by their content: open addressing into the list of states. A state is compared only with those of
+/// its hash: they are large, and far apart in memory.
 struct Index {
     slots: Vec<u32>,
+    /// By state.
+    hashes: Vec<u64>,
 }
 
 const FREE: u32 = u32::MAX;
 
 impl Index {
     fn new() -> Index {
-        Index { slots: vec![FREE; 1 << 10] }
+        Index { slots: vec![FREE; 1 << 10], hashes: Vec::new() }
     }
 
     /// The number of a state, which joins the list if it is new.
     fn number<S: Eq + Hash>(&mut self, states: &mut Vec<S>, state: S) -> usize {
         if states.len() * 2 > self.slots.len() {
-            self.grow(states);
+            self.grow();
         }
-        let slot = self.slot(states, &state);
+        let mut hasher = FxHasher::default();
+        state.hash(&mut hasher);
+        let hash = hasher.finish();
+        let slot = self.slot(hash, |number| states[number] == state);
         if self.slots[slot] == FREE {
             self.slots[slot] = states.len() as u32;
+            self.hashes.push(hash);
             states.push(state);
         }
         self.slots[slot] as usize
     }
 
-    /// Where a state is, or where it belongs.
-    fn slot<S: Eq + Hash>(&self, states: &[S], state: &S) -> usize {
+    /// Where the state of a hash is, or where it belongs. `is_it` compares with the state of a number.
+    fn slot(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> usize {
         let mask = self.slots.len() - 1;
-        let mut hasher = FxHasher::default();
-        state.hash(&mut hasher);
-        let mut slot = hasher.finish() as usize & mask;
-        while self.slots[slot] != FREE && states[self.slots[slot] as usize] != *state {
+        let other = |number: u32| number != FREE && !(self.hashes[number as usize] == hash && is_it(number as usize));
+        let mut slot = hash as usize & mask;
+        while other(self.slots[slot]) {
             slot = (slot + 1) & mask;
         }
         slot
     }
 
-    fn grow<S: Eq + Hash>(&mut self, states: &[S]) {
+    fn grow(&mut self) {
         self.slots = vec![FREE; self.slots.len() * 4];
-        for (number, state) in states.iter().enumerate() {
-            let slot = self.slot(states, state);
+        for (number, &hash) in self.hashes.iter().enumerate() {
+            // All of them differ, so each takes a free slot.
+            let slot = self.slot(hash, |_| false);
             self.slots[slot] = number as u32;
         }
     }

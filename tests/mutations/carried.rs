@@ -195,7 +195,6 @@ fn counters(clamped: bool, later: u64) -> Vec<Catcher> {
             sent: count,
             received: count,
             clamped,
-            discards: 0,
             settled: true,
         });
     }
@@ -393,8 +392,13 @@ fn run(rule: Rule) -> Vec<Catcher> {
         sm: subnet.sm,
     };
     let policy = Policy { arming: Arming::Hold, ..Policy::default() };
-    let intent =
-        Intent { engine: Rc::new(UpDown::default()), scheme: Scheme::Double, policy, unproved_baselines: false };
+    let intent = Intent {
+        engine: Rc::new(UpDown::default()),
+        scheme: Scheme::Double,
+        auto: false,
+        policy,
+        unproved_baselines: false,
+    };
     let mut driver = Driver::new(Manager::new(meddled, timing, 0), running, intent);
     let root = root_of(&subnet);
     let after = Arc::new(fabric.without_nodes(&[root]));

@@ -354,7 +354,13 @@ fn a_plan_read_back_is_the_plan_written() {
     for (optimised, when) in [(false, Removal::Sudden), (true, Removal::Planned)] {
         let subnet = bring_up(&bundled("seed-16"), 1, optimised);
         for &scheme in Scheme::ALL {
-            let prepared = prepare_baseline(removal(&subnet, scheme, when)).expect("can be planned");
+            let prepared = match prepare_baseline(removal(&subnet, scheme, when)) {
+                // Entries alone do not lead this root's packets elsewhere without a loss.
+                Err(ChangeError::Unrepaired { .. }) if (scheme, when) == (Scheme::Ordered, Removal::Planned) => {
+                    continue;
+                }
+                prepared => prepared.expect("can be planned"),
+            };
             let plan = prepared.plan.plan();
             let text = plan.to_json();
             let read = Plan::from_json(&text).unwrap_or_else(|error| panic!("{scheme}: {error}"));
@@ -419,6 +425,7 @@ fn still() -> PlanInput {
         surviving: before.clone(),
         after: before.clone(),
         target: subnet.tables.lfts.clone(),
+        steps: Vec::new(),
         initial: subnet.tables,
         old: Half::Lower,
         policy: Policy::default(),

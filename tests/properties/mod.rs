@@ -5,6 +5,7 @@
 //! `PROPTEST_RNG_SEED` names another seed (docs/TESTING.md). Each claim counts what it met, so that a claim
 //! about nothing fails.
 
+mod accounts;
 mod certified;
 mod engines;
 mod interrupted;

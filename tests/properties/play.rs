@@ -151,8 +151,9 @@ impl Play {
         let intent = Intent {
             engine: Rc::new(world.new),
             scheme: setting.scheme,
+            auto: false,
             policy: setting.policy,
-            unproved_baselines: setting.scheme != Scheme::Double,
+            unproved_baselines: matches!(setting.scheme, Scheme::Static | Scheme::InPlace),
         };
         let manager = Manager::new(transport.clone(), timing(&setting.management), 0);
         let driver = Driver::new(Witnessed::new(manager, 0), running, intent);

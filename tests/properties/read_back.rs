@@ -57,7 +57,7 @@ fn ask(play: &mut Play, path: &[PortNum], modifier: u32) -> Option<[u8; SMP_DATA
         let smp = Smp::directed(path, Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]).ok()?.with_tid(tid);
         let (lid, sl, bytes) = (Lid::PERMISSIVE, Sl::default(), Box::new(smp.encode()));
         let mut transport = play.transport.clone();
-        tokio_test::block_on(transport.send(Datagram { lid, qp: 0, sl, bytes })).ok()?;
+        tokio_test::block_on(transport.send(Datagram { lid, from: None, qp: 0, sl, bytes })).ok()?;
         let until_ns = play.now_ns() + MS;
         while play.now_ns() < until_ns {
             play.transport.with(|sim| sim.run(until_ns, true));

@@ -351,7 +351,7 @@ proptest! {
             for (at, byte) in mad[56..].iter_mut().enumerate() {
                 *byte = body[at % 32] & body[(at / 32) % 32];
             }
-            let asked = reconfig::transport::Datagram { lid, qp: 1, sl: Sl::default(), bytes: Box::new(mad) };
+            let asked = reconfig::transport::Datagram { lid, from: None, qp: 1, sl: Sl::default(), bytes: Box::new(mad) };
             let now_ns = at as u64 * 1_000_000;
             let sent = sa.answer(&asked, now_ns);
             prop_assert!(sent.is_some_and(|sent| sent.len() <= 64));

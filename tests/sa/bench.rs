@@ -58,7 +58,7 @@ impl Bench {
 
     pub fn datagram_from(&self, port: PortId, mad: &SaMad) -> Datagram {
         let lid = self.directory.base_lid(port).expect("a LID");
-        Datagram { lid, qp: 1, sl: Sl::masked(3), bytes: Box::new(mad.encode()) }
+        Datagram { lid, from: None, qp: 1, sl: Sl::masked(3), bytes: Box::new(mad.encode()) }
     }
 
     /// Asks, and plays the client's part until its answer is there.

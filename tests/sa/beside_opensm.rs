@@ -257,7 +257,7 @@ struct Pairs<'a> {
 impl Pairs<'_> {
     fn ask(&mut self, mad: &SaMad) -> (SaMad, SaMad) {
         let theirs = self.theirs.sa(self.sm, mad);
-        let asked = Datagram { lid: self.sm, qp: 1, sl: Sl::default(), bytes: Box::new(mad.encode()) };
+        let asked = Datagram { lid: self.sm, from: None, qp: 1, sl: Sl::default(), bytes: Box::new(mad.encode()) };
         let ours = SaMad::decode(&self.ours.answer(&asked, 0).expect("of this class")[0].bytes).unwrap();
         self.compared += 1;
         (ours, theirs)
@@ -492,6 +492,7 @@ fn serve(server: &mut Client, ours: &mut Sa) {
     let [lid, qp, mad] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("`{line}`") };
     let asked = Datagram {
         lid: Lid(lid.parse().expect("a LID")),
+        from: None,
         qp: qp.parse().expect("a queue pair"),
         sl: Sl::default(),
         bytes: Box::new(unhex(mad)),

@@ -197,7 +197,7 @@ impl Novice {
         let smp =
             Smp { m_key: self.m_key, ..Smp::directed(way, method, id, modifier, data).unwrap().with_tid(self.tid) };
         let bytes = Box::new(smp.encode());
-        self.sim.send_from(self.sm, &Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes });
+        self.sim.send_from(self.sm, &Datagram { lid: Lid::PERMISSIVE, from: None, qp: 0, sl: Sl::default(), bytes });
         let answer = self.wait_for(|datagram| Smp::decode(&datagram.bytes).is_ok_and(|came| came.tid == smp.tid))?;
         Some(Smp::decode(&answer.bytes).unwrap())
     }
@@ -222,7 +222,7 @@ impl Novice {
     /// Sends an SMP by the forwarding tables.
     pub fn send_lid_routed(&mut self, lid: Lid, smp: &Smp) {
         let bytes = Box::new(smp.encode());
-        self.sim.send_from(self.sm, &Datagram { lid, qp: 0, sl: Sl::default(), bytes });
+        self.sim.send_from(self.sm, &Datagram { lid, from: None, qp: 0, sl: Sl::default(), bytes });
     }
 
     /// The traps that have come since the last call.
@@ -249,7 +249,8 @@ impl Novice {
         let mad = PerfMad::new(method, id, data).with_tid(self.tid);
         let node = self.fabric.port(port).node;
         let own = if self.fabric.node(node).is_switch() { self.fabric.node(node).first_port } else { port };
-        let datagram = Datagram { lid: self.lid_of(own), qp: 1, sl: Sl::default(), bytes: Box::new(mad.encode()) };
+        let datagram =
+            Datagram { lid: self.lid_of(own), from: None, qp: 1, sl: Sl::default(), bytes: Box::new(mad.encode()) };
         self.sim.send_from(self.sm, &datagram);
         let answer = self.wait_for(|came| PerfMad::decode(&came.bytes).is_ok_and(|came| came.tid == mad.tid))?;
         Some(PerfMad::decode(&answer.bytes).unwrap())

@@ -233,7 +233,7 @@ fn a_directed_request_is_answered_by_the_node_it_reaches() {
 
 fn exchange(transport: &mut SimTransport, smp: &Smp) -> Option<Smp> {
     let bytes = Box::new(smp.encode());
-    let datagram = Datagram { lid: reconfig::ids::Lid::PERMISSIVE, qp: 0, sl: Default::default(), bytes };
+    let datagram = Datagram { lid: reconfig::ids::Lid::PERMISSIVE, from: None, qp: 0, sl: Default::default(), bytes };
     let driver = transport.clone();
     let mut sender = transport.clone();
     let mut future = tokio_test::task::spawn(async move {

@@ -274,12 +274,12 @@ fn two_clients_talk_to_each_other_and_to_nobody_else() {
     novice.sim.attach(other).unwrap();
     for (method, mark) in [(Method::Get, 1), (Method::GetResp, 2), (Method::Unknown(0x12), 3)] {
         let (lid, sl) = (novice.lid_of(other), Sl::masked(3));
-        let sent = Datagram { lid, qp: 1, sl, bytes: stranger(method, mark) };
+        let sent = Datagram { lid, from: None, qp: 1, sl, bytes: stranger(method, mark) };
         novice.sim.send_from(one, &sent);
         novice.sim.send_from(one, &Datagram { lid: novice.lid_of(nobody), ..sent.clone() });
         assert_eq!(novice.sim.run(u64::MAX, true), Halt::Mad);
         let came = novice.sim.received_at(other).unwrap();
-        assert_eq!(came, Datagram { lid: novice.lid_of(one), qp: 1, sl, bytes: sent.bytes.clone() });
+        assert_eq!(came, Datagram { lid: novice.lid_of(one), from: None, qp: 1, sl, bytes: sent.bytes.clone() });
         // Back to where it came from, as any client would answer.
         novice.sim.send_from(other, &came);
         assert_eq!(novice.sim.run(u64::MAX, true), Halt::Mad);
@@ -294,7 +294,10 @@ fn the_upper_lids_of_a_port_are_answered_from_upper_lids() {
     let other = end_ports(&novice)[5];
     novice.sim.attach(other).unwrap();
     let lid = Lid(novice.lid_of(other).0 + 1);
-    novice.sim.send_from(novice.sm, &Datagram { lid, qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 0) });
+    novice.sim.send_from(
+        novice.sm,
+        &Datagram { lid, from: None, qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 0) },
+    );
     assert_eq!(novice.sim.run(u64::MAX, true), Halt::Mad);
     assert_eq!(novice.sim.received_at(other).unwrap().lid, Lid(novice.lid_of(novice.sm).0 + 1));
 }
@@ -307,7 +310,8 @@ fn requests_reach_any_device_both_ways_and_answers_their_asker() {
     for (id, node) in novice.fabric.clone().nodes() {
         let port = novice.fabric.port_at(id, if node.is_switch() { PortNum::ZERO } else { PortNum(1) }).unwrap();
         let smp = Smp::lid_routed(Method::Get, AttributeId::NodeInfo, 0, [0; 64]).with_tid(u64::from(id.0));
-        let datagram = Datagram { lid: novice.lid_of(port), qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
+        let datagram =
+            Datagram { lid: novice.lid_of(port), from: None, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
         novice.sim.send_from(other, &datagram);
         assert_eq!(novice.sim.run(u64::MAX, true), Halt::Mad);
         let came = novice.sim.received_at(other).expect("the answer comes to who asked");
@@ -342,7 +346,7 @@ fn clients_sit_where_paths_end() {
     novice.sim.attach(inner).unwrap();
     novice.sim.send_from(
         novice.sm,
-        &Datagram { lid: novice.lid_of(inner), qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 9) },
+        &Datagram { lid: novice.lid_of(inner), from: None, qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 9) },
     );
     assert_eq!(novice.sim.run(u64::MAX, true), Halt::Mad);
     assert_eq!(novice.sim.received_at(inner).unwrap().bytes, stranger(Method::Send, 9));
@@ -605,7 +609,7 @@ fn two_transports_reach_one_subnet() {
     let second = first.attach_another(other).unwrap();
     let (mut sending, mut receiving) = (first.clone(), second.clone());
     let mut talk = tokio_test::task::spawn(async move {
-        let sent = Datagram { lid, qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 4) };
+        let sent = Datagram { lid, from: None, qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 4) };
         sending.send(sent).await.unwrap();
         receiving.recv(u64::MAX).await.unwrap()
     });

@@ -1,11 +1,12 @@
 //! Planned departures under all the load that there is: what leaves leaves empty, whatever the scheme.
 
 use super::small;
+use crate::support::bundled::bundled;
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::plan::{Arming, Policy, Scheme};
-use reconfig::routing::{Engine, Parameters};
+use reconfig::plan::{Arming, Assumption, Observer, Policy, Scheme};
+use reconfig::routing::{Engine, Parameters, UpDown};
 use reconfig::scenario::{self, Departure, Element, Ending, Engines, Scenario, SimulationReport, Unwatched};
 use reconfig::sim::SimConfig;
 use std::rc::Rc;
@@ -78,4 +79,28 @@ fn what_leaves_in_place_leaves_empty() {
 #[test]
 fn what_leaves_by_the_double_scheme_leaves_empty() {
     assert_nothing_lost(Scheme::Double, 40, 400);
+}
+
+/// There is no way back from a rewrite in place, so what its last barrier needs is asked for before the first write.
+#[test]
+fn ages_without_limits_are_refused_before_anything_is_written_in_place() {
+    let base = small(bundled("fat-tree-4-2"));
+    let policy = Policy { observer: Observer::Lifetime, ..base.policy };
+    let scenario = Scenario { departure: Departure::Planned, scheme: Scheme::InPlace, policy, ..base };
+    let report = super::run(&scenario);
+    let reason = report.reason.clone().unwrap_or_default();
+    assert_eq!(report.outcome, Ending::Aborted, "{reason}");
+    assert!(reason.contains("before the first write") && reason.contains("LifeTimeValue"), "{reason}");
+    assert!(report.phases.is_empty(), "{:?}", report.phases);
+}
+
+#[test]
+fn vacating_rests_on_no_counter() {
+    let base = small(bundled("fat-tree-4-2"));
+    let policy = Policy { observer: Observer::Conservation, ..base.policy };
+    let scenario = Scenario { departure: Departure::Planned, scheme: Scheme::InPlace, policy, ..base };
+    let plan = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("a plan");
+    let assumed = &plan.plan().draft().assumptions;
+    assert!(assumed.contains(&Assumption::AgentsKeepTheProtocol), "{assumed:?}");
+    assert!(!assumed.contains(&Assumption::CountersAreUntouched), "{assumed:?}");
 }

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
 
-fn engines(before: &str, after: &str) -> Engines {
+pub(super) fn engines(before: &str, after: &str) -> Engines {
     let named = |name| Rc::from(engine_named(name, &Parameters { root: None, seed: 7 }).expect("an engine"));
     Engines { before: named(before), after: named(after) }
 }
@@ -25,7 +25,7 @@ fn safe() -> impl Iterator<Item = &'static str> {
 }
 
 /// The root leaves under a little traffic, for a short while; lanes for four layers in each set.
-fn layered(fabric: &str, departure: Departure) -> Scenario {
+pub(super) fn layered(fabric: &str, departure: Departure) -> Scenario {
     let mut scenario = Scenario { departure, ..small(bundled(fabric)) };
     scenario.sim.data_vls = 8;
     scenario.sim.replies = 0.3;
@@ -54,7 +54,7 @@ fn is_unsuited(error: &ScenarioError) -> bool {
     matches!(route, RouteError::Unsuited { .. })
 }
 
-fn nothing_lost(what: &str, report: &SimulationReport) {
+pub(super) fn nothing_lost(what: &str, report: &SimulationReport) {
     assert_eq!((report.outcome, report.proof.status), (Ending::Completed, "proved"), "{what}: {:?}", report.reason);
     assert_eq!(report.packets.lost_to_change, 0, "{what}");
     assert!(report.packets.delivered > 1000, "{what}: {:?}", report.packets);
@@ -106,6 +106,7 @@ fn a_fabric_may_stay_and_its_engine_change() {
             engine: &*after.before,
             engine_after: &*after.after,
             scheme: reconfig::plan::Scheme::Double,
+            auto: false,
             policy: Policy::default(),
         })
     };

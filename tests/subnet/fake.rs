@@ -120,7 +120,7 @@ impl Fake {
     pub fn trap(&mut self, notice: &Notice, tid: u64, at_ns: u64) {
         let smp = Smp::lid_routed(Method::Trap, AttributeId::Notice, 0, notice.encode()).with_tid(tid);
         let bytes = Box::new(smp.encode());
-        let datagram = Datagram { lid: notice.issuer_lid, qp: 0, sl: Sl::default(), bytes };
+        let datagram = Datagram { lid: notice.issuer_lid, from: None, qp: 0, sl: Sl::default(), bytes };
         self.post(at_ns, Parcel::ToManager(datagram));
     }
 
@@ -206,7 +206,13 @@ impl Fake {
             route.hop_pointer = 0;
         }
         let bytes = Box::new(answer.encode());
-        self.dispatch(Parcel::ToManager(Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes }));
+        self.dispatch(Parcel::ToManager(Datagram {
+            lid: Lid::PERMISSIVE,
+            from: None,
+            qp: 0,
+            sl: Sl::default(),
+            bytes,
+        }));
     }
 
     fn attribute(&mut self, node: NodeId, arrival: PortNum, smp: &Smp) -> Result<[u8; 64], u16> {
@@ -332,7 +338,7 @@ impl Fake {
         let lid = self.fabric.port(lid_port).lid.expect("a LID");
         let smp = Smp::lid_routed(Method::Report, AttributeId::DrainToken, u32::from(owner.num.0), state.encode());
         let smp = smp.with_tid(u64::from(leaf.0));
-        let datagram = Datagram { lid, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
+        let datagram = Datagram { lid, from: None, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
         if !self.random.random_bool(self.report_loss) {
             let at_ns = self.now_ns + 50_000;
             self.post(at_ns, Parcel::ToManager(datagram));
@@ -353,7 +359,7 @@ impl Fake {
         }
         let data = PortDataSl { counters: counters[which], ..asked }.encode();
         let bytes = Box::new(mad.response(data).encode());
-        self.dispatch(Parcel::ToManager(Datagram { lid: datagram.lid, qp: 1, sl: datagram.sl, bytes }));
+        self.dispatch(Parcel::ToManager(Datagram { lid: datagram.lid, from: None, qp: 1, sl: datagram.sl, bytes }));
     }
 
     fn node_info(&self, node: NodeId, arrival: PortNum) -> NodeInfo {

@@ -8,8 +8,10 @@ use proptest::prelude::*;
 use reconfig::drain::{DrainGraph, DrainLayer, Observer, PortMask, Ticket};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl, VlSet};
+use reconfig::lid;
+use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::subnet::{Manager, Retiring, SourceControl, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder};
-use reconfig::tables::{PortState, SlToVl, SlToVlScope, Write};
+use reconfig::tables::{HalfInForce, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::transport::{Datagram, Transport};
 use reconfig::wire::{self, AttributeId, Method, NodeType, Notice, SlToVlMappingTable, Smp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -295,9 +297,9 @@ fn answers_that_nobody_waits_for_do_no_harm() {
         // The right transaction, but the answer to something else.
         let smp = Smp::directed(&[], method, AttributeId::NodeInfo, 0, [0xAA; 64]).expect("no hops").with_tid(tid);
         let bytes = Box::new(smp.encode());
-        fake.deliver(Datagram { lid: Lid::PERMISSIVE, qp: 0, sl: Sl::default(), bytes }, 10);
+        fake.deliver(Datagram { lid: Lid::PERMISSIVE, from: None, qp: 0, sl: Sl::default(), bytes }, 10);
     }
-    fake.deliver(Datagram { lid: Lid(1), qp: 0, sl: Sl::default(), bytes: Box::new([0x55; 256]) }, 11);
+    fake.deliver(Datagram { lid: Lid(1), from: None, qp: 0, sl: Sl::default(), bytes: Box::new([0x55; 256]) }, 11);
     let writes = wave(&fabric, 3);
     let applied = now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect("all devices answer");
     assert_eq!(applied.retried, 0);
@@ -427,7 +429,11 @@ fn drain_of(
     sources: &[PortId],
 ) -> Result<(), SubnetError> {
     let layers = [DrainLayer { lanes: VlSet(0b11), graph: graph.clone() }];
-    let retiring = Retiring { lanes: VlSet(0b11), layers: &layers, half: Half::Upper, sources, ways: None };
+    let fabric = &manager.transport().fabric.clone();
+    let function = UpDown::default().route(fabric, &Demand::all(fabric, 1)).expect("up*/down* routes any fabric");
+    let lfts = &lid::bring_up(fabric, &function, 2).lfts;
+    let in_use = HalfInForce { fabric, lfts, ways: None, half: Half::Upper, answers: false };
+    let retiring = Retiring { lanes: VlSet(0b11), layers: &layers, in_use, sources };
     let drained = now(manager.drain(Ticket(8), observer, &retiring))?;
     assert_eq!((drained.ticket(), drained.lanes(), drained.observer()), (Ticket(8), VlSet(0b11), observer));
     Ok(())

@@ -304,7 +304,10 @@ fn by_level(sim: &mut Sim, subnets: &Subnets, at: SubnetPort, counter: PerfAttri
     sim.attach(manager).expect("a host takes a client");
     let asked = PerfMad::new(Method::Get, counter, PortDataSl::all(port.num).encode()).with_tid(7);
     let bytes = Box::new(asked.encode());
-    sim.send_from(manager, &Datagram { lid: port.lid.expect("a LID"), qp: 1, sl: Default::default(), bytes });
+    sim.send_from(
+        manager,
+        &Datagram { lid: port.lid.expect("a LID"), from: None, qp: 1, sl: Default::default(), bytes },
+    );
     sim.run(sim.now_ns() + 100_000, false);
     let answer = sim.received_at(manager).expect("an answer");
     PortDataSl::decode(&PerfMad::decode(&answer.bytes).expect("of performance management").data).counters

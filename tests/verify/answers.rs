@@ -102,6 +102,19 @@ fn drive(followed: &Plan, assumed: &Plan, refusal: &Refusal, latch: Latch) -> &'
     }
 }
 
+/// Of a port that sends into no switch nothing could be followed, so nothing may be proved.
+#[test]
+fn answers_of_a_port_that_sends_nothing_are_refused() {
+    let [plan, _] = &two_changes("leaf-spine:4,3,4", 1)[..] else { panic!("two changes") };
+    let mut draft = plan.draft().clone();
+    let switch = draft.before.switches().next().expect("a switch");
+    draft.sm = draft.before.node(switch).first_port;
+    let (_, refusal) = prove(Plan::seal(draft)).expect_err("answers of a switch are not followed");
+    assert!(matches!(refusal, Refusal::Precondition { .. }), "{refusal}");
+    let text = refusal.to_string();
+    assert!(text.contains("no end port that sends into a switch") && text.contains("answers-are-legal"), "{text}");
+}
+
 #[test]
 fn answers_close_cycles_that_the_assumption_hides() {
     let mut met: BTreeMap<&str, u32> = BTreeMap::new();

@@ -47,6 +47,7 @@ fn every_proved_plan_has_a_certificate_that_is_accepted() {
             for (scheme, when) in [
                 (Scheme::Double, Removal::Planned),
                 (Scheme::Double, Removal::Sudden),
+                (Scheme::Ordered, Removal::Sudden),
                 (Scheme::Static, Removal::Planned),
                 (Scheme::Static, Removal::Sudden),
                 (Scheme::InPlace, Removal::Planned),
@@ -185,9 +186,12 @@ fn python_agrees() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/check_certificate.py");
     let mut accepted = 0;
     for name in ["fat-tree-4-2", "seed-16", "dragonfly-2-4-2", "ring-8"] {
-        for (scheme, when) in
-            [(Scheme::Double, Removal::Sudden), (Scheme::Static, Removal::Planned), (Scheme::InPlace, Removal::Planned)]
-        {
+        for (scheme, when) in [
+            (Scheme::Double, Removal::Sudden),
+            (Scheme::Ordered, Removal::Sudden),
+            (Scheme::Static, Removal::Planned),
+            (Scheme::InPlace, Removal::Planned),
+        ] {
             let subnet = bring_up(&bundled(name), 2, false);
             let prepared = prepare_baseline(removal(&subnet, scheme, when)).unwrap();
             let Some(pair) = Pair::of(prepared.plan.plan().clone()) else { continue };

@@ -86,6 +86,7 @@ impl Transition for Waves {
                 ways: Default::default(),
                 empty: wave.empty,
                 gone: wave.gone,
+                aged: None,
             })
             .collect()
     }

@@ -8,7 +8,7 @@ mod sa;
 use golden::Golden;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl, VlSet};
-use reconfig::wire::vendor::{ActiveHalf, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
+use reconfig::wire::vendor::{ActiveHalf, AdaptiveRoutingInfo, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
 use reconfig::wire::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -500,6 +500,8 @@ fn vendor_attributes_stand_where_the_document_says() {
     let head = |data: [u8; SMP_DATA_SIZE], len: usize| data[..len].to_vec();
     assert_eq!(head(ActiveHalf { half: Half::Upper, settled: true }.encode(), 3), [1, 1, 0]);
     assert_eq!(head(ActiveHalf { half: Half::Lower, settled: true }.encode(), 3), [0, 1, 0]);
+    assert_eq!(head(AdaptiveRoutingInfo { fallback: false, enabled: true }.encode(), 5), [0, 0, 0, 1, 0]);
+    assert_eq!(head(AdaptiveRoutingInfo { fallback: true, enabled: false }.encode(), 5), [0, 0, 0, 0x10, 0]);
     let inputs_done: PortMask = [PortNum(1), PortNum(9)].into_iter().collect();
     let token = DrainToken { round: 0x0102_0304, lanes: VlSet(0x000C), complete: true, inputs_done };
     assert_eq!(head(token.encode(), 12), [1, 2, 3, 4, 0, 0x0C, 1, 0, 0x02, 0x02, 0, 0]);
@@ -556,6 +558,7 @@ attribute_keeps_its_bits! {
     multicast_forwarding_table_keeps_its_bits: MulticastForwardingTable, [];
     sm_info_keeps_its_bits: SmInfo, std::iter::once(168..512);
     active_half_keeps_its_bits: ActiveHalf, [0..7, 8..15, 16..512];
+    adaptive_routing_info_keeps_its_bits: AdaptiveRoutingInfo, [0..27, 28..31, 32..512];
     drain_arcs_keeps_its_bits: DrainArcs, [];
     drain_token_keeps_its_bits: DrainToken, [48..55, 56..64, 320..512];
     flush_keeps_its_bits: Flush, [48..55, 56..512];

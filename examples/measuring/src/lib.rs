@@ -9,3 +9,4 @@ pub mod bench;
 pub mod process;
 pub mod served;
 pub mod started;
+pub mod waves;

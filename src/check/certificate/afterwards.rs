@@ -51,7 +51,7 @@ fn check_departure(plan: &Plan) -> Result<(), CertificateFault> {
     let drains = plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_drain);
     let rounds = plan.waves().last().map_or(0, |last| {
         let rounds = |barrier: &Barrier| if let Barrier::Vacated(rounds) = *barrier { usize::from(rounds) } else { 0 };
-        last.barriers.iter().map(rounds).max().unwrap_or(0)
+        last.barriers.iter().map(rounds).sum()
     });
     if drains || plan.scheme() == Scheme::Static || rounds >= needed {
         return Ok(());

@@ -159,11 +159,12 @@ pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Re
     let named = |assumption| need(plan, wave, assumption);
     match (barrier, plan.draft().policy.observer) {
         (Barrier::Acknowledged | Barrier::SourcesMoved, _) => Ok(()),
-        (_, Observer::Token | Observer::Poll) => named(Assumption::AgentsKeepTheProtocol),
-        (_, Observer::Conservation) => {
+        (Barrier::Drained(_), Observer::Conservation) => {
             named(Assumption::AgentsKeepTheProtocol)?;
             named(Assumption::CountersAreUntouched)
         }
+        // Flushes, which *vacated* consists of, need the agents whatever shows the drain (F.5).
+        (_, Observer::Token | Observer::Poll | Observer::Conservation) => named(Assumption::AgentsKeepTheProtocol),
         (_, Observer::Lifetime) => named(Assumption::LifetimesAreEnforced),
     }
 }

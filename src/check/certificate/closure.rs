@@ -11,10 +11,11 @@ use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
 use super::lost::Forsaken;
 use super::moments::{PlanMoment, PlanMoments};
 use super::net::{ChannelEnd, CheckedNet};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::{Assumption, Plan};
-use crate::tables::Lft;
+use crate::tables::SubnetTables;
+use std::sync::Arc;
 
 /// What the check counted; see [`Checked`](super::Checked).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,6 +36,9 @@ pub(super) struct Closure<'a> {
     stranded: Vec<bool>,
     /// The manager's port, where the plan does not assume of its answers what is to be checked.
     answerer: Option<Answerer>,
+    /// By moment: the switches that end with another table than they begin with, where all begin with the one that they
+    /// had at the end of the moment before; otherwise none.
+    rewritten: Vec<Option<Vec<usize>>>,
     /// By moment.
     pub injected: Vec<Injected>,
     /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where
@@ -115,6 +119,7 @@ impl<'a> Closure<'a> {
             groups,
             stranded,
             answerer: answerer(plan, net),
+            rewritten: (0..moments.all.len()).map(|moment| rewritten(net, moments, moment)).collect(),
             injected: Vec::new(),
             ways: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
             entered: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
@@ -271,13 +276,22 @@ impl<'a> Closure<'a> {
         });
     }
 
+    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one.
     fn read_outputs(&self, moment: usize, lid: Lid, outputs: &mut [[u8; 2]]) {
         let [old, new] = self.moments.all[moment].tables;
-        let output = |table: &Lft| table.get(lid).unwrap_or(PortNum::NO_ROUTE).0;
-        for (outputs, node) in outputs.iter_mut().zip(&self.net.switches) {
-            let (old, new) = (&old.lfts[node.index()], &new.lfts[node.index()]);
-            let before = output(old);
-            *outputs = [before, if std::sync::Arc::ptr_eq(old, new) { before } else { output(new) }];
+        let output = |tables: &SubnetTables, switch: usize| {
+            let lft = &tables.lfts[self.net.switches[switch].index()];
+            lft.get(lid).unwrap_or(PortNum::NO_ROUTE).0
+        };
+        match &self.rewritten[moment] {
+            Some(switches) => {
+                outputs.iter_mut().for_each(|outputs| outputs[0] = outputs[1]);
+                switches.iter().for_each(|&switch| outputs[switch][1] = output(new, switch));
+            }
+            None => {
+                let outputs = outputs.iter_mut().enumerate();
+                outputs.for_each(|(switch, outputs)| *outputs = [old, new].map(|tables| output(tables, switch)));
+            }
         }
     }
 
@@ -472,7 +486,7 @@ impl<'a> Closure<'a> {
                 ways.resize(self.net.way_count, 0);
             }
             for output in choices(now.outputs[switch]).filter(|&output| output < self.net.sides[switch]) {
-                ways[self.net.ways[channel as usize] + output] |= lanes;
+                ways[self.net.way(channel as usize, switch, output)] |= lanes;
             }
         }
         Ok(())
@@ -532,7 +546,7 @@ impl<'a> Closure<'a> {
             }
             // Nothing waits for a source's channel, so its lanes need no number (Lemma 3). The drain must still cover
             // its dependencies.
-            if input.is_none_or(|input| self.is_source(switch, input)) {
+            if input.is_none_or(|input| self.net.is_source(switch, input)) {
                 let entered = &mut self.entered[moment][class.half.index()];
                 if entered.is_empty() {
                     entered.resize(self.net.ends.len(), 0);
@@ -541,10 +555,6 @@ impl<'a> Closure<'a> {
             }
         }
         Ok(())
-    }
-
-    fn is_source(&self, switch: usize, input: PortNum) -> bool {
-        self.net.sources[switch].iter().any(|source| source.input == input)
     }
 
     fn check_hole(&self, now: &Now<'_>, switch: usize, output: usize, firm: bool) -> Result<(), CertificateFault> {
@@ -686,6 +696,18 @@ fn answerer(plan: &Plan, net: &CheckedNet) -> Option<Answerer> {
         let place = sources.iter().position(|source| source.port == port)?;
         Some(Answerer { port, switch, place })
     })
+}
+
+/// See [`Closure::rewritten`]. Tables that are one in memory are equal; others count as different.
+fn rewritten(net: &CheckedNet, moments: &PlanMoments<'_>, moment: usize) -> Option<Vec<usize>> {
+    let [old, new] = moments.all[moment].tables;
+    let [_, ended] = moments.all[moment.checked_sub(1)?].tables;
+    let same =
+        |a: &SubnetTables, b: &SubnetTables, node: NodeId| Arc::ptr_eq(&a.lfts[node.index()], &b.lfts[node.index()]);
+    if !net.switches.iter().all(|&node| same(ended, old, node)) {
+        return None;
+    }
+    Some((0..net.switches.len()).filter(|&switch| !same(old, new, net.switches[switch])).collect())
 }
 
 /// Old and new, once where they agree.

@@ -16,12 +16,18 @@ pub(super) type Packed = u128;
 /// VL 15: packets are discarded. Switches must not, end ports may.
 pub(super) const DISCARDS: u16 = 0x8000;
 
+/// The lowest lane of every group.
+const LOWEST: Packed = 0x0001_0001_0001_0001_0001_0001_0001_0001;
+
 /// One lane mask for all groups.
-pub(super) fn for_all(lanes: u16) -> Packed {
-    (0..8).fold(0, |all, group| all | Packed::from(lanes) << (16 * group))
+#[inline]
+pub(super) const fn for_all(lanes: u16) -> Packed {
+    // A mask is narrower than the distance between groups, so the product has no carries.
+    LOWEST * lanes as Packed
 }
 
 /// Every lane of each group that has one.
+#[inline]
 pub(super) fn spread(lanes: Packed) -> Packed {
     // Each step folds the upper half of every group onto its lower half, and the masks keep neighbouring groups out.
     // Groups do not overlap, so the product has no carries.
@@ -29,17 +35,21 @@ pub(super) fn spread(lanes: Packed) -> Packed {
     any |= any >> 4 & for_all(0x000F);
     any |= any >> 2 & for_all(0x0003);
     any |= any >> 1 & for_all(0x0001);
-    (any & for_all(1)) * 0xFFFF
+    (any & LOWEST) * 0xFFFF
 }
 
 /// The mask of one group.
+#[inline]
 pub(super) fn of_group(lanes: Packed, group: usize) -> u16 {
     (lanes >> (16 * group)) as u16
 }
 
 /// Lanes of any group.
+#[inline]
 pub(super) fn of_any(lanes: Packed) -> u16 {
-    (0..8).fold(0, |all, group| all | of_group(lanes, group))
+    let all = (lanes >> 64) as u64 | lanes as u64;
+    let all = all | all >> 32;
+    (all | all >> 16) as u16
 }
 
 /// The tables of one switch at one moment, old and new together.
@@ -93,6 +103,7 @@ impl Groups {
     }
 
     /// How many groups a half has.
+    #[inline]
     pub fn count(&self, half: Half) -> usize {
         self.halves[half.index()].len()
     }
@@ -105,11 +116,13 @@ impl Groups {
     }
 
     /// Service levels of a group.
+    #[inline]
     pub fn size(&self, half: Half, group: usize) -> usize {
         self.halves[half.index()][group].len()
     }
 
     /// The lanes from an input of a switch to an output.
+    #[inline]
     pub fn through(
         &self,
         moment: usize,
@@ -126,6 +139,7 @@ impl Groups {
     }
 
     /// Whether all pairs of a switch are alike at a moment.
+    #[inline]
     pub fn is_alike(&self, moment: usize, switch: usize) -> bool {
         matches!(self.switches[moment][switch], AtSwitch::Alike(_))
     }
@@ -136,6 +150,7 @@ impl Groups {
     }
 
     /// The usual lanes of a moment.
+    #[inline]
     pub fn usual(&self, moment: usize, half: Half) -> Packed {
         self.usual[moment][half.index()]
     }
@@ -254,6 +269,17 @@ fn halves(groups: &[Vec<u8>]) -> Result<[Vec<Vec<Sl>>; 2], CertificateFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn masks_of_all_groups_and_of_any() {
+        for mask in [0, 1, 0x8001, 0xFFFF] {
+            assert_eq!((0..8).map(|group| of_group(for_all(mask), group)).collect::<Vec<_>>(), [mask; 8]);
+            for group in 0..8 {
+                assert_eq!(of_any(Packed::from(mask) << (16 * group)), mask, "group {group} mask {mask:#x}");
+            }
+        }
+        assert_eq!(of_any(1 | 2 << 32 | 4 << 112), 7);
+    }
 
     #[test]
     fn spreading_fills_the_groups_that_have_a_lane() {

@@ -27,8 +27,10 @@ pub(super) struct PlanMoment<'a> {
     pub ways: [Vec<&'a PathLayers>; 2],
     /// Lanes that are empty everywhere when it begins, nothing latched for them.
     pub empty: VlSet,
-    /// By half: whether none of its packets is anywhere when it begins.
+    /// By half: whether none of its packets that was sent before is anywhere when it begins.
     pub gone: [bool; 2],
+    /// How often in a row every device sent off what stood in it before it begins, if that is why nothing is left.
+    pub aged: Option<usize>,
     /// The half, and the lanes, that its barriers report empty at its end.
     pub drains: Option<(Half, VlSet)>,
 }
@@ -51,6 +53,7 @@ impl<'a> PlanMoments<'a> {
             ways: state.ways(false),
             empty: VlSet::EMPTY,
             gone: [false; 2],
+            aged: None,
             drains: None,
         });
         for (index, wave) in plan.waves().iter().enumerate() {
@@ -84,6 +87,7 @@ struct State<'a> {
     stopped: bool,
     empty: VlSet,
     gone: [bool; 2],
+    aged: Option<usize>,
 }
 
 impl<'a> State<'a> {
@@ -101,6 +105,7 @@ impl<'a> State<'a> {
             stopped: false,
             empty: VlSet::EMPTY,
             gone: [false; 2],
+            aged: None,
         }
     }
 
@@ -124,14 +129,15 @@ impl<'a> State<'a> {
         let idle = tables.iter().all(|tables| self.is_stopped(tables));
         let begins = self.begins(moments, index + 1, tables);
         let injected = [0, 1].map(|half| !idle && (self.sent[half] || begins[half]));
-        let (empty, gone) = (self.empty, self.gone);
+        let (empty, aged) = (self.empty, self.aged);
+        let gone = self.gone.map(|gone| gone || aged.is_some());
         // A half counts as sent until a barrier shows that it is gone: replies copy the half of their request.
         self.sent = [0, 1].map(|half| self.sent[half] || injected[half]);
         let stops = self.is_stopped(tables[1]);
         let ways = self.ways(!stops || self.stopped);
         self.stopped |= stops;
         let drains = self.pass(moments, index, wave)?;
-        Ok(PlanMoment { name: wave.name.clone(), tables, injected, ways, empty, gone, drains })
+        Ok(PlanMoment { name: wave.name.clone(), tables, injected, ways, empty, gone, aged, drains })
     }
 
     /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first,
@@ -185,14 +191,15 @@ impl<'a> State<'a> {
         index: usize,
         wave: &Wave,
     ) -> Result<Option<(Half, VlSet)>, CertificateFault> {
-        (self.empty, self.gone) = (VlSet::EMPTY, [false; 2]);
+        (self.empty, self.gone, self.aged) = (VlSet::EMPTY, [false; 2], None);
         let mut drains = None;
         // Every dependency that the certificate numbers follows the tables.
         believable::need(self.plan, wave, Assumption::EntriesDecide)?;
         for barrier in &wave.barriers {
             believable::need_of_observer(self.plan, wave, *barrier)?;
             match *barrier {
-                Barrier::Acknowledged | Barrier::Vacated(_) => {}
+                Barrier::Acknowledged => {}
+                Barrier::Vacated(rounds) => self.aged = Some(self.aged.unwrap_or(0) + usize::from(rounds)),
                 Barrier::SourcesMoved => self.moved = true,
                 Barrier::Flushed(lanes) => self.empty = VlSet(self.empty.0 | lanes.0),
                 Barrier::Drained(lanes) => {

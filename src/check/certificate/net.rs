@@ -1,7 +1,7 @@
 //! The fabric as the checker reads it: flat arrays by channel and by switch.
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::PortNum;
+use crate::ids::{PortMask, PortNum};
 use crate::plan::Plan;
 
 /// Where a channel leads.
@@ -37,8 +37,13 @@ pub(super) struct CheckedNet {
     pub sent: Vec<u32>,
     /// By switch.
     pub sources: Vec<Vec<SourcePort>>,
-    /// By channel into a switch from a switch: where its ways on begin among all; a way for each port of the switch.
-    pub ways: Vec<usize>,
+    /// By switch: the ports by which sources send into it.
+    source_inputs: Vec<PortMask>,
+    /// By channel into a switch from a switch: its way on by port 0 of that switch.
+    first_way: Vec<usize>,
+    /// By switch: channels from switches. Their ways on by one port are neighbours, because the packets of a DLID come
+    /// by many of them and leave by one port.
+    incoming: Vec<usize>,
     /// Ways in all.
     pub way_count: usize,
     /// By port: whether it is of a switch.
@@ -64,7 +69,9 @@ impl CheckedNet {
             carried: fabric.ports().map(|(id, _)| carried(fabric, id)).collect(),
             sent: Vec::new(),
             sources: vec![Vec::new(); switches.len()],
-            ways: vec![usize::MAX; fabric.port_count()],
+            source_inputs: vec![PortMask::default(); switches.len()],
+            first_way: vec![usize::MAX; fabric.port_count()],
+            incoming: vec![0; switches.len()],
             way_count: 0,
             at_switch: fabric.ports().map(|(_, port)| place[port.node.index()] != u32::MAX).collect(),
             switches,
@@ -80,19 +87,46 @@ impl CheckedNet {
                 ChannelEnd::Nowhere => {}
                 ChannelEnd::Switch(to, input) if !at_switch => {
                     self.sources[to as usize].push(SourcePort { port: channel, input });
+                    self.source_inputs[to as usize].insert(input);
                 }
                 ChannelEnd::Switch(to, _) => {
-                    self.ways[channel.index()] = self.way_count;
-                    self.way_count += self.sides[to as usize];
+                    // Its place among the channels into the switch, until all are counted.
+                    self.first_way[channel.index()] = self.incoming[to as usize];
+                    self.incoming[to as usize] += 1;
                     self.sent.push(channel.0);
                 }
                 ChannelEnd::Port(_) if at_switch => self.sent.push(channel.0),
                 ChannelEnd::Port(_) => {}
             }
         }
+        let mut first = Vec::new();
+        for (sides, incoming) in self.sides.iter().zip(&self.incoming) {
+            first.push(self.way_count);
+            self.way_count += sides * incoming;
+        }
+        for (way, end) in self.first_way.iter_mut().zip(&self.ends) {
+            if let ChannelEnd::Switch(to, _) = *end
+                && *way != usize::MAX
+            {
+                *way += first[to as usize];
+            }
+        }
+    }
+
+    /// The way of packets in a channel from a switch into a switch, on by one of its ports.
+    #[inline]
+    pub fn way(&self, inward: usize, switch: usize, output: usize) -> usize {
+        self.first_way[inward] + output * self.incoming[switch]
+    }
+
+    /// Whether a source sends into a switch by a port.
+    #[inline]
+    pub fn is_source(&self, switch: usize, input: PortNum) -> bool {
+        self.source_inputs[switch].contains(input)
     }
 
     /// The channel that a switch sends into by a port.
+    #[inline]
     pub fn channel(&self, switch: usize, output: usize) -> usize {
         self.first[switch] + output
     }
@@ -108,6 +142,7 @@ impl CheckedNet {
     }
 
     /// Whether a channel exists at a moment; moment 0 is the one before the change.
+    #[inline]
     pub fn is_there(&self, moment: usize, channel: usize) -> bool {
         self.ends[channel] != ChannelEnd::Nowhere && (moment == 0 || self.survives[channel])
     }

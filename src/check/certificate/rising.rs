@@ -224,7 +224,7 @@ impl CheckedNet {
             for output in 1..self.sides[switch] {
                 let outward = self.channel(switch, output);
                 if self.ends[outward] != ChannelEnd::Nowhere {
-                    tell(Way { index: self.ways[inward] + output, switch, input, inward, output, outward });
+                    tell(Way { index: self.way(inward, switch, output), switch, input, inward, output, outward });
                 }
             }
         }

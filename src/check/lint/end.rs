@@ -60,7 +60,7 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let tables = plan.tables_at(plan.waves().len());
     let halves: &[Half] = match plan.scheme() {
         Scheme::Double => &[plan.new_half()],
-        Scheme::Static | Scheme::InPlace => &[Half::Lower, Half::Upper],
+        Scheme::Ordered | Scheme::Static | Scheme::InPlace => &[Half::Lower, Half::Upper],
     };
     let starts: Vec<NodeId> = fabric.switches().filter(|switch| reached[switch.index()]).collect();
     let reached_ends: Vec<PortId> =

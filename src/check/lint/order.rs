@@ -26,16 +26,24 @@ fn check_phases(plan: &Plan, findings: &mut Findings) {
     let wanted: &[Phase] = match plan.scheme() {
         Scheme::Double => &[Phase::Split, Phase::Install, Phase::Swap, Phase::Drain, Phase::Restore],
         Scheme::Static => &[Phase::Stop, Phase::Install, Phase::Start],
+        Scheme::Ordered if has_grown(plan) && has_steps(plan) => &[Phase::Install, Phase::Rewrite, Phase::Start],
+        Scheme::Ordered if has_grown(plan) => &[Phase::Install, Phase::Start],
+        Scheme::Ordered if !has_steps(plan) => &[],
         Scheme::InPlace if has_grown(plan) => &[Phase::Rewrite, Phase::Start],
-        Scheme::InPlace => &[Phase::Rewrite],
+        Scheme::Ordered | Scheme::InPlace => &[Phase::Rewrite],
     };
     let mut found: Vec<Phase> = plan.waves().iter().map(|wave| wave.phase).collect();
-    // Only *install* may have several waves.
-    found.dedup_by(|later, earlier| later == earlier && *later == Phase::Install);
+    // Only *install* may have several waves, and where every mixture is ordered, *rewrite*.
+    let repeats = if plan.scheme() == Scheme::Ordered { Phase::Rewrite } else { Phase::Install };
+    found.dedup_by(|later, earlier| later == earlier && *later == repeats);
     if found != wanted {
         let list = |phases: &[Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join(", ");
         findings.plan(Rule::PhaseOrder, format!("phases are {}; must be {}", list(&found), list(wanted)));
     }
+}
+
+fn has_steps(plan: &Plan) -> bool {
+    plan.waves().iter().any(|wave| wave.phase == Phase::Rewrite)
 }
 
 /// Whether something has come that must be started.
@@ -49,12 +57,25 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
         (Scheme::Double, Phase::Split) => vec![Barrier::Acknowledged, Barrier::Flushed(lanes.b)],
         (Scheme::Double, Phase::Swap) => vec![Barrier::Acknowledged, Barrier::SourcesMoved],
         (Scheme::Double, Phase::Drain) => vec![Barrier::Drained(lanes.a)],
+        // How often what was sent must have moved on before the next wave is the prover's to judge.
+        (Scheme::Ordered, Phase::Rewrite) if !is_last(plan, wave) => {
+            let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
+            [Barrier::Acknowledged].into_iter().chain(aged).collect()
+        }
+        (Scheme::Ordered, _) if is_last(plan, wave) => {
+            let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
+            [Barrier::Acknowledged].into_iter().chain(vacated).collect()
+        }
         (Scheme::InPlace, phase) if phase == last_phase(plan) => {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
         }
         _ => vec![Barrier::Acknowledged],
     }
+}
+
+fn is_last(plan: &Plan, wave: &Wave) -> bool {
+    plan.waves().last().is_some_and(|last| last.name == wave.name)
 }
 
 fn last_phase(plan: &Plan) -> Phase {
@@ -96,14 +117,15 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         Scheme::InPlace if has_grown(plan) => {
             &[Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::InitializeDiscards]
         }
-        Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
+        Scheme::Ordered | Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
     };
-    let observed = |barrier: &Barrier| !matches!(barrier, Barrier::Acknowledged | Barrier::SourcesMoved);
-    let is_observed = plan.waves().iter().flat_map(|wave| &wave.barriers).any(observed);
+    let barriers = || plan.waves().iter().flat_map(|wave| &wave.barriers);
+    let is_observed = barriers().any(|barrier| !matches!(barrier, Barrier::Acknowledged | Barrier::SourcesMoved));
+    let is_drained = barriers().any(|barrier| matches!(barrier, Barrier::Drained(_)));
     let of_barriers: &[Assumption] = match plan.draft().policy.observer {
         _ if !is_observed => &[],
-        Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
-        Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+        Observer::Conservation if is_drained => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
+        Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
         Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
     };
     [of_scheme, of_barriers, &[Assumption::EntriesDecide]].concat()

@@ -34,8 +34,8 @@ fn belongs(scheme: Scheme, phase: Phase, write: &Write) -> bool {
         // What has come carries no data before.
         (Phase::Split, Write::PortState { state, .. }) => *state == PortState::Active,
         (Phase::Install, Write::LftBlock { .. }) => true,
-        (Phase::Install, Write::SlToVl { .. }) => scheme == Scheme::Static,
-        (Phase::Install, Write::PortState { .. }) => scheme == Scheme::Double,
+        (Phase::Install, Write::SlToVl { .. }) => matches!(scheme, Scheme::Static | Scheme::Ordered),
+        (Phase::Install, Write::PortState { .. }) => matches!(scheme, Scheme::Double | Scheme::Ordered),
         (Phase::Swap, Write::SaHalf { .. } | Write::MasterSm { .. } | Write::ActiveHalf { .. }) => true,
         (Phase::Stop | Phase::Start, Write::PortState { .. }) => true,
         (Phase::Start, Write::MasterSm { .. } | Write::ActiveHalf { .. }) => true,

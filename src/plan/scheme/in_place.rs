@@ -12,7 +12,7 @@ use crate::verify::rounds_to_vacate;
 const OPENSM_WINDOW: u16 = 4;
 
 /// The most rounds that one question has round numbers for.
-const VACATING_ROUNDS: usize = 16;
+pub(super) const VACATING_ROUNDS: usize = 16;
 
 /// A single wave: every block that differs.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
@@ -32,13 +32,13 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     }
     if let (Some(last), Some(vacated)) = (waves.last_mut(), vacated(&input)?) {
         last.barriers.push(vacated);
-        assumptions.extend(Assumption::of_observer(input.policy.observer));
+        assumptions.extend(Assumption::of_vacating(input.policy.observer));
     }
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
 }
 
 /// What leaves as planned carries packets until the last block is written, and nothing of this scheme drains it (V.1).
-fn vacated(input: &PlanInput) -> Result<Option<Barrier>, PlanError> {
+pub(super) fn vacated(input: &PlanInput) -> Result<Option<Barrier>, PlanError> {
     match rounds_to_vacate(&input.surviving, &input.after) {
         None => Ok(None),
         Some(rounds) if rounds <= VACATING_ROUNDS => Ok(Some(Barrier::Vacated(rounds as u8))),

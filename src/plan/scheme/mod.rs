@@ -8,7 +8,10 @@
 
 mod double;
 mod in_place;
+mod ordered;
 mod static_;
+
+pub use ordered::TableStep;
 
 use super::{Arming, Assumption, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
@@ -33,6 +36,8 @@ pub struct PlanInput {
     /// The wanted forwarding tables, by node: for `double`, the new routing on the LIDs of the spare half and of the
     /// switches, everything else unchanged; for the other schemes, the new routing on all LIDs.
     pub target: Vec<Arc<Lft>>,
+    /// For `ordered`: the waves, the last of which ends at the wanted tables.
+    pub steps: Vec<TableStep>,
     /// The half in use.
     pub old: Half,
     /// The user's choices.
@@ -65,6 +70,7 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
         Scheme::Double => double::plan(input),
         Scheme::Static => Ok(static_::plan(input)),
         Scheme::InPlace => in_place::plan(input),
+        Scheme::Ordered => ordered::plan(input),
     }
 }
 

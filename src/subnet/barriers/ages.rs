@@ -50,7 +50,7 @@ impl<T: Transport> Manager<T> {
             // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
             None => {
                 let alive = retiring.sources.iter().copied().filter(|&port| self.is_linked(port));
-                DrainAge::new(question, depth, limited, retiring.half, alive)
+                DrainAge::new(question, depth, limited, retiring.in_use.half, alive)
             }
         };
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
@@ -71,6 +71,17 @@ impl<T: Transport> Manager<T> {
             }
         }
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
+    }
+
+    /// Reads the limit of every switch, without a wait.
+    pub(super) async fn check_limits(&mut self) -> Result<(), SubnetError> {
+        let ticket = Ticket::default();
+        let wait = self.begin_wait("the departure of what leaves, by age, before the first write");
+        let switches = self.live_switches()?;
+        let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
+        let mut judge = VacateAge::new(question, 1, switches.iter().copied());
+        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.proof(&wait, judge.due_ns()).map(|_| ())
     }
 
     pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
@@ -126,7 +137,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    pub(super) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
+    pub(in crate::subnet) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
         let devices = self.devices()?;
         let topology = self.topology("waiting for a barrier")?;
         Ok(devices.into_iter().filter(|&node| topology.fabric.node(node).is_switch()).collect())

@@ -1,17 +1,16 @@
 //! Drain by conservation: reads the end ports' counters of the retired service levels, wave after wave (section D).
 //!
-//! No device reports discards by service level, so readings carry none: a discarded packet leaves *received* below
-//! *sent* for good, and the time limit ends the wait instead. After the proof the counters are zeroed, since nobody
+//! No device reports discards by service level: a discarded packet leaves *received* below *sent* for good, and the time
+//! limit ends the wait. After the proof the counters are zeroed, since nobody
 //! uses these levels until the next change (D.5).
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
 use crate::fabric::PortId;
-use crate::ids::{Lid, Sl};
 use crate::subnet::Retiring;
 use crate::subnet::SubnetError;
 use crate::subnet::exchange::{MadData, MadRequest, RequestBody};
 use crate::subnet::manager::Manager;
-use crate::tables::address;
+use crate::tables::{HalfInForce, RoundTrip, round_trip};
 use crate::transport::Transport;
 use crate::wire::{Method, PerfAttributeId, PortDataSl};
 
@@ -57,7 +56,7 @@ impl<T: Transport> Manager<T> {
         ports: &[PortId],
         retiring: &Retiring<'_>,
     ) -> Result<Vec<CounterReading>, SubnetError> {
-        let half = retiring.half;
+        let half = retiring.in_use.half;
         let asked_ns = self.transport.now_ns();
         // Halves first: a port that has settled sends nothing more on the retired levels, so the counters read after
         // are final.
@@ -80,8 +79,6 @@ impl<T: Transport> Manager<T> {
                 sent: sum(sent),
                 received: sum(received),
                 clamped: [sent, received].iter().any(|data| retired().any(|sl| data.counted(sl).is_none())),
-                // Not reported by service level (see above).
-                discards: 0,
                 settled: halves[at].half == half && halves[at].settled,
             }
         };
@@ -104,15 +101,15 @@ impl<T: Transport> Manager<T> {
         attribute: PerfAttributeId,
         method: Method,
     ) -> Result<Vec<PortDataSl>, SubnetError> {
-        let retired = retiring.half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
+        let retired = retiring.in_use.half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
         let mut requests = Vec::with_capacity(ports.len());
         // On the half in use: a request on the retired levels would count in what it reads (D.5).
         for &port in ports {
-            let (lid, sl) = self.address(port, retiring)?;
+            let trip = self.round_trip(port, retiring)?;
             let fabric = &self.topology("draining")?.fabric;
             let owner = fabric.port(port);
             let data = PortDataSl { counter_select: retired, ..PortDataSl::all(owner.num) }.encode();
-            let body = RequestBody::Perf { lid, sl, attribute, data: Box::new(data) };
+            let body = RequestBody::Perf { trip, attribute, data: Box::new(data) };
             requests.push(MadRequest { device: owner.node.0, tag: 0, method, modifier: 0, body });
         }
         let answers = self.ask_all(requests).await?;
@@ -123,13 +120,17 @@ impl<T: Transport> Manager<T> {
         Ok(counters.collect())
     }
 
-    /// A LID and a service level of the half in use by which the manager's port reaches an end port.
-    fn address(&self, port: PortId, retiring: &Retiring<'_>) -> Result<(Lid, Sl), SubnetError> {
+    /// The way by which the manager's port asks an end port, on the half in use.
+    fn round_trip(&self, port: PortId, retiring: &Retiring<'_>) -> Result<RoundTrip, SubnetError> {
         let topology = self.topology("draining")?;
-        let Retiring { half, ways, .. } = *retiring;
-        address(&topology.fabric, ways, topology.sm, port, half).ok_or_else(|| SubnetError::Unsendable {
+        let in_use = HalfInForce { fabric: &topology.fabric, ..retiring.in_use };
+        round_trip(in_use, topology.sm, port).ok_or_else(|| SubnetError::Unsendable {
             attempted: format!("reading the counters of {}", topology.fabric.describe_port(port)),
-            reason: format!("the SM's port has no path to it on the {half} half"),
+            reason: format!(
+                "no path there and back is open to the SM's port and to it on one layer of the {} half: use another \
+                 drain observer",
+                in_use.half
+            ),
         })
     }
 }

@@ -20,6 +20,14 @@ impl<T: Transport> Manager<T> {
         }
     }
 
+    /// Verifies that every switch has the limit by which [`Manager::await_vacated`] counts, if the observer is age.
+    pub(in crate::subnet) async fn check_vacating(&mut self, observer: Observer) -> Result<(), SubnetError> {
+        match observer {
+            Observer::Lifetime => self.check_limits().await,
+            Observer::Token | Observer::Poll | Observer::Conservation => Ok(()),
+        }
+    }
+
     async fn vacate_by_agents(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
         let mut judge = VacateJudge::new(ticket, rounds);
         while let Some(round) = judge.due() {

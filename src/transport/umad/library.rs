@@ -290,7 +290,7 @@ impl Library {
             return Ok(UmadArrival::GivenUp);
         }
         let (lid, qp) = (Lid(u16::from_be(address.lid)), u32::from_be(address.qpn));
-        Ok(UmadArrival::Mad(Datagram { lid, qp, sl: Sl::masked(address.sl), bytes }))
+        Ok(UmadArrival::Mad(Datagram { lid, from: None, qp, sl: Sl::masked(address.sl), bytes }))
     }
 
     /// Checks that the library's header fits its room.

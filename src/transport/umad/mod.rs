@@ -207,8 +207,13 @@ impl Umad {
     }
 
     fn path_bits(&self, datagram: &Datagram) -> u8 {
-        let upper = datagram.qp != 0 && Half::of_sl(datagram.sl) == Half::Upper;
-        if upper { (self.lmc.lids() / 2) as u8 } else { 0 }
+        // A base LID is a multiple of 2^LMC, so the bits of a LID of the port are its offset.
+        let mask = self.lmc.lids() - 1;
+        match datagram.from {
+            Some(own) => (own.0 & mask) as u8,
+            None if datagram.qp != 0 && Half::of_sl(datagram.sl) == Half::Upper => (self.lmc.lids() / 2) as u8,
+            None => 0,
+        }
     }
 
     /// Handles a message of the thread: a MAD to deliver, something to count, or the end.
@@ -256,7 +261,7 @@ impl Transport for Umad {
         let path_bits = self.path_bits(&datagram);
         let now_ns = self.now_ns();
         let asks = self.transactions.outgoing(&mut datagram.bytes, now_ns);
-        let Datagram { lid, qp, sl, bytes } = datagram;
+        let Datagram { lid, qp, sl, bytes, .. } = datagram;
         let out = Outgoing {
             bytes: &bytes,
             lid,

@@ -170,7 +170,7 @@ impl<'a> Recorder<'a> {
     /// What the barrier after a moment leaves of its places.
     fn carried(&self, stage: usize, class: &Class) -> Vec<(u32, Packed)> {
         let Some(next) = self.case.stages.get(stage + 1) else { return Vec::new() };
-        if next.gone[self.half_of(class.group).index()] {
+        if next.begins_without(self.half_of(class.group)) {
             return Vec::new();
         }
         // The mask of empty lanes, repeated for each of the eight groups that a half can have.
@@ -199,10 +199,12 @@ impl<'a> Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
+    #[inline]
     fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &ClassHop) {
         self.places[hop.stage].choosing.insert(hop.row);
     }
 
+    #[inline]
     fn enter(&mut self, _class: &Class, entrance: Entrance) {
         self.places[entrance.stage].choosing.insert(entrance.row);
     }

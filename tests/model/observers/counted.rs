@@ -145,7 +145,6 @@ impl Counts {
                 sent: sent.into(),
                 received: received.into(),
                 clamped: false,
-                discards: 0,
                 settled: settled == 1,
             });
         }

@@ -143,7 +143,7 @@ impl<'a> Polls<'a> {
         let Clocked { mut judge, now } = state.polled.judge.clone();
         let asked = if self.has(Condition::AskedWhen) { now - lag } else { now };
         judge.fold(&self.reading(node, drained, (asked, now + 1)));
-        if holding(&judge) != holding(&state.polled.judge.judge) {
+        if judge != state.polled.judge.judge {
             // What is asked from now on is later than this answer.
             next.questions.iter_mut().flatten().for_each(|question| question.lag += 1);
             self.forget(&judge, now + 1, &mut next.questions);
@@ -158,10 +158,9 @@ impl<'a> Polls<'a> {
         for (node, asked) in questions.iter_mut().enumerate() {
             let Some(question) = asked.filter(|question| question.lag > 0) else { continue };
             let counts = |asked: u8, channel: usize| {
-                let mut judge = judge.clone();
-                let before = holding(&judge);
-                judge.fold(&self.reading(node, [channel].into_iter().collect(), (asked, now + 1)));
-                holding(&judge) != before
+                let mut told = judge.clone();
+                told.fold(&self.reading(node, [channel].into_iter().collect(), (asked, now + 1)));
+                told != *judge
             };
             let counted = |asked: u8| self.layout.begins_at(node).filter(|&channel| counts(asked, channel)).collect();
             let (then, today): (Set, Set) = (counted(now - question.lag), counted(now));

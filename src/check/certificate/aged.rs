@@ -1,0 +1,48 @@
+//! Verifies that what was sent before a moment has left where a barrier says so (section W of docs/PROTOCOL.md).
+
+use super::CertificateFault;
+use super::moments::PlanMoments;
+use super::net::{ChannelEnd, CheckedNet};
+use crate::fabric::Fabric;
+use crate::ids::{Half, Lid};
+use crate::tables::SubnetTables;
+
+/// The rounds of every barrier that ages are as many as the longest way by the tables that it follows has channels, and
+/// one more for what was on a cable, or latched by an older entry.
+pub(super) fn check(fabric: &Fabric, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
+    for (number, moment) in moments.all.iter().enumerate() {
+        let Some(rounds) = moment.aged else { continue };
+        let ends = fabric.end_ports().filter(|port| net.is_there(number, port.index()));
+        let lids = ends.flat_map(|port| [Half::Lower, Half::Upper].map(|half| fabric.half_lids(port, half)));
+        let needed = 1 + lids.flatten().map(|lid| longest(net, number, moment.tables[0], lid)).max().unwrap_or(0);
+        if rounds < needed {
+            let what =
+                format!("what was sent before has left after {needed} rounds, and the barrier waits for {rounds}");
+            return Err(CertificateFault::Plan { wave: moment.name.clone(), what });
+        }
+    }
+    Ok(())
+}
+
+/// The channels of the longest way to a LID: waves of switches, outward from where ways end.
+fn longest(net: &CheckedNet, moment: usize, tables: &SubnetTables, lid: Lid) -> usize {
+    let mut before = vec![Vec::new(); net.switches.len()];
+    let (mut last, mut hops) = (Vec::new(), 0);
+    let mut holes = Vec::new();
+    for (switch, node) in net.switches.iter().enumerate() {
+        let output = tables.lfts[node.index()].get(lid).map_or(usize::MAX, |port| port.index());
+        let channel = (1..net.sides[switch]).contains(&output).then(|| net.channel(switch, output));
+        match channel.filter(|&channel| net.is_there(moment, channel)).map(|channel| net.ends[channel]) {
+            Some(ChannelEnd::Switch(next, _)) => before[next as usize].push(switch),
+            Some(ChannelEnd::Port(_)) => last.push(switch),
+            Some(ChannelEnd::Nowhere) | None => holes.push(switch),
+        }
+    }
+    // Whoever leads to a hole sends into one channel more; switches on a ring are never reached.
+    last.extend(holes.iter().flat_map(|&hole| std::mem::take(&mut before[hole])));
+    while !last.is_empty() {
+        hops += 1;
+        last = last.iter().flat_map(|&switch| before[switch].iter().copied()).collect();
+    }
+    hops
+}

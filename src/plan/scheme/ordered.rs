@@ -1,0 +1,94 @@
+//! Scheme `ordered`: forwarding entries alone, in waves of which every mixture is proved. No LID, service level or
+//! SL-to-VL table in use changes, and no host is asked for anything.
+//!
+//! The waves are steps that somebody found (`repair`): tables, and whether what was sent before must have left first.
+//! What has come is made ready before the first of them and notified after the last. Section W of docs/PROTOCOL.md.
+
+use super::in_place::{VACATING_ROUNDS, vacated};
+use super::{PlanInput, about_answers, block_writes, by_guid, new_port_writes, sl_to_vl_writes, welcome_writes};
+use crate::fabric::NodeId;
+use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
+use crate::tables::{Lft, SubnetTables, Write};
+use crate::verify;
+use std::sync::Arc;
+
+/// A wave of forwarding entries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableStep {
+    /// By node: forwarding tables when it has landed.
+    pub lfts: Vec<Arc<Lft>>,
+    /// Whether what was sent before the step before it had landed must have left first.
+    pub aged_before: bool,
+}
+
+/// A wave for each step.
+pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
+    let lanes = Lanes::of_fabric(&input.before);
+    let mut waves: Vec<Wave> = readying(&input, lanes).into_iter().collect();
+    let readied = !waves.is_empty();
+    let mut held = input.initial.lfts.clone();
+    for (step, number) in input.steps.iter().zip(1..) {
+        if step.aged_before {
+            if waves.is_empty() {
+                waves.push(wave("rewrite/0".to_string(), Phase::Rewrite, Vec::new()));
+            }
+            let last = waves.len() - 1;
+            waves[last].barriers.extend(aging(&input, &held));
+        }
+        let name = if input.steps.len() == 1 { "rewrite".to_string() } else { format!("rewrite/{number}") };
+        waves.push(wave(name, Phase::Rewrite, step_writes(&input, &held, &step.lfts)));
+        held.clone_from(&step.lfts);
+    }
+    let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
+    assumptions.extend(about_answers(&input));
+    let welcome = welcome_writes(&input, input.old);
+    if readied || !welcome.is_empty() {
+        waves.push(wave(Phase::Start.to_string(), Phase::Start, welcome));
+    }
+    if let (Some(last), Some(vacated)) = (waves.last_mut(), vacated(&input)?) {
+        last.barriers.push(vacated);
+    }
+    let observer = input.policy.observer;
+    let mut draft = Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::Ordered, lanes) };
+    let is_observed = |wave: &Wave| wave.vacating_rounds().is_some();
+    if draft.waves.iter().any(is_observed) {
+        draft.assumptions.extend(Assumption::of_observer(observer));
+    }
+    Ok(Plan::seal(draft))
+}
+
+/// What has come gets its tables, and then its ports carry data: rewritten tables lead there at once.
+fn readying(input: &PlanInput, lanes: Lanes) -> Option<Wave> {
+    let last = input.steps.last().map_or(&input.initial.lfts, |last| &last.lfts);
+    let is_new = |node, from, to| input.pair_has_come(node, from, to);
+    let switches: Vec<NodeId> = by_guid(&input.surviving).into_iter().filter(|&node| input.is_new(node)).collect();
+    let blocks = switches.iter().map(|switch| last[switch.index()].blocks()).max().unwrap_or(0);
+    let mut writes = block_writes(&switches, blocks, last, |_, _, _| true);
+    writes.extend(sl_to_vl_writes(&input.surviving, lanes.steady(input.policy.partition), is_new));
+    writes.extend(new_port_writes(input));
+    (!writes.is_empty()).then(|| wave(Phase::Install.to_string(), Phase::Install, writes))
+}
+
+/// The blocks in which a step differs from the tables before it. A switch that is to leave keeps its own, and what has
+/// come has its last ones already.
+fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec<Write> {
+    let mut switches = by_guid(&input.surviving);
+    switches.retain(|&switch| input.after.node(switch).present && !input.is_new(switch));
+    let blocks = switches.iter().map(|switch| held[switch.index()].blocks().max(wanted[switch.index()].blocks())).max();
+    block_writes(&switches, blocks.unwrap_or(0), wanted, |switch, block, entries| {
+        held[switch.index()].block(block) != *entries
+    })
+}
+
+/// Barriers that wait until what was sent before these tables has left (W.3).
+fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
+    let tables = SubnetTables { lfts: lfts.to_vec(), ..input.initial.clone() };
+    let rounds = verify::rounds_to_age(&input.surviving, &tables);
+    let rest = Some(rounds % VACATING_ROUNDS).filter(|&rest| rest > 0);
+    let parts = std::iter::repeat_n(VACATING_ROUNDS, rounds / VACATING_ROUNDS).chain(rest);
+    parts.map(|rounds| Barrier::Vacated(rounds as u8))
+}
+
+fn wave(name: String, phase: Phase, writes: Vec<Write>) -> Wave {
+    Wave { name, phase, writes, barriers: vec![Barrier::Acknowledged], sending: Sending::AnyOrder }
+}

@@ -1,0 +1,90 @@
+//! How many pairs of end ports each channel carries.
+
+use super::columns::{LidColumns, Ways};
+use super::net::{HERE, Net};
+use super::subject::RepairSubject;
+
+/// Pairs by channel. Every end port counts as one that sends to every LID of another.
+#[derive(Clone)]
+pub(super) struct PairLoad {
+    pub pairs: Vec<u64>,
+    sums: Vec<u64>,
+    order: Vec<u32>,
+}
+
+impl PairLoad {
+    pub fn none(net: &Net) -> PairLoad {
+        PairLoad { pairs: vec![0; net.channels.len()], sums: vec![0; net.rows.len()], order: Vec::new() }
+    }
+
+    /// Adds the pairs of a LID; `ways` has followed its column.
+    pub fn add(&mut self, net: &Net, column: &[u32], ways: &Ways) {
+        self.change(net, column, ways, |pairs, sum| *pairs += sum);
+    }
+
+    /// Takes the pairs of a LID away.
+    pub fn subtract(&mut self, net: &Net, column: &[u32], ways: &Ways) {
+        self.change(net, column, ways, |pairs, sum| *pairs -= sum);
+    }
+
+    /// Hops of all pairs together, times the pairs of the busiest channel: what a renewal is to reduce.
+    pub fn cost(&self) -> u128 {
+        let hops: u64 = self.pairs.iter().sum();
+        u128::from(hops) * u128::from(self.pairs.iter().copied().max().unwrap_or(0))
+    }
+
+    /// Moves the pairs of some LIDs from their ways by one table to those by another.
+    pub fn shift(&mut self, subject: &RepairSubject<'_>, from: &LidColumns, to: &LidColumns, targets: &[usize]) {
+        let net = &subject.net;
+        let mut ways = Ways::new(net);
+        for &at in targets.iter().filter(|&&at| subject.targets[at].host && subject.targets[at].wanted) {
+            ways.follow(net, from.column(at), &net.kept);
+            self.subtract(net, from.column(at), &ways);
+            ways.follow(net, to.column(at), &net.kept);
+            self.add(net, to.column(at), &ways);
+        }
+    }
+
+    fn change(&mut self, net: &Net, column: &[u32], ways: &Ways, with: impl Fn(&mut u64, u64)) {
+        let PairLoad { pairs, sums, order } = self;
+        ways.inward(order);
+        order.iter().for_each(|&row| sums[row as usize] = u64::from(net.ends[row as usize]));
+        for &row in &*order {
+            let entry = column[row as usize];
+            if entry < HERE {
+                let sum = sums[row as usize];
+                with(&mut pairs[entry as usize], sum);
+                sums[net.to(entry)] += sum;
+            }
+        }
+    }
+}
+
+/// Lengths and loads of tables between the end ports that remain.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Quality {
+    /// Channels between switches on the way of a pair, mean over the pairs that arrive.
+    pub hops: f64,
+    /// Pairs that the busiest channel carries.
+    pub load: u64,
+    /// Ordered pairs of end port and LID that arrive.
+    pub pairs: u64,
+}
+
+/// Measures tables.
+pub(super) fn quality(subject: &RepairSubject<'_>, columns: &LidColumns) -> Quality {
+    let net = &subject.net;
+    let (mut ways, mut load) = (Ways::new(net), PairLoad::none(net));
+    let (mut hops, mut pairs) = (0u64, 0u64);
+    for (at, _) in subject.targets.iter().enumerate().filter(|(_, target)| target.host && target.wanted) {
+        let column = columns.column(at);
+        ways.follow(net, column, &net.alive);
+        load.add(net, column, &ways);
+        for (row, &ends) in net.ends.iter().enumerate().filter(|&(row, _)| ways.arrives(row)) {
+            hops += u64::from(ends) * u64::from(ways.hops[row]);
+            pairs += u64::from(ends);
+        }
+    }
+    let most = load.pairs.into_iter().max().unwrap_or(0);
+    Quality { hops: hops as f64 / pairs.max(1) as f64, load: most, pairs }
+}

@@ -1,0 +1,414 @@
+//! The steps of a repair, one after the other, and the waves that come of them.
+
+use super::balance::PairLoad;
+use super::blanked::{self, Finished, Start};
+use super::columns::{LidColumns, WantedLid};
+use super::course;
+use super::net::{HERE, NONE};
+use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
+use super::subject::{Ground, Moment, RepairSubject};
+use super::trial::Trial;
+use super::up_down::SwitchOrder;
+use super::{Changes, LostRow, Repair, RepairError, RepairWave, WavePurpose, relax, renew};
+use crate::ids::PortNum;
+use crate::tables::{LFT_BLOCK, Lft};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Attempts of wave 1, each with the LIDs first that the last one could not serve.
+const ATTEMPTS: usize = 4;
+
+/// Attempts to make room.
+const ROOMS: u64 = 12;
+
+/// Waves towards one guide.
+const GUIDED: usize = 6;
+
+/// Waves in the making.
+pub(super) struct Making<'s, 'a> {
+    subject: &'s RepairSubject<'a>,
+    ground: Ground,
+    /// Before the first wave, then after each.
+    tables: Vec<LidColumns>,
+    /// Of each wave.
+    steps: Vec<Step>,
+    load: PairLoad,
+    /// The load of the tables in force.
+    load_before: PairLoad,
+    /// What has no way yet.
+    left: Vec<Unserved>,
+    /// The full re-route.
+    target: Option<LidColumns>,
+    /// What that would write.
+    full: Option<Changes>,
+    /// LIDs with rows that had no way at first, and that have none after the first wave.
+    broken: Vec<u32>,
+    left_by_first: usize,
+    /// Work after which relaxing ends.
+    limit: u64,
+}
+
+/// What a wave is.
+#[derive(Clone, Copy)]
+struct Step {
+    purpose: WavePurpose,
+    aged_before: bool,
+}
+
+impl Step {
+    /// Whose packets are under way when the wave begins, if no barrier has been passed since the last one.
+    fn moment(self) -> Moment {
+        if self.aged_before { Moment::Aged } else { Moment::Loss }
+    }
+}
+
+/// A state to go back to.
+struct Saved {
+    waves: usize,
+    left: Vec<Unserved>,
+    load: PairLoad,
+}
+
+impl<'s, 'a> Making<'s, 'a> {
+    pub fn new(subject: &'s RepairSubject<'a>, columns: LidColumns, target: Option<LidColumns>) -> Making<'s, 'a> {
+        let mut load = PairLoad::none(&subject.net);
+        let ground = Ground::survey(subject, &columns, &mut load);
+        let broken = ground.loud.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
+        let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
+        let load_before = load.clone();
+        let full = target.as_ref().map(|target| full(subject, &tables[0], target));
+        Making {
+            subject,
+            ground,
+            tables,
+            steps,
+            load,
+            load_before,
+            left,
+            target,
+            full,
+            broken,
+            left_by_first: 0,
+            limit: 0,
+        }
+    }
+
+    fn last(&self) -> &LidColumns {
+        &self.tables[self.tables.len() - 1]
+    }
+
+    fn push(&mut self, purpose: WavePurpose, aged_before: bool, tables: LidColumns) {
+        self.steps.push(Step { purpose, aged_before });
+        self.tables.push(tables);
+    }
+
+    fn left_targets(&self) -> Vec<u32> {
+        self.left.iter().map(|unserved| unserved.target).collect()
+    }
+
+    fn save(&self) -> Saved {
+        Saved { waves: self.steps.len(), left: self.left.clone(), load: self.load.clone() }
+    }
+
+    fn restore(&mut self, saved: Saved) {
+        self.steps.truncate(saved.waves);
+        self.tables.truncate(saved.waves + 1);
+        (self.left, self.load) = (saved.left, saved.load);
+    }
+
+    /// Wave 1: ways for lost rows beside packets that are still under way.
+    ///
+    /// # Errors
+    /// The tables in force can deadlock by themselves.
+    pub fn reconnect(&mut self) -> Result<(), RepairError> {
+        let mut search = WaySearch::new(&self.subject.net);
+        let mut targets = self.broken.clone();
+        let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
+        for attempt in 0..ATTEMPTS {
+            let trial = Trial::new(self.subject, &self.ground, &self.tables[0], Moment::Loss);
+            let mut trial = trial.ok_or_else(|| self.deadlock())?;
+            let mut load = self.load.clone();
+            let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
+            let toward = self.target.as_ref().filter(|_| attempt == 1);
+            let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false };
+            let left = reconnect::serve(&mut trial, &mut search, &mut load, &pass);
+            let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
+            if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
+                best = Some((trial.into_new(), left, load));
+            }
+            if failed.is_empty() {
+                break;
+            }
+            targets.retain(|target| !failed.contains(target));
+            targets.splice(0..0, failed);
+        }
+        if let Some((tables, left, load)) = best {
+            if !targets.is_empty() {
+                self.push(WavePurpose::Reconnect, false, tables);
+            }
+            (self.left, self.load, self.left_by_first) = (left.clone(), load, left.len());
+        }
+        Ok(())
+    }
+
+    /// Wave 2: what wave 1 left is blanked by it, and set anew once all that was sent before has left.
+    ///
+    /// # Errors
+    /// The tables in force can deadlock by themselves.
+    pub fn finish(&mut self) -> Result<(), RepairError> {
+        if self.left.is_empty() {
+            return Ok(());
+        }
+        let done = self.best_finish().ok_or_else(|| self.deadlock())?;
+        self.tables.truncate(1);
+        self.steps.clear();
+        self.push(WavePurpose::Reconnect, false, done.blank);
+        self.push(WavePurpose::Finish, true, done.after);
+        (self.left, self.load) = (done.left, done.load);
+        Ok(())
+    }
+
+    fn best_finish(&self) -> Option<Finished> {
+        let (subject, ground, targets) = (self.subject, &self.ground, self.left_targets());
+        let start = Start { columns: self.last(), targets: &targets, load: &self.load };
+        let mut best = blanked::by_search(subject, ground, start)?;
+        if best.left.is_empty() {
+            return Some(best);
+        }
+        // From the beginning too: what wave 1 set may be what stands in the way.
+        let fresh = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
+        let guides = blanked::guides(subject, self.target.as_ref(), fresh);
+        let guided = |start| guides.iter().map(move |guide| (start, Some(guide)));
+        for (start, guide) in guided(start).chain([(fresh, None)]).chain(guided(fresh)) {
+            let found = match guide {
+                Some(guide) => blanked::by_guide(subject, ground, start, guide),
+                None => blanked::by_search(subject, ground, start),
+            };
+            best = found.filter(|found| found.left.len() < best.left.len()).unwrap_or(best);
+            if best.left.is_empty() {
+                break;
+            }
+        }
+        Some(best)
+    }
+
+    /// Waves 3 and later: intact rows are moved until lost ones find ways, within the budget.
+    pub fn relax(&mut self) {
+        let saved = self.save();
+        self.limit = self.subject.work.get().saturating_add(self.subject.input.budget.relax);
+        self.make_room();
+        self.follow_guides();
+        if self.left.len() >= saved.left.len() {
+            self.restore(saved);
+        }
+    }
+
+    fn make_room(&mut self) {
+        for seed in 0..ROOMS {
+            if self.left.is_empty() || self.is_spent() {
+                return;
+            }
+            let from = self.last().clone();
+            let room = relax::Room { from: &from, left: &self.left, seed, limit: self.limit };
+            let Some(moved) = relax::make_room(self.subject, &self.ground, &room) else { continue };
+            let saved = self.save();
+            if !self.set_anew(WavePurpose::Relax, moved) || self.left.len() >= saved.left.len() && seed % 2 == 0 {
+                self.restore(saved);
+            }
+        }
+    }
+
+    /// Moves all tables towards others that are whole; lost rows find ways where these give way.
+    fn follow_guides(&mut self) {
+        let (mut orders, mut guide) = (self.other_orders().into_iter(), self.target.clone());
+        let all: Vec<u32> = (0..self.subject.targets.len() as u32).collect();
+        let none = PairLoad::none(&self.subject.net);
+        while !self.left.is_empty() && !self.is_spent() {
+            let own = || orders.next().map(|order| order.route(self.subject, &self.tables[0], all.clone(), &none));
+            let Some(guide) = guide.take().or_else(own) else { return };
+            let saved = self.save();
+            for _ in 0..GUIDED {
+                let from = self.last().clone();
+                let moved = renew::toward(self.subject, &self.ground, &from, &guide);
+                if self.left.is_empty() || !moved.is_some_and(|moved| self.set_anew(WavePurpose::Relax, moved)) {
+                    break;
+                }
+            }
+            if !self.left.is_empty() {
+                self.restore(saved);
+            }
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.subject.work.get() >= self.limit
+    }
+
+    /// Restricted up*/down* on the repaired order, and on some that begin elsewhere.
+    fn other_orders(&self) -> Vec<SwitchOrder> {
+        let net = &self.subject.net;
+        let mut orders: Vec<SwitchOrder> = Vec::new();
+        if let Some(order) = self.subject.input.order {
+            orders.extend((0..4).map(|variant| SwitchOrder::repaired(net, order, variant)));
+        }
+        let rows: Vec<u32> = (0..net.rows.len() as u32).filter(|&row| net.stays[row as usize]).collect();
+        orders.extend((0..4).map(|at| SwitchOrder::from(net, rows[rows.len() * at / 4])));
+        orders
+    }
+
+    /// A wave to `moved`, and one that sets anew what has no way. Whether there are such waves.
+    fn set_anew(&mut self, purpose: WavePurpose, moved: LidColumns) -> bool {
+        let before = self.last();
+        let changed: Vec<usize> = (0..self.subject.targets.len()).filter(|&at| before.differs(&moved, at)).collect();
+        let mut load = self.load.clone();
+        load.shift(self.subject, before, &moved, &changed);
+        let ground = self.ground.louder(self.subject, &self.tables[0], changed.into_iter());
+        let targets = self.left_targets();
+        let start = Start { columns: &moved, targets: &targets, load: &load };
+        let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
+        self.ground = ground;
+        self.push(purpose, true, done.blank);
+        self.push(WavePurpose::Finish, true, done.after);
+        (self.left, self.load) = (done.left, done.load);
+        true
+    }
+
+    /// Makes one wave of two where that proves.
+    pub fn join(&mut self) {
+        let mut at = 0;
+        while at + 2 < self.tables.len() {
+            let pair = [self.tables[at].clone(), self.tables[at + 2].clone()];
+            let moment = self.steps[at].moment();
+            if course::is_gentle(self.subject, &self.ground, &pair[0], &pair[1])
+                && course::proves(self.subject, &self.ground, &pair, moment)
+            {
+                self.tables.remove(at + 1);
+                self.steps.remove(at + 1);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Waves towards the full re-route, so that balance does not decay over many repairs. Where the re-route is no better
+    /// than what there is, and from where a wave towards it makes nothing better, there is none.
+    pub fn renew(&mut self) {
+        let Some(target) = self.target.take() else { return };
+        let most = self.subject.input.budget.renewals;
+        if most == 0 || !self.left.is_empty() {
+            return;
+        }
+        let wanted = |at: &usize| self.subject.targets[*at].wanted && self.last().differs(&target, *at);
+        let concerned: Vec<usize> = (0..self.subject.targets.len()).filter(wanted).collect();
+        let mut aim = self.load.clone();
+        aim.shift(self.subject, self.last(), &target, &concerned);
+        if aim.cost() >= self.load.cost() {
+            return;
+        }
+        self.ground = self.ground.louder(self.subject, &self.tables[0], concerned.iter().copied());
+        let mut best = self.save();
+        for _ in 0..most {
+            let from = self.last().clone();
+            let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target) else { break };
+            self.load.shift(self.subject, &from, &renewed, &concerned);
+            self.push(WavePurpose::Renew, true, renewed);
+            if self.load.cost() < best.load.cost() {
+                best = self.save();
+            }
+        }
+        self.restore(best);
+    }
+
+    /// Does without `aged` where waves prove without it.
+    pub fn hurry(&mut self) {
+        // The first wave since the last barrier.
+        let mut first = 0;
+        for at in (0..self.steps.len()).filter(|&at| self.steps[at].aged_before).collect::<Vec<_>>() {
+            let moment = if at == 0 { Moment::Loss } else { self.steps[first].moment() };
+            if course::proves(self.subject, &self.ground, &self.tables[first..at + 2], moment) {
+                self.steps[at].aged_before = false;
+            } else {
+                first = at;
+            }
+        }
+    }
+
+    fn deadlock(&self) -> RepairError {
+        let (net, fabric) = (&self.subject.net, self.subject.input.before);
+        let planes = self.subject.classes.planes as u32;
+        let lanes = self.ground.dependencies(self.subject, &self.tables[0], Moment::Loss).ring(net);
+        let port = |lane: &u32| {
+            let channel = net.channel(lane / planes);
+            let node = net.rows[channel.from as usize];
+            fabric.port_at(node, channel.port).map_or_else(String::new, |port| fabric.describe_port(port))
+        };
+        let named: Vec<String> = lanes.iter().map(port).collect();
+        RepairError::Deadlock { cycle: named.join(" → ") }
+    }
+
+    /// The waves that change something.
+    pub fn result(self) -> Repair {
+        let mut lfts = self.subject.input.tables.lfts.clone();
+        let (mut waves, mut aged) = (Vec::new(), false);
+        for (step, pair) in self.steps.iter().zip(self.tables.windows(2)) {
+            let changes = write(self.subject, &pair[0], &pair[1], &mut lfts);
+            // A wave that changes nothing is omitted; the barrier before it is then the next one's.
+            aged |= step.aged_before;
+            if changes.entries > 0 {
+                let aged_before = std::mem::take(&mut aged);
+                waves.push(RepairWave { purpose: step.purpose, aged_before, lfts: lfts.clone(), changes });
+            }
+        }
+        let rows = self.left.iter().flat_map(|unserved| {
+            let lid = self.subject.targets[unserved.target as usize].lid;
+            unserved.rows.iter().map(move |&row| LostRow { lid, switch: self.subject.net.rows[row as usize] })
+        });
+        let (unsolved, broken) = (rows.collect(), self.broken.len());
+        Repair { waves, unsolved, full: self.full, broken, left_by_first: self.left_by_first }
+    }
+}
+
+/// What differs between two tables, and what is done with each entry that does.
+fn changes(
+    subject: &RepairSubject<'_>,
+    old: &LidColumns,
+    new: &LidColumns,
+    mut with: impl FnMut(&WantedLid, usize, u32),
+) -> Changes {
+    let (mut entries, mut blocks) = (0, BTreeSet::new());
+    for (at, target) in subject.targets.iter().enumerate().filter(|&(at, _)| old.differs(new, at)) {
+        for (row, (was, &now)) in old.column(at).iter().zip(new.column(at)).enumerate() {
+            if *was != now {
+                entries += 1;
+                blocks.insert((row, target.lid.index() / LFT_BLOCK));
+                with(target, row, now);
+            }
+        }
+    }
+    Changes { entries, blocks: blocks.len() }
+}
+
+/// Writes what differs between two tables into `lfts`.
+fn write(subject: &RepairSubject<'_>, old: &LidColumns, new: &LidColumns, lfts: &mut [Arc<Lft>]) -> Changes {
+    changes(subject, old, new, |target, row, now| {
+        let port = match now {
+            NONE => PortNum::NO_ROUTE,
+            HERE => target.last,
+            channel => subject.net.channel(channel).port,
+        };
+        Arc::make_mut(&mut lfts[subject.net.rows[row].index()]).set(target.lid, port);
+    })
+}
+
+/// What a full re-route writes at switches that stay, for what is to be reached.
+fn full(subject: &RepairSubject<'_>, old: &LidColumns, target: &LidColumns) -> Changes {
+    let (mut wanted, mut column) = (old.clone(), Vec::new());
+    for (at, _) in subject.targets.iter().enumerate().filter(|(_, target)| target.wanted) {
+        column.clear();
+        let stays = |row: usize| subject.net.stays[row];
+        let rows = old.column(at).iter().zip(target.column(at)).enumerate();
+        column.extend(rows.map(|(row, (&was, &now))| if stays(row) { now } else { was }));
+        wanted.set(at, &column);
+    }
+    changes(subject, old, &wanted, |_, _, _| ())
+}

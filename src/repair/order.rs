@@ -1,0 +1,304 @@
+//! Dependencies between lanes as bit sets, and an order in which each leads forward, kept while dependencies are added
+//! one by one (Pearce and Kelly, *A dynamic topological sort algorithm for directed acyclic graphs*, ACM JEA 11, 2006).
+//!
+//! A lane is a channel on a plane: `channel × planes + plane`. What follows a lane are lanes out of one row, so a row of
+//! bits, one for each channel and plane out of that row, holds them all; what precedes it likewise.
+
+use super::net::Net;
+use crate::verify::LaneGraph;
+
+/// The bits of dependencies, both ways.
+#[derive(Clone)]
+pub(super) struct LaneBits {
+    planes: usize,
+    /// Words of one lane.
+    words: usize,
+    ahead: Vec<u64>,
+    behind: Vec<u64>,
+}
+
+impl LaneBits {
+    pub fn none(net: &Net, planes: usize) -> LaneBits {
+        let words = (net.most_degree() * planes).div_ceil(64).max(1);
+        let size = net.channels.len() * planes * words;
+        LaneBits { planes, words, ahead: vec![0; size], behind: vec![0; size] }
+    }
+
+    fn lanes(&self) -> usize {
+        self.ahead.len() / self.words
+    }
+
+    /// The bit of `after` among what follows `before`: word and mask.
+    #[inline]
+    fn ahead_bit(&self, net: &Net, before: u32, after: u32) -> (usize, u64) {
+        let planes = self.planes as u32;
+        let bit = net.channel(after / planes).local * planes + after % planes;
+        (before as usize * self.words + (bit >> 6) as usize, 1 << (bit & 63))
+    }
+
+    /// The bit of `before` among what precedes `after`.
+    #[inline]
+    fn behind_bit(&self, net: &Net, before: u32, after: u32) -> (usize, u64) {
+        let planes = self.planes as u32;
+        let back = net.channel(before / planes).back;
+        let bit = net.channel(back).local * planes + before % planes;
+        (after as usize * self.words + (bit >> 6) as usize, 1 << (bit & 63))
+    }
+
+    #[inline]
+    fn has(&self, net: &Net, before: u32, after: u32) -> bool {
+        let (word, mask) = self.ahead_bit(net, before, after);
+        self.ahead[word] & mask != 0
+    }
+
+    #[inline]
+    pub fn add(&mut self, net: &Net, before: u32, after: u32) {
+        let (word, mask) = self.ahead_bit(net, before, after);
+        if self.ahead[word] & mask == 0 {
+            self.ahead[word] |= mask;
+            let (word, mask) = self.behind_bit(net, before, after);
+            self.behind[word] |= mask;
+        }
+    }
+
+    fn remove(&mut self, net: &Net, before: u32, after: u32) {
+        let (word, mask) = self.ahead_bit(net, before, after);
+        self.ahead[word] &= !mask;
+        let (word, mask) = self.behind_bit(net, before, after);
+        self.behind[word] &= !mask;
+    }
+
+    /// The lanes that can be waited for by what stands in a lane.
+    pub fn after(&self, net: &Net, lane: u32) -> impl Iterator<Item = u32> + use<'_> {
+        let planes = self.planes as u32;
+        let first = net.out(net.to(lane / planes)).start * planes;
+        let row = &self.ahead[lane as usize * self.words..(lane as usize + 1) * self.words];
+        bits(row).map(move |bit| first + bit)
+    }
+
+    /// The lanes in which packets can stand that wait for a lane.
+    fn before<'a>(&'a self, net: &'a Net, lane: u32) -> impl Iterator<Item = u32> + use<'a> {
+        let planes = self.planes as u32;
+        let first = net.out(net.channel(lane / planes).from as usize).start;
+        let row = &self.behind[lane as usize * self.words..(lane as usize + 1) * self.words];
+        bits(row).map(move |bit| net.channel(first + bit / planes).back * planes + bit % planes)
+    }
+
+    /// By lane, its position in an order in which every dependency leads forward (Kahn); none where there is a cycle.
+    fn positions(&self, net: &Net) -> Option<Vec<u32>> {
+        let lanes = self.lanes();
+        let count = |lane: usize| self.behind[lane * self.words..(lane + 1) * self.words].iter();
+        let mut waiting: Vec<u32> =
+            (0..lanes).map(|lane| count(lane).map(|word| word.count_ones()).sum::<u32>()).collect();
+        let mut queue: Vec<u32> = (0..lanes as u32).filter(|&lane| waiting[lane as usize] == 0).collect();
+        let mut next = 0;
+        while let Some(&lane) = queue.get(next) {
+            next += 1;
+            for after in self.after(net, lane) {
+                waiting[after as usize] -= 1;
+                if waiting[after as usize] == 0 {
+                    queue.push(after);
+                }
+            }
+        }
+        let mut place = vec![0; lanes];
+        queue.iter().zip(0..).for_each(|(&lane, at)| place[lane as usize] = at);
+        (queue.len() == lanes).then_some(place)
+    }
+
+    /// The lanes of a shortest cycle; none without one.
+    pub fn ring(&self, net: &Net) -> Vec<u32> {
+        let graph = LaneGraph::new(self.lanes(), |tell| {
+            (0..self.lanes() as u32).for_each(|lane| self.after(net, lane).for_each(|after| tell(lane, after)));
+        });
+        graph.order().err().map_or_else(Vec::new, |cycle| cycle.nodes)
+    }
+
+    /// Whether there is no cycle.
+    pub fn is_acyclic(&self, net: &Net) -> bool {
+        self.positions(net).is_some()
+    }
+}
+
+fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
+    words.iter().zip(0u32..).flat_map(|(&word, at)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (bit < 64).then_some(at * 64 + bit)
+        })
+    })
+}
+
+/// Dependencies without a cycle, to which more can be added and taken back.
+pub(super) struct LaneOrder {
+    held: LaneBits,
+    /// By lane: every dependency leads to a higher place.
+    place: Vec<u32>,
+    /// What was added, in order.
+    journal: Vec<(u32, u32)>,
+    /// By lane: the last search that came by; each search takes two numbers, one for each direction.
+    seen: Vec<u64>,
+    search: u64,
+    above: Vec<u32>,
+    below: Vec<u32>,
+    /// Lanes that searches have visited so far: the measure of work done.
+    pub visited: u64,
+}
+
+impl LaneOrder {
+    /// None where the dependencies have a cycle.
+    pub fn of(net: &Net, held: LaneBits) -> Option<LaneOrder> {
+        let place = held.positions(net)?;
+        let (seen, journal) = (vec![0; place.len()], Vec::new());
+        Some(LaneOrder { held, place, journal, seen, search: 0, above: Vec::new(), below: Vec::new(), visited: 0 })
+    }
+
+    /// Where the journal stands: for [`LaneOrder::roll_back`].
+    pub fn mark(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Takes back everything added since the journal stood at `mark`. Places stay: they suit fewer dependencies too.
+    pub fn roll_back(&mut self, net: &Net, mark: usize) {
+        for (before, after) in self.journal.drain(mark..) {
+            self.held.remove(net, before, after);
+        }
+    }
+
+    /// Adds a dependency unless it would close a cycle. Whether it is there now.
+    pub fn admit(&mut self, net: &Net, before: u32, after: u32) -> bool {
+        if self.held.has(net, before, after) {
+            return true;
+        }
+        if before == after {
+            return false;
+        }
+        // Where places ascend already nothing leads back, and no search is needed.
+        if self.place[before as usize] > self.place[after as usize] && !self.reorder(net, before, after) {
+            return false;
+        }
+        self.held.add(net, before, after);
+        self.journal.push((before, after));
+        true
+    }
+
+    /// Moves lanes so that `before` comes below `after`; false, with nothing moved, where `after` leads to `before`.
+    fn reorder(&mut self, net: &Net, before: u32, after: u32) -> bool {
+        let (low, high) = (self.place[after as usize], self.place[before as usize]);
+        self.search += 2;
+        let LaneOrder { held, place, seen, search, above, below, visited, .. } = self;
+        above.clear();
+        above.push(after);
+        let mut next = 0;
+        while let Some(&lane) = above.get(next) {
+            next += 1;
+            for follower in held.after(net, lane) {
+                if follower == before {
+                    *visited += next as u64;
+                    return false;
+                }
+                // From `high` on nothing leads to `before`.
+                if place[follower as usize] < high && seen[follower as usize] != *search {
+                    seen[follower as usize] = *search;
+                    above.push(follower);
+                }
+            }
+        }
+        below.clear();
+        below.push(before);
+        next = 0;
+        while let Some(&lane) = below.get(next) {
+            next += 1;
+            for earlier in held.before(net, lane) {
+                if place[earlier as usize] > low && seen[earlier as usize] != *search + 1 {
+                    seen[earlier as usize] = *search + 1;
+                    below.push(earlier);
+                }
+            }
+        }
+        *visited += (above.len() + below.len()) as u64;
+        // Both sets share their old places: what leads to `before` first, then what `after` leads to, each in its own
+        // order. No other lane moves, so no other dependency turns round.
+        above.sort_unstable_by_key(|&lane| place[lane as usize]);
+        below.sort_unstable_by_key(|&lane| place[lane as usize]);
+        let mut places: Vec<u32> = below.iter().chain(&*above).map(|&lane| place[lane as usize]).collect();
+        places.sort_unstable();
+        below.iter().chain(&*above).zip(places).for_each(|(&lane, at)| place[lane as usize] = at);
+        true
+    }
+
+    /// The shortest way by dependencies for which `counts` is true, as lanes from `start` to `end`; none where there is
+    /// none.
+    pub fn way(&mut self, net: &Net, start: u32, end: u32, counts: impl Fn(u32, u32) -> bool) -> Option<Vec<u32>> {
+        let mut from = vec![u32::MAX; self.place.len()];
+        from[start as usize] = start;
+        let mut queue = vec![start];
+        let mut next = 0;
+        while let Some(&lane) = queue.get(next) {
+            next += 1;
+            if lane == end {
+                let mut way = vec![end];
+                while way[way.len() - 1] != start {
+                    way.push(from[way[way.len() - 1] as usize]);
+                }
+                way.reverse();
+                self.visited += next as u64;
+                return Some(way);
+            }
+            for follower in self.held.after(net, lane) {
+                if from[follower as usize] == u32::MAX && counts(lane, follower) {
+                    from[follower as usize] = lane;
+                    queue.push(follower);
+                }
+            }
+        }
+        self.visited += next as u64;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::repair::RepairInput;
+    use crate::repair::tests::quiet_input;
+    use petgraph::algo::is_cyclic_directed;
+    use petgraph::graph::DiGraph;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Additions are admitted exactly while there is no cycle, before and after some are taken back.
+        #[test]
+        fn keeps_an_order_as_long_as_there_is_one(picks in prop::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 1..120)) {
+            let fabric = generate(&"torus:3x3,1".parse().unwrap(), &Options::default()).unwrap();
+            let owned = quiet_input(&fabric);
+            let input: RepairInput<'_> = owned.input();
+            let net = Net::of(&input);
+            let planes = 2;
+            let mut order = LaneOrder::of(&net, LaneBits::none(&net, planes)).unwrap();
+            let mut held: Vec<(u32, u32)> = Vec::new();
+            let mut mark = (0, 0);
+            for (first, second, back) in picks {
+                let before = first % (net.channels.len() * planes) as u32;
+                let beyond = net.out(net.to(before / 2));
+                let after = (beyond.start + second % beyond.len() as u32) * 2 + second / 64 % 2;
+                let mut edges = held.clone();
+                edges.push((before, after));
+                let cyclic = is_cyclic_directed(&DiGraph::<(), (), u32>::from_edges(&edges));
+                prop_assert_eq!(order.admit(&net, before, after), !cyclic);
+                if !cyclic && !held.contains(&(before, after)) {
+                    held.push((before, after));
+                }
+                if back {
+                    order.roll_back(&net, mark.0);
+                    held.truncate(mark.1);
+                } else if second % 5 == 0 {
+                    mark = (order.mark(), held.len());
+                }
+            }
+        }
+    }
+}

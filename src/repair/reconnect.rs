@@ -1,0 +1,298 @@
+//! Finds ways for the rows of one LID that have none, outward from those that have: Dijkstra's search in which an entry
+//! counts only once every mixture with it is admitted.
+
+use super::balance::PairLoad;
+use super::columns::Ways;
+use super::net::{HERE, NONE, Net};
+use super::trial::{Change, Mark, Trial};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What a search prefers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taste<'t> {
+    /// Entries that are tried before any others: those of a full re-route.
+    pub toward: Option<&'t [u32]>,
+    /// What a changed entry costs, in hops.
+    pub change: u32,
+    /// Where above 0: loads are noise from this seed, and hops up to `stray` count as equal.
+    pub seed: u64,
+    pub stray: u32,
+    /// Whether entries beside those of `toward` are tried.
+    pub explore: bool,
+}
+
+impl Taste<'_> {
+    pub const PLAIN: Taste<'static> = Taste { toward: None, change: 1, seed: 0, stray: 0, explore: true };
+}
+
+/// A row's candidate: hops, load, channel; the least first.
+type Candidate = Reverse<(u32, u64, u32)>;
+
+/// Scratch space of searches.
+pub(super) struct WaySearch {
+    /// By row: hops of the way found, [`NONE`] where there is none yet.
+    hops: Vec<u32>,
+    kept: Ways,
+    heap: BinaryHeap<Candidate>,
+    /// By row: end ports that send through it, once it has a way.
+    behind: Vec<u64>,
+    /// Pairs that this search put on channels.
+    added: Vec<(u32, u64)>,
+    random: Random,
+}
+
+/// Numbers that look random, the same for the same seed (Marsaglia's xorshift).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+}
+
+impl WaySearch {
+    pub fn new(net: &Net) -> WaySearch {
+        WaySearch {
+            hops: vec![NONE; net.rows.len()],
+            kept: Ways::new(net),
+            heap: BinaryHeap::new(),
+            behind: vec![0; net.rows.len()],
+            added: Vec::new(),
+            random: Random(1),
+        }
+    }
+
+    /// Gives the rows of the target in hand ways, as far as the trial admits them. `prefer` are entries that cost
+    /// nothing, by row. Returns the rows that stay without.
+    pub fn run(
+        &mut self,
+        trial: &mut Trial<'_, '_>,
+        load: &mut PairLoad,
+        prefer: &[u32],
+        taste: Taste<'_>,
+    ) -> Vec<u32> {
+        self.random = Random(taste.seed | 1);
+        let mut left = self.missing(trial);
+        if left.is_empty() {
+            return left;
+        }
+        self.deliver(trial);
+        if let Some(toward) = taste.toward {
+            self.follow(trial, &left, toward);
+        }
+        left.retain(|&row| self.hops[row as usize] == NONE);
+        if taste.explore {
+            self.weigh(trial, &left);
+            self.explore(trial, load, prefer, taste, &left);
+        }
+        self.added.drain(..).for_each(|(channel, pairs)| load.pairs[channel as usize] -= pairs);
+        left.retain(|&row| self.hops[row as usize] == NONE);
+        left
+    }
+
+    /// The rows of the target in hand that have no way to it by entries, but by cables.
+    fn missing(&mut self, trial: &Trial<'_, '_>) -> Vec<u32> {
+        let net = &trial.subject.net;
+        self.kept.follow(net, &trial.now, &net.kept);
+        self.hops.copy_from_slice(&self.kept.hops);
+        let target = trial.subject.targets[trial.target].row as usize;
+        let missing = |row: &u32| net.can_reach(*row as usize, target) && self.hops[*row as usize] == NONE;
+        (0..net.rows.len() as u32).filter(missing).collect()
+    }
+
+    /// The row that delivers needs its entry first.
+    fn deliver(&mut self, trial: &mut Trial<'_, '_>) {
+        let target = trial.subject.targets[trial.target];
+        let row = target.row as usize;
+        if self.hops[row] == NONE && target.wanted && trial.subject.net.stays[row] {
+            let change = Change { row: target.row, entry: HERE };
+            if trial.is_safe(change) && trial.admit(&[change]) {
+                self.hops[row] = 0;
+            }
+        }
+    }
+
+    /// Takes the entries of other tables where they are admitted, the rows nearest by those first.
+    fn follow(&mut self, trial: &mut Trial<'_, '_>, left: &[u32], toward: &[u32]) {
+        let net = &trial.subject.net;
+        self.kept.follow(net, toward, &net.kept);
+        let mut order: Vec<u32> = left.iter().copied().filter(|&row| self.kept.arrives(row as usize)).collect();
+        order.sort_by_key(|&row| self.kept.hops[row as usize]);
+        for row in order {
+            let own = trial.now[row as usize];
+            // An entry that leads to a way again needs no write.
+            for entry in [own, toward[row as usize]] {
+                let change = Change { row, entry };
+                let leads = Net::leads(&net.kept, entry) && self.hops[net.to(entry)] != NONE;
+                if leads && self.hops[row as usize] == NONE && trial.is_safe(change) {
+                    let kept = entry == trial.was[row as usize] && entry == own;
+                    if kept || trial.admit(&[change]) {
+                        self.hops[row as usize] = self.hops[net.to(entry)] + 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts the end ports behind each row that has no way, by the entries so far.
+    fn weigh(&mut self, trial: &Trial<'_, '_>, left: &[u32]) {
+        let net = &trial.subject.net;
+        left.iter().for_each(|&row| self.behind[row as usize] = u64::from(net.ends[row as usize]));
+        for &row in left {
+            let (mut at, mut steps) = (row as usize, 0);
+            while let entry = trial.now[at]
+                && Net::leads(&net.kept, entry)
+                && steps < net.rows.len()
+            {
+                (at, steps) = (net.to(entry), steps + 1);
+                self.behind[at] += u64::from(net.ends[row as usize]);
+            }
+        }
+    }
+
+    fn explore(
+        &mut self,
+        trial: &mut Trial<'_, '_>,
+        load: &mut PairLoad,
+        prefer: &[u32],
+        taste: Taste<'_>,
+        left: &[u32],
+    ) {
+        let net = &trial.subject.net;
+        self.heap.clear();
+        for &row in left {
+            for channel in net.out(row as usize) {
+                if self.hops[net.to(channel)] != NONE {
+                    self.offer(trial, load, prefer, taste, channel);
+                }
+            }
+        }
+        while let Some(Reverse((cost, weight, channel))) = self.heap.pop() {
+            let (row, beyond) = (net.channel(channel).from as usize, net.to(channel));
+            if self.hops[row] != NONE {
+                continue;
+            }
+            if taste.seed == 0 {
+                // Loads have risen since the offer.
+                let now = self.bottleneck(trial, load, channel);
+                if now > weight {
+                    self.heap.push(Reverse((cost, now, channel)));
+                    continue;
+                }
+            }
+            let change = Change { row: row as u32, entry: channel };
+            let kept = trial.was[row] == channel && trial.now[row] == channel;
+            if !trial.is_safe(change) || !(kept || trial.admit(&[change])) {
+                continue;
+            }
+            self.hops[row] = self.hops[beyond] + 1;
+            if trial.subject.targets[trial.target].host && !kept {
+                self.burden(trial, load, row);
+            }
+            for arriving in net.into(row) {
+                if self.hops[net.channel(arriving).from as usize] == NONE {
+                    self.offer(trial, load, prefer, taste, arriving);
+                }
+            }
+        }
+    }
+
+    /// Offers a channel to a row that has a way from its far end.
+    fn offer(&mut self, trial: &Trial<'_, '_>, load: &PairLoad, prefer: &[u32], taste: Taste<'_>, channel: u32) {
+        let net = &trial.subject.net;
+        let row = net.channel(channel).from as usize;
+        if !net.kept[channel as usize] || !net.stays[row] {
+            return;
+        }
+        let dearer = if prefer[row] == channel { 0 } else { taste.change };
+        let noise = if taste.stray > 0 { (self.random.next() % u64::from(taste.stray + 1)) as u32 } else { 0 };
+        let weight = if taste.seed == 0 { self.bottleneck(trial, load, channel) } else { self.random.next() };
+        self.heap.push(Reverse((self.hops[net.to(channel)] + 1 + dearer + noise, weight, channel)));
+    }
+
+    /// The most that a channel on the whole way carries: a full channel further on costs as much as one here.
+    fn bottleneck(&self, trial: &Trial<'_, '_>, load: &PairLoad, channel: u32) -> u64 {
+        let net = &trial.subject.net;
+        let (mut most, mut entry) = (0, channel);
+        while entry < HERE {
+            most = most.max(load.pairs[entry as usize]);
+            entry = trial.now[net.to(entry)];
+        }
+        most
+    }
+
+    /// Puts what is behind a row on its new way.
+    fn burden(&mut self, trial: &Trial<'_, '_>, load: &mut PairLoad, row: usize) {
+        let (net, pairs) = (&trial.subject.net, self.behind[row]);
+        let mut entry = trial.now[row];
+        while entry < HERE {
+            load.pairs[entry as usize] += pairs;
+            self.added.push((entry, pairs));
+            entry = trial.now[net.to(entry)];
+        }
+    }
+}
+
+/// A wave that gives ways to what has none.
+pub(super) struct Pass<'p> {
+    /// The targets concerned, in the order in which they are served.
+    pub targets: Vec<u32>,
+    /// By target: entries that cost nothing.
+    pub prefer: &'p super::columns::LidColumns,
+    /// By target: entries that are tried first.
+    pub toward: Option<&'p super::columns::LidColumns>,
+    pub taste: Taste<'static>,
+    /// Whether a target that cannot be served in full is left as it was.
+    pub whole: bool,
+}
+
+/// A target with rows that stay without a way.
+#[derive(Clone, Debug)]
+pub(super) struct Unserved {
+    pub target: u32,
+    pub rows: Vec<u32>,
+}
+
+/// Serves the targets of a pass one after the other. Returns what stays.
+pub(super) fn serve(
+    trial: &mut Trial<'_, '_>,
+    search: &mut WaySearch,
+    load: &mut PairLoad,
+    pass: &Pass<'_>,
+) -> Vec<Unserved> {
+    let net = &trial.subject.net;
+    let mut left = Vec::new();
+    let mut ways = Ways::new(net);
+    for &target in &pass.targets {
+        let at = target as usize;
+        let (wanted, host) = (trial.subject.targets[at].wanted, trial.subject.targets[at].host);
+        if !wanted {
+            continue;
+        }
+        trial.turn_to(at);
+        let mark: Mark = trial.mark();
+        let taste = Taste { toward: pass.toward.map(|columns| columns.column(at)), ..pass.taste };
+        let before = trial.now.clone();
+        let mut rows = search.run(trial, load, pass.prefer.column(at), taste);
+        if pass.whole && !rows.is_empty() {
+            trial.roll_back(mark);
+            trial.now.copy_from_slice(&before);
+            rows = search.missing(trial);
+        } else if host {
+            ways.follow(net, &before, &net.kept);
+            load.subtract(net, &before, &ways);
+            ways.follow(net, &trial.now, &net.kept);
+            load.add(net, &trial.now, &ways);
+        }
+        trial.keep();
+        if !rows.is_empty() {
+            left.push(Unserved { target, rows });
+        }
+    }
+    left
+}

@@ -1,0 +1,197 @@
+//! What is repaired: the net, the classes, the LIDs; and the dependencies that tables cause by themselves.
+
+use super::classes::{Classes, Feed};
+use super::columns::{LidColumns, WantedLid, Ways};
+use super::net::{NONE, Net};
+use super::occupancy::{Entries, Occupancy, Passage};
+use super::order::{LaneBits, LaneOrder};
+use super::{RepairInput, balance::PairLoad};
+use crate::fabric::Fabric;
+use crate::ids::PortNum;
+use std::cell::Cell;
+
+/// Whose packets are under way when a wave begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Moment {
+    /// Those that the tables in force led before anything died.
+    Loss,
+    /// Those that the tables before the wave lead over what has survived: what was sent earlier has left.
+    Aged,
+}
+
+/// The case in hand.
+pub(super) struct RepairSubject<'a> {
+    pub input: RepairInput<'a>,
+    pub net: Net,
+    pub classes: Classes<'a>,
+    pub targets: Vec<WantedLid>,
+    /// By channel: true. What existed before anything died.
+    existed: Vec<bool>,
+    /// Rows and lanes visited so far by trials: the measure of work done.
+    pub work: Cell<u64>,
+}
+
+impl<'a> RepairSubject<'a> {
+    pub fn of(input: RepairInput<'a>) -> RepairSubject<'a> {
+        let net = Net::of(&input);
+        let classes = Classes::of(&input, &net);
+        let targets = targets(&input, &net, &classes);
+        let existed = vec![true; net.channels.len()];
+        RepairSubject { input, net, classes, targets, existed, work: Cell::new(0) }
+    }
+
+    /// Finds who sends to a target.
+    pub fn feed(&self, target: usize, feed: &mut Feed) {
+        let WantedLid { owner, lid, .. } = self.targets[target];
+        self.classes.feed(&self.net, self.input.before, owner, lid, feed);
+    }
+
+    /// What a walk reads.
+    pub fn passage<'s>(&'s self, feed: &'s Feed, moment: Moment) -> Passage<'s> {
+        let flags = match moment {
+            Moment::Loss => &self.existed,
+            Moment::Aged => &self.net.alive,
+        };
+        Passage { net: &self.net, classes: &self.classes, feed, flags }
+    }
+
+    /// Where packets of a target stand by entries that do not change; `tell` gets the dependencies between lanes that
+    /// have survived.
+    pub fn settle(
+        &self,
+        column: &[u32],
+        feed: &Feed,
+        moment: Moment,
+        occupancy: &mut Occupancy,
+        tell: &mut impl FnMut(u32, u32),
+    ) {
+        occupancy.clear();
+        let (way, entries) = (self.passage(feed, moment), Entries::steady(column));
+        let sent = if moment == Moment::Loss { &feed.before } else { &feed.now };
+        occupancy.inject(&way, entries, sent);
+        let (alive, planes) = (&self.net.alive, self.classes.planes as u32);
+        let survives = |lane: u32| alive[(lane / planes) as usize];
+        occupancy.spread(&way, entries, &mut |before, after| {
+            if survives(before) && survives(after) {
+                tell(before, after);
+            }
+            true
+        });
+        if moment == Moment::Loss {
+            occupancy.bury(alive);
+        }
+    }
+}
+
+/// The LIDs of the fabric before that somebody may send to, and those of switches, in rising order.
+fn targets(input: &RepairInput<'_>, net: &Net, classes: &Classes<'_>) -> Vec<WantedLid> {
+    let fabric = input.before;
+    let mut targets = Vec::new();
+    for owner in fabric.lid_ports() {
+        let port = fabric.port(owner);
+        let host = !fabric.node(port.node).is_switch();
+        let Some(base) = port.lid else { continue };
+        let Some((row, last)) = delivery(fabric, net, owner) else { continue };
+        let reached = |fabric: &Fabric| match host {
+            true => fabric.peer(owner).is_some(),
+            false => fabric.node(port.node).present,
+        };
+        let wanted = reached(input.remaining);
+        for lid in (base.0..base.0 + port.lmc.lids()).map(crate::ids::Lid) {
+            if !host || classes.is_sent_to(fabric, owner, lid) {
+                targets.push(WantedLid { lid, owner, row, last, host, wanted });
+            }
+        }
+    }
+    targets.sort_by_key(|target| target.lid);
+    targets
+}
+
+/// The row that delivers to a port, and by which output.
+fn delivery(fabric: &Fabric, net: &Net, owner: crate::fabric::PortId) -> Option<(u32, PortNum)> {
+    let node = fabric.port(owner).node;
+    if fabric.node(node).is_switch() {
+        return Some((net.row_of(node), PortNum::ZERO)).filter(|&(row, _)| row != NONE);
+    }
+    let far = fabric.port(fabric.peer(owner)?);
+    Some((net.row_of(far.node), far.num)).filter(|&(row, _)| row != NONE)
+}
+
+/// The dependencies of LIDs that no wave changes, so that each wave begins with them.
+pub(super) struct Ground {
+    quiet: LaneBits,
+    /// By target: whether a wave may change it, or the loss did.
+    is_loud: Vec<bool>,
+    /// What is loud, in rising order.
+    pub loud: Vec<u32>,
+}
+
+impl Ground {
+    /// The ground of tables, with the load on them; loud is what has rows that do not arrive. `load` begins empty.
+    pub fn survey(subject: &RepairSubject<'_>, columns: &LidColumns, load: &mut PairLoad) -> Ground {
+        let net = &subject.net;
+        let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);
+        for (at, target) in subject.targets.iter().enumerate() {
+            let column = columns.column(at);
+            ways.follow(net, column, &net.kept);
+            is_loud[at] = (0..net.rows.len()).any(|row| net.stays[row] && !ways.arrives(row));
+            if target.host && target.wanted {
+                load.add(net, column, &ways);
+            }
+        }
+        Ground::with(subject, columns, is_loud)
+    }
+
+    /// The same with more that is loud; `columns` as in the survey for all that is not.
+    pub fn louder(
+        &self,
+        subject: &RepairSubject<'_>,
+        columns: &LidColumns,
+        more: impl Iterator<Item = usize>,
+    ) -> Ground {
+        let mut is_loud = self.is_loud.clone();
+        more.for_each(|target| is_loud[target] = true);
+        Ground::with(subject, columns, is_loud)
+    }
+
+    fn with(subject: &RepairSubject<'_>, columns: &LidColumns, is_loud: Vec<bool>) -> Ground {
+        let mut quiet = LaneBits::none(&subject.net, subject.classes.planes);
+        let some = (0..is_loud.len()).filter(|&at| !is_loud[at]);
+        add_settled(subject, columns, some, Moment::Loss, &mut quiet);
+        let loud = (0..is_loud.len() as u32).filter(|&at| is_loud[at as usize]).collect();
+        Ground { quiet, is_loud, loud }
+    }
+
+    /// The dependencies of what is quiet.
+    pub fn quiet(&self) -> LaneBits {
+        self.quiet.clone()
+    }
+
+    /// The dependencies of tables.
+    pub fn dependencies(&self, subject: &RepairSubject<'_>, columns: &LidColumns, moment: Moment) -> LaneBits {
+        let mut all = self.quiet.clone();
+        add_settled(subject, columns, self.loud.iter().map(|&at| at as usize), moment, &mut all);
+        all
+    }
+
+    /// The same in an order; none where they have a cycle.
+    pub fn order(&self, subject: &RepairSubject<'_>, columns: &LidColumns, moment: Moment) -> Option<LaneOrder> {
+        LaneOrder::of(&subject.net, self.dependencies(subject, columns, moment))
+    }
+}
+
+fn add_settled(
+    subject: &RepairSubject<'_>,
+    columns: &LidColumns,
+    targets: impl Iterator<Item = usize>,
+    moment: Moment,
+    all: &mut LaneBits,
+) {
+    let mut feed = Feed::of(&subject.net, &subject.classes);
+    let mut occupancy = Occupancy::new(&subject.net, &subject.classes);
+    for target in targets {
+        subject.feed(target, &mut feed);
+        let mut add = |before, after| all.add(&subject.net, before, after);
+        subject.settle(columns.column(target), &feed, moment, &mut occupancy, &mut add);
+    }
+}

@@ -1,0 +1,187 @@
+//! Tries changes of entries against an order of lanes: kept where every mixture of old and new entries leaves the
+//! dependencies without a cycle and leads nobody round, taken back otherwise.
+
+use super::classes::Feed;
+use super::columns::{LidColumns, Ways};
+use super::net::{HERE, NONE, Net};
+use super::occupancy::{Entries, Occupancy};
+use super::order::LaneOrder;
+use super::subject::{Ground, Moment, RepairSubject};
+
+/// A new entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    pub row: u32,
+    pub entry: u32,
+}
+
+/// A wave in the making: its old tables, its new ones as far as they are known, and the order that proves them.
+pub(super) struct Trial<'s, 'a> {
+    pub subject: &'s RepairSubject<'a>,
+    pub old: LidColumns,
+    pub new: LidColumns,
+    pub order: LaneOrder,
+    moment: Moment,
+    occupancy: Occupancy,
+    feed: Feed,
+    /// The target in hand.
+    pub target: usize,
+    /// Its old entries.
+    pub was: Vec<u32>,
+    /// Its new entries.
+    pub now: Vec<u32>,
+    /// By row: whether its packets arrive by the old entries over what has survived.
+    pub intact: Ways,
+    /// By row: the last search for a loop that came by.
+    seen: Vec<u32>,
+    search: u32,
+    stack: Vec<u32>,
+}
+
+impl<'s, 'a> Trial<'s, 'a> {
+    /// A wave that changes nothing yet; none where its tables by themselves have a cycle.
+    pub fn new(
+        subject: &'s RepairSubject<'a>,
+        ground: &Ground,
+        old: &LidColumns,
+        moment: Moment,
+    ) -> Option<Trial<'s, 'a>> {
+        let (net, classes) = (&subject.net, &subject.classes);
+        Some(Trial {
+            order: ground.order(subject, old, moment)?,
+            occupancy: Occupancy::new(net, classes),
+            feed: Feed::of(net, classes),
+            intact: Ways::new(net),
+            seen: vec![0; net.rows.len()],
+            old: old.clone(),
+            new: old.clone(),
+            subject,
+            moment,
+            target: usize::MAX,
+            was: Vec::new(),
+            now: Vec::new(),
+            search: 0,
+            stack: Vec::new(),
+        })
+    }
+
+    /// Turns to a target. Its entries so far count as new ones.
+    pub fn turn_to(&mut self, target: usize) {
+        let Trial { subject, old, new, order, occupancy, feed, was, now, .. } = self;
+        self.target = target;
+        order.visited += was.len() as u64;
+        was.clear();
+        was.extend_from_slice(old.column(target));
+        now.clear();
+        now.extend_from_slice(new.column(target));
+        self.intact.follow(&subject.net, was, &subject.net.alive);
+        subject.feed(target, feed);
+        subject.settle(was, feed, self.moment, occupancy, &mut |_, _| ());
+        if was != now {
+            // What the entries changed so far let in was admitted then.
+            let way = subject.passage(feed, Moment::Aged);
+            let entries = Entries { old: was, new: now };
+            occupancy.stir();
+            occupancy.inject(&way, entries, &feed.now);
+            occupancy.spread(&way, entries, &mut |_, _| true);
+        }
+    }
+
+    /// The work of the subject so far, this trial included.
+    pub fn work(&self) -> u64 {
+        self.subject.work.get() + self.order.visited
+    }
+
+    /// Ends the trial: the new tables.
+    pub fn into_new(self) -> LidColumns {
+        self.subject.work.set(self.work());
+        self.new
+    }
+
+    /// Keeps what was admitted for the target in hand.
+    pub fn keep(&mut self) {
+        self.new.set(self.target, &self.now);
+    }
+
+    /// Where the trial of the target in hand stands.
+    pub fn mark(&self) -> Mark {
+        Mark { order: self.order.mark(), occupancy: self.occupancy.mark() }
+    }
+
+    /// Takes back dependencies and occupancy; the entries are the caller's.
+    pub fn roll_back(&mut self, mark: Mark) {
+        self.order.roll_back(&self.subject.net, mark.order);
+        self.occupancy.roll_back(mark.occupancy);
+    }
+
+    /// Admits all of these changes or none.
+    pub fn admit(&mut self, changes: &[Change]) -> bool {
+        let mark = self.mark();
+        let before: Vec<u32> = changes.iter().map(|change| self.now[change.row as usize]).collect();
+        changes.iter().for_each(|change| self.now[change.row as usize] = change.entry);
+        let admitted = self.flows(changes) && !changes.iter().any(|&change| self.goes_round(change));
+        if !admitted {
+            self.roll_back(mark);
+            changes.iter().zip(before).for_each(|(change, entry)| self.now[change.row as usize] = entry);
+        }
+        admitted
+    }
+
+    /// Whether all that the changes let in closes no cycle.
+    fn flows(&mut self, changes: &[Change]) -> bool {
+        let Trial { subject, order, occupancy, feed, was, now, .. } = self;
+        let net = &subject.net;
+        let way = subject.passage(feed, Moment::Aged);
+        let mut tell = |before, after| order.admit(net, before, after);
+        for change in changes {
+            if !occupancy.redirect(&way, change.row as usize, change.entry, &mut tell) {
+                return false;
+            }
+        }
+        occupancy.spread(&way, Entries { old: was, new: now }, &mut tell)
+    }
+
+    /// Whether some mixture leads from a new entry back to its row. Where nobody sends no dependency shows that.
+    fn goes_round(&mut self, change: Change) -> bool {
+        let Trial { subject, was, now, seen, search, stack, .. } = self;
+        let (net, entries) = (&subject.net, Entries { old: was, new: now });
+        if !Net::leads(&net.alive, change.entry) {
+            return false;
+        }
+        *search += 1;
+        stack.clear();
+        stack.push(net.channel(change.entry).to);
+        while let Some(row) = stack.pop() {
+            if row == change.row {
+                return true;
+            }
+            if std::mem::replace(&mut seen[row as usize], *search) == *search {
+                continue;
+            }
+            let onward = entries.at(row as usize).filter(|&entry| Net::leads(&net.alive, entry));
+            stack.extend(onward.map(|entry| net.channel(entry).to));
+        }
+        false
+    }
+
+    /// Whether a row may get an entry at all: over what remains, and nobody whose way was whole may be led to a row
+    /// whose way is broken (rule c of docs/REPAIR.md).
+    pub fn is_safe(&self, change: Change) -> bool {
+        let net = &self.subject.net;
+        match change.entry {
+            HERE => true,
+            NONE => !self.intact.arrives(change.row as usize),
+            entry => {
+                net.kept[entry as usize]
+                    && (!self.intact.arrives(change.row as usize) || self.intact.arrives(net.to(entry)))
+            }
+        }
+    }
+}
+
+/// A place to roll back to.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    order: usize,
+    occupancy: usize,
+}

@@ -1,0 +1,165 @@
+//! Restricted up*/down* on a given order of switches, as columns: guides for waves, not an engine.
+
+use super::balance::PairLoad;
+use super::columns::{LidColumns, Ways};
+use super::net::{HERE, NONE, Net};
+use super::subject::RepairSubject;
+use crate::fabric::NodeId;
+use std::cmp::Reverse;
+
+/// Switches in an order; up leads to its front.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct SwitchOrder {
+    /// By row, [`NONE`] for those that do not take part.
+    rank: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl SwitchOrder {
+    /// An order of rows.
+    pub fn new(net: &Net, rows: Vec<u32>) -> SwitchOrder {
+        let mut rank = vec![NONE; net.rows.len()];
+        rows.iter().zip(0..).for_each(|(&row, at)| rank[row as usize] = at);
+        SwitchOrder { rank, rows }
+    }
+
+    /// Breadth first from a row.
+    pub fn from(net: &Net, row: u32) -> SwitchOrder {
+        let (mut rows, mut placed, mut next) = (vec![row], vec![false; net.rows.len()], 0);
+        placed[row as usize] = true;
+        while let Some(&row) = rows.get(next) {
+            next += 1;
+            for channel in net.out(row as usize).filter(|&channel| net.kept[channel as usize]) {
+                let to = net.channel(channel).to;
+                if !std::mem::replace(&mut placed[to as usize], true) {
+                    rows.push(to);
+                }
+            }
+        }
+        SwitchOrder::new(net, rows)
+    }
+
+    /// The order of before as far as it serves: one sink (a switch without a neighbour further up) and all that has a
+    /// way up to it keep their order; the rest follows, each next to something placed. Variants differ in the sink, and
+    /// in whether two placed neighbours count before rank.
+    pub fn repaired(net: &Net, order: &[NodeId], variant: usize) -> SwitchOrder {
+        let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| row != NONE && net.stays[row as usize]);
+        let whole = SwitchOrder::new(net, known.collect());
+        let sinks: Vec<u32> =
+            whole.rows.iter().copied().filter(|&row| whole.above(net, row).next().is_none()).collect();
+        let Some(&main) = sinks.get(variant / 2 % sinks.len().max(1)) else { return whole };
+        let mut placed = vec![false; net.rows.len()];
+        let mut rows = Vec::new();
+        for &row in &whole.rows {
+            if row == main || whole.above(net, row).any(|next| placed[next as usize]) {
+                placed[row as usize] = true;
+                rows.push(row);
+            }
+        }
+        let beside =
+            |row: u32, placed: &[bool]| whole.neighbours(net, row).filter(|&next| placed[next as usize]).count();
+        loop {
+            let open = whole.rows.iter().copied().filter(|&row| !placed[row as usize]);
+            let next = open.map(|row| (beside(row, &placed), row)).filter(|&(beside, _)| beside > 0);
+            let count = |beside: usize| if variant.is_multiple_of(2) { 0 } else { beside.min(2) };
+            let best = next.max_by_key(|&(beside, row)| (count(beside), Reverse(whole.rank[row as usize])));
+            let Some((_, next)) = best else { break };
+            placed[next as usize] = true;
+            rows.push(next);
+        }
+        SwitchOrder::new(net, rows)
+    }
+
+    /// The neighbours of a row further up.
+    fn above<'a>(&'a self, net: &'a Net, row: u32) -> impl Iterator<Item = u32> + use<'a> {
+        self.neighbours(net, row).filter(move |&next| self.before(next, row))
+    }
+
+    fn before(&self, a: u32, b: u32) -> bool {
+        self.rank[a as usize] < self.rank[b as usize]
+    }
+
+    fn neighbours<'a>(&self, net: &'a Net, row: u32) -> impl Iterator<Item = u32> + use<'a> {
+        net.out(row as usize).filter(|&channel| net.kept[channel as usize]).map(|channel| net.channel(channel).to)
+    }
+
+    /// The tables of restricted up*/down* for some targets: a way down wherever there is one. Loads, on top of those
+    /// given, decide between equals.
+    pub fn route(
+        &self,
+        subject: &RepairSubject<'_>,
+        columns: &LidColumns,
+        targets: Vec<u32>,
+        load: &PairLoad,
+    ) -> LidColumns {
+        let net = &subject.net;
+        let (mut load, mut ways, mut routed) = (load.clone(), Ways::new(net), columns.clone());
+        let mut towards = Towards { down: Vec::new(), total: Vec::new() };
+        let mut targets: Vec<usize> = targets.into_iter().map(|at| at as usize).collect();
+        targets.retain(|&at| subject.targets[at].wanted);
+        targets.sort_by_key(|&at| subject.targets[at].row);
+        let mut last = NONE;
+        for at in targets {
+            let target = subject.targets[at];
+            if self.rank[target.row as usize] == NONE {
+                continue;
+            }
+            if last != target.row {
+                towards = self.towards(net, target.row);
+                last = target.row;
+            }
+            let mut column = vec![NONE; net.rows.len()];
+            column[target.row as usize] = HERE;
+            for &row in self.rows.iter().filter(|&&row| row != target.row) {
+                let choices = net.out(row as usize).filter(|&channel| self.serves(net, &towards, channel));
+                column[row as usize] = choices.min_by_key(|&at| (load.pairs[at as usize], at)).unwrap_or(NONE);
+            }
+            if target.host {
+                ways.follow(net, &column, &net.kept);
+                load.add(net, &column, &ways);
+            }
+            routed.set(at, &column);
+        }
+        routed
+    }
+
+    /// Whether a channel is on a shortest way that restricted up*/down* takes.
+    fn serves(&self, net: &Net, towards: &Towards, channel: u32) -> bool {
+        let (from, to) = (net.channel(channel).from as usize, net.to(channel));
+        let down = towards.down[from] != NONE;
+        let hops = if down { &towards.down } else { &towards.total };
+        net.kept[channel as usize]
+            && self.rank[to] != NONE
+            && (self.rank[to] > self.rank[from]) == down
+            && hops[to] != NONE
+            && hops[from] == hops[to] + 1
+    }
+
+    fn towards(&self, net: &Net, target: u32) -> Towards {
+        let rows = net.rows.len();
+        let (mut down, mut total) = (vec![NONE; rows], vec![NONE; rows]);
+        down[target as usize] = 0;
+        let (mut queue, mut next) = (vec![target], 0);
+        while let Some(&row) = queue.get(next) {
+            next += 1;
+            for above in self.above(net, row) {
+                if down[above as usize] == NONE {
+                    down[above as usize] = down[row as usize] + 1;
+                    queue.push(above);
+                }
+            }
+        }
+        for &row in &self.rows {
+            let over = self.above(net, row).map(|next| total[next as usize]).filter(|&hops| hops != NONE).min();
+            let own = down[row as usize];
+            total[row as usize] = if own != NONE { own } else { over.map_or(NONE, |hops| hops + 1) };
+        }
+        Towards { down, total }
+    }
+}
+
+/// Hops towards one row.
+struct Towards {
+    down: Vec<u32>,
+    total: Vec<u32>,
+}

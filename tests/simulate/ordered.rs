@@ -1,0 +1,83 @@
+//! Scheme `ordered`, and the choice between it and the Double Scheme.
+
+use super::{run, watched};
+use crate::support::bundled::bundled;
+use crate::support::short::short;
+use reconfig::fabric::generate::BUNDLED;
+use reconfig::plan::{Barrier, Phase, Scheme, Wave};
+use reconfig::routing::{Engine, UpDown};
+use reconfig::scenario::{self, Departure, Ending, Scenario, Unwatched};
+use reconfig::tables::Write;
+use std::rc::Rc;
+
+fn removal(name: &str, departure: Departure) -> Scenario {
+    Scenario { departure, scheme: Scheme::Ordered, ..short(Scenario::remove_root(bundled(name))) }
+}
+
+fn up_down() -> Rc<dyn Engine> {
+    Rc::new(UpDown::default())
+}
+
+/// Rounds that the waves of a plan wait for one another.
+fn waits(waves: &[Wave]) -> usize {
+    waves.iter().rev().skip(1).filter_map(Wave::vacating_rounds).sum()
+}
+
+#[test]
+fn a_dead_root_is_repaired_by_entries_alone_on_every_bundled_fabric() {
+    let mut waiting = 0;
+    for fabric in BUNDLED {
+        let scenario = removal(fabric.name, Departure::Sudden);
+        let plan = scenario::plan(&scenario, up_down());
+        let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", fabric.name));
+        let waves = plan.plan().waves();
+        let entries = |write: &Write| matches!(write, Write::LftBlock { .. });
+        assert!(waves.iter().all(|wave| wave.phase == Phase::Rewrite && wave.writes.iter().all(entries)));
+        assert!(plan.refusal().is_none(), "{}", fabric.name);
+        waiting += usize::from(waits(waves) > 0);
+
+        let report = run(&scenario);
+        let packets = &report.packets;
+        assert_eq!((report.outcome, packets.lost_to_change), (Ending::Completed, 0), "{}", fabric.name);
+        assert!(packets.lost_to_failure > 0, "{}: packets were on their way through the root", fabric.name);
+    }
+    assert!(waiting > 4, "on {waiting} fabrics only some wave waits for what was sent before");
+}
+
+#[test]
+fn a_wait_is_as_long_as_the_longest_way_and_no_shorter() {
+    let scenario = removal("mesh-4x4", Departure::Sudden);
+    let plan = scenario::plan(&scenario, up_down()).expect("a plan");
+    let mut draft = plan.plan().draft().clone();
+    let waiting = draft.waves.iter_mut().find(|wave| wave.vacating_rounds().is_some()).expect("two waves");
+    let Some(Barrier::Vacated(rounds)) = waiting.barriers.last_mut() else { panic!("it ends so") };
+    *rounds -= 1;
+    let (_, refusal) = reconfig::verify::prove(reconfig::plan::Plan::seal(draft)).expect_err("packets may be left");
+    assert!(refusal.to_string().contains("what was sent before has left after"), "{refusal}");
+}
+
+#[test]
+fn auto_takes_what_is_proved_and_quicker_and_says_why() {
+    for (name, wanted, why) in [
+        ("fat-tree-4-2", Scheme::Ordered, None),
+        ("ghost-cycle", Scheme::Ordered, None),
+        ("dragonfly-2-4-2", Scheme::Double, Some("its waves wait for one another")),
+    ] {
+        let scenario = Scenario { auto: true, scheme: Scheme::Double, ..removal(name, Departure::Sudden) };
+        let report = run(&scenario);
+        assert_eq!((report.scheme, report.outcome), (wanted, Ending::Completed), "{name}");
+        assert_eq!(report.packets.lost_to_change, 0, "{name}");
+        let said = report.notes.iter().any(|note| why.is_some_and(|why| note.contains(why)));
+        assert_eq!(said, why.is_some(), "{name}: {:?}", report.notes);
+    }
+}
+
+#[test]
+fn what_entries_alone_cannot_do_is_done_by_the_double_scheme() {
+    let scenario = removal("ring-8", Departure::Planned);
+    let error = watched(&scenario, &mut Unwatched).expect_err("no wave moves rows across the ring");
+    assert!(error.to_string().contains("find no way that is free of deadlock"), "{error}");
+    let report = run(&Scenario { auto: true, ..scenario });
+    assert_eq!((report.scheme, report.packets.lost_to_change), (Scheme::Double, 0));
+    assert!(report.notes.iter().any(|note| note.contains("scheme ordered was passed over")), "{:?}", report.notes);
+}

@@ -1108,9 +1108,8 @@ class Checker:
             if moment.aged is None:
                 continue
             tables, longest = moment.tables[0], 0
-            for lid, (owner, _) in owners.items():
-                if not self.there(number, owner):
-                    continue
+            # To end ports that have died, too, packets are on their way.
+            for lid in owners:
                 outputs = [table[lid] if lid < len(table) else NO_ROUTE for table in (tables.lfts.get(p, b"") for p in self.switches)]
                 longest = max(longest, self.longest(number, outputs))
             # A round for each channel, and one for what was on a cable, or latched by an older entry.
@@ -1118,13 +1117,13 @@ class Checker:
                 raise Refused(f"wave {moment.name}: what was sent before has left after {longest + 1} rounds, not {moment.aged}")
 
     def longest(self, number, outputs):
-        """The channels of the longest way, rings left out."""
+        """The channels of the longest way; ways that lead into a ring do not count."""
         hops = {}
         for start in range(len(outputs)):
             row, passed, rest = start, [], None
             while rest is None:
                 if row in hops or row in passed:
-                    rest = hops.get(row, -1)
+                    rest = hops.get(row)
                     break
                 passed.append(row)
                 channel = self.fabric.first[self.switches[row]] + outputs[row]
@@ -1134,9 +1133,9 @@ class Checker:
                 else:
                     row = self.into[channel][0]
             for row in reversed(passed):
-                rest += 1
+                rest = None if rest is None else rest + 1
                 hops[row] = rest
-        return max(hops.values(), default=0)
+        return max((way for way in hops.values() if way is not None), default=0)
 
     def check_open(self, moment, ways, half, ports):
         """Each port has a path to every other, by a LID that there is."""
@@ -1218,9 +1217,9 @@ class Checker:
             if present and self.alike[number][row]:
                 self.step(number, lid, owner, half, places, row, input_, outputs[row], present, firm)
 
-    def lost_rows(self, number, half, before, outputs):
+    def lost_rows(self, number, half, owner, before, outputs):
         """By row: whether the first entries led into what died, and those of the moment's beginning lead to no port."""
-        if number == 0 or self.answers or not self.moments[0].injected[half]:
+        if number == 0 or self.answers or self.fabric.come[owner] or not self.moments[0].injected[half]:
             return before, None
         if before is None and any(len(choices) > 1 for choices in outputs):
             before = [choices[0] for choices in outputs]
@@ -1262,7 +1261,7 @@ class Checker:
             left = {c: lanes & kept for c, lanes in places.items() if lanes & kept and self.there(number, c)}
             if not self.same[number] or number == 1:
                 outputs = self.outputs(moment, lid)
-            before, self.lost = self.lost_rows(number, half, before, outputs)
+            before, self.lost = self.lost_rows(number, half, owner, before, outputs)
             tag = self.file.byte()
             if tag == 2:
                 choosing = self.file.slice((len(self.switches) + 7) // 8)
@@ -1386,7 +1385,7 @@ class Checker:
             omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner] or self.answers
             if not known or not self.there(number, channel):
                 # What was sent before the change may be lost where something died, if nothing else led on.
-                sent = number > 0 and self.moments[0].injected[half]
+                sent = number > 0 and self.moments[0].injected[half] and not fabric.come[owner]
                 if firm and not omitted and not (sent and (self.lost[row] if self.lost else known)):
                     raise Refused(f"{moment.name}: {fabric.nodes[place]['description']} discards packets to LID {lid}")
                 continue

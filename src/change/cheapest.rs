@@ -12,8 +12,8 @@ pub struct PassedOver {
     pub why: String,
 }
 
-/// SMPs that a device serves, one after another, in a round of flushes: the order, and questions until it is done.
-const ROUND: u64 = 4;
+/// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
+const ROUND: u64 = 2;
 
 /// Prepares the cheapest change that is proved. Scheme `ordered` is taken wherever it is proved, unless something died
 /// and its waves wait so long for one another that the swap of `double` would reach all sources sooner. The scheme of

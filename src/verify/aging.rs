@@ -9,57 +9,76 @@ use std::sync::Arc;
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
 /// Rounds after which nothing is left of what was sent before these tables were acknowledged everywhere: one for what an
-/// older entry has latched, or what was on a cable, and one for each channel of the longest way by the tables.
+/// older entry has latched, or what was on a cable, and one for each channel of the longest way by the tables over the
+/// cables of `surviving`. Packets are also on their way to end ports of `before` that have died.
 ///
-/// A way that ends at a hole ends there for packets too. Ways that go round are passed over: no packet is on one where
-/// the wave that led to the tables is free of loops.
-pub fn rounds_to_age(fabric: &Fabric, tables: &SubnetTables) -> usize {
-    let mut ways = Ways { fabric, lfts: &tables.lfts, hops: vec![None; fabric.node_count()], passed: Vec::new() };
+/// A way that ends at a hole ends there for packets too. Ways that lead into a ring are passed over: no packet is on one
+/// where the wave that led to the tables is free of loops.
+pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
+    let hops = vec![Way::Unknown; surviving.node_count()];
+    let mut ways = Ways { fabric: surviving, lfts: &tables.lfts, hops, passed: Vec::new() };
     let lids =
-        fabric.end_ports().flat_map(|port| HALVES.into_iter().flat_map(move |half| fabric.half_lids(port, half)));
+        before.end_ports().flat_map(|port| HALVES.into_iter().flat_map(move |half| before.half_lids(port, half)));
     1 + lids.map(|lid| ways.longest(lid)).max().unwrap_or(0)
+}
+
+/// What is known of the way from a switch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Unknown,
+    /// It is being followed.
+    Followed,
+    /// It leads into a ring.
+    Ring,
+    /// It ends after so many channels.
+    Ends(usize),
 }
 
 struct Ways<'a> {
     fabric: &'a Fabric,
     lfts: &'a [Arc<Lft>],
-    /// By node: channels from there to the end of the way; a buffer.
-    hops: Vec<Option<usize>>,
+    /// By node; a buffer.
+    hops: Vec<Way>,
     passed: Vec<NodeId>,
 }
 
 impl Ways<'_> {
     /// The most channels on a way to a LID.
     fn longest(&mut self, lid: Lid) -> usize {
-        self.hops.fill(None);
+        self.hops.fill(Way::Unknown);
         let fabric = self.fabric;
-        fabric.switches().map(|start| self.from(start, lid)).max().unwrap_or(0)
+        let ends = |way| if let Way::Ends(hops) = way { hops } else { 0 };
+        fabric.switches().map(|start| ends(self.from(start, lid))).max().unwrap_or(0)
     }
 
-    /// The channels from a switch to the end of its way.
-    fn from(&mut self, start: NodeId, lid: Lid) -> usize {
+    fn from(&mut self, start: NodeId, lid: Lid) -> Way {
         let mut at = start;
-        // What follows the channel out of the switch passed last; none where it leads nowhere.
+        // What follows the channel out of the switch passed last; none where it has no such channel.
         let mut rest = loop {
-            if let Some(known) = self.hops[at.index()] {
-                break Some(known);
+            match self.hops[at.index()] {
+                Way::Unknown => {}
+                Way::Followed => break Some(Way::Ring),
+                known => break Some(known),
             }
-            // Known for now: whoever comes here again has gone round.
-            self.hops[at.index()] = Some(0);
+            self.hops[at.index()] = Way::Followed;
             self.passed.push(at);
             let output = self.lfts[at.index()].get(lid).and_then(|port| self.fabric.port_at(at, port));
             match output.and_then(|port| self.fabric.neighbour(port)) {
                 Some(next) if self.fabric.node(next).is_switch() => at = next,
-                Some(_) => break Some(0),
+                Some(_) => break Some(Way::Ends(0)),
                 None => break None,
             }
         };
         while let Some(node) = self.passed.pop() {
-            let hops = rest.map_or(0, |rest| rest + 1);
-            self.hops[node.index()] = Some(hops);
-            rest = Some(hops);
+            let way = match rest {
+                None => Way::Ends(0),
+                Some(Way::Ends(hops)) => Way::Ends(hops + 1),
+                Some(other) => other,
+            };
+            self.hops[node.index()] = way;
+            rest = Some(way);
         }
-        rest.unwrap_or(0)
+        self.hops[start.index()]
     }
 }
 
@@ -76,7 +95,7 @@ mod tests {
         let fabric = generate(&topology, &Options::default()).expect("a fabric");
         let fabric = lid::assign(&fabric, Lmc::masked(1)).expect("LIDs suffice");
         let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).expect("connected");
-        rounds_to_age(&fabric, &lid::bring_up(&fabric, &function, 1))
+        rounds_to_age(&fabric, &fabric, &lid::bring_up(&fabric, &function, 1))
     }
 
     #[test]

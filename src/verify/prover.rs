@@ -191,7 +191,7 @@ fn judge(
     for stage in 0..sound {
         // First, because rule 4 has trusted the barrier already: if it cannot be true, the dependencies mean nothing.
         check_gone(case, &layout, &halves, stage)?;
-        check_aged(&case.stages[stage], surviving)?;
+        check_aged(case, stage, surviving)?;
         // Halves may share lanes, and a cycle may pass both, so both are one graph.
         let mut all = halves[0][stage].clone();
         all.unite(&halves[1][stage]);
@@ -244,9 +244,10 @@ fn check_gone(
 }
 
 /// Where the barrier says that all that was sent before has left, enough rounds have passed (W.3 of docs/PROTOCOL.md).
-fn check_aged(facts: &ProofWave<'_>, surviving: &Fabric) -> Result<(), Refusal> {
+fn check_aged(case: &ProofCase<'_>, stage: usize, surviving: &Fabric) -> Result<(), Refusal> {
+    let facts = &case.stages[stage];
     let Some(rounds) = facts.aged else { return Ok(()) };
-    let needed = rounds_to_age(surviving, facts.before);
+    let needed = rounds_to_age(case.fabric, surviving, facts.before);
     if rounds >= needed {
         return Ok(());
     }

@@ -209,7 +209,7 @@ impl<'a> Walker<'a> {
             // part: one table for each switch and stage.
             if read != Some(class.lid) {
                 self.read(&mut walk.columns, class.lid);
-                judge.lost.turn_to(&self.net, &walk.columns, self.is_sent_to(class.lid));
+                judge.lost.turn_to(&self.net, &walk.columns, self.is_sent_to(&class));
                 // The sources are those of stage 0 at every stage: what died keeps its rank (see `net`).
                 let target = OwnedLid { owner: class.owner, lid: class.lid };
                 senders.permissions.turn_to(self.case.fabric, self.net.senders(0), target);
@@ -223,8 +223,9 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether packets of the LID's own half were sent before the change.
-    fn is_sent_to(&self, lid: Lid) -> bool {
-        self.case.fabric.half_of(lid).is_some_and(|half| self.case.stages[0].injects(half))
+    fn is_sent_to(&self, class: &Class) -> bool {
+        let half = self.case.fabric.half_of(class.lid);
+        half.is_some_and(|half| self.case.stages[0].injects(half)) && !self.case.newcomer[class.owner.index()]
     }
 
     /// The half that a class is of.
@@ -457,7 +458,7 @@ impl<S: ProofSink> Judge<'_, S> {
             Exit::Channel(_) | Exit::Own => return None,
         };
         // Tables for a half that nobody sent on before must not lead there.
-        let sent = case.stages[0].injects(self.walker.half(now.class));
+        let sent = case.stages[0].injects(self.walker.half(now.class)) && !case.newcomer[now.class.owner.index()];
         if sent && now.stage > 0 && self.lost.forgives(now.stage, row, exit) {
             return None;
         }

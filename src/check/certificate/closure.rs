@@ -260,7 +260,7 @@ impl<'a> Closure<'a> {
 
     /// Whether packets of the half of the class were sent before the change. Otherwise none was lost when something died.
     fn was_sent(&self, class: &Class) -> bool {
-        self.moments.all[0].injected[class.half.index()]
+        self.moments.all[0].injected[class.half.index()] && self.moments.admits(class.owner, 0, class.half)
     }
 
     /// Keeps what the barrier before a moment left.

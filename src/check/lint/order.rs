@@ -58,7 +58,7 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
         (Scheme::Double, Phase::Swap) => vec![Barrier::Acknowledged, Barrier::SourcesMoved],
         (Scheme::Double, Phase::Drain) => vec![Barrier::Drained(lanes.a)],
         // How often what was sent must have moved on before the next wave is the prover's to judge.
-        (Scheme::Ordered, Phase::Rewrite) if !is_last(plan, wave) => {
+        (Scheme::Ordered, Phase::Install | Phase::Rewrite) if !is_last(plan, wave) => {
             let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
             [Barrier::Acknowledged].into_iter().chain(aged).collect()
         }

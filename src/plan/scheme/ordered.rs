@@ -45,8 +45,13 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     if readied || !welcome.is_empty() {
         waves.push(wave(Phase::Start.to_string(), Phase::Start, welcome));
     }
-    if let (Some(last), Some(vacated)) = (waves.last_mut(), vacated(&input)?) {
-        last.barriers.push(vacated);
+    if let Some(vacated) = vacated(&input)? {
+        if waves.is_empty() {
+            // Nothing led there; what stands there was latched before (V.3).
+            waves.push(wave(Phase::Rewrite.to_string(), Phase::Rewrite, Vec::new()));
+        }
+        let last = waves.len() - 1;
+        waves[last].barriers.push(vacated);
     }
     let observer = input.policy.observer;
     let mut draft = Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::Ordered, lanes) };
@@ -83,7 +88,7 @@ fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec
 /// Barriers that wait until what was sent before these tables has left (W.3).
 fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
     let tables = SubnetTables { lfts: lfts.to_vec(), ..input.initial.clone() };
-    let rounds = verify::rounds_to_age(&input.surviving, &tables);
+    let rounds = verify::rounds_to_age(&input.before, &input.surviving, &tables);
     let rest = Some(rounds % VACATING_ROUNDS).filter(|&rest| rest > 0);
     let parts = std::iter::repeat_n(VACATING_ROUNDS, rounds / VACATING_ROUNDS).chain(rest);
     parts.map(|rounds| Barrier::Vacated(rounds as u8))

@@ -87,16 +87,26 @@ impl Client {
         frame[12..16].copy_from_slice(&CLIENT_QP.to_be_bytes());
         frame[24..MAD_AT].copy_from_slice(&(MAD_BYTES as u64).to_be_bytes());
         frame[MAD_AT..].copy_from_slice(mad);
-        self.frames.send(&frame).map(|_| ())
+        uninterrupted(|| self.frames.send(&frame)).map(|_| ())
     }
 
     /// The next MAD; none if nothing came in time.
     pub fn receive(&self) -> io::Result<Option<[u8; MAD_BYTES]>> {
         let mut frame = [0; FRAME_BYTES];
-        match self.frames.recv(&mut frame) {
+        match uninterrupted(|| self.frames.recv(&mut frame)) {
             Ok(_) => Ok(frame[MAD_AT..].try_into().ok()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+/// The same again after a signal: a socket with a time limit does not begin anew by itself.
+fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match act() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
         }
     }
 }
@@ -106,8 +116,8 @@ fn request(control: &UnixDatagram, client: u32, kind: u32, data: &[u8]) -> io::R
     let mut text = [0; CONTROL_BYTES];
     text[..16].copy_from_slice(&words([MAGIC, client, kind, data.len() as u32]));
     text[16..16 + data.len()].copy_from_slice(data);
-    control.send(&text)?;
-    let length = control.recv(&mut text)?;
+    uninterrupted(|| control.send(&text))?;
+    let length = uninterrupted(|| control.recv(&mut text))?;
     if length != CONTROL_BYTES || first_word(&text[8..]) != kind {
         return Err(io::Error::other(format!("ibsim refuses request {kind} of client {client}")));
     }

@@ -1,16 +1,7 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
-use super::{ChangeError, ChangeInput, PlannedChange, Prepared, prepare};
+use super::{ChangeError, ChangeInput, Ground, PlannedChange, Prepared, refused};
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
-
-/// A scheme that was not taken.
-#[derive(Clone, PartialEq, Debug)]
-pub struct PassedOver {
-    /// The scheme.
-    pub scheme: Scheme,
-    /// Why.
-    pub why: String,
-}
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
 const ROUND: u64 = 2;
@@ -20,43 +11,49 @@ const ROUND: u64 = 2;
 /// the input is not read.
 ///
 /// # Errors
-/// What [`ChangeError`] lists, of the scheme tried last.
+/// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
 pub fn prepare_cheapest(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    let ordered = match prepare(ChangeInput { scheme: Scheme::Ordered, ..input.clone() }) {
+    let ground = Ground::of(&input)?;
+    let planned = ground.planned(Scheme::Ordered);
+    let waits = planned.as_ref().is_ok_and(|ordered| has_lost(&ordered.plan) && waits(&ordered.plan));
+    let ordered = match planned.and_then(|ordered| ordered.vet(refused)) {
         Ok(ordered) => ordered,
-        Err(why) if why.is_of_every_scheme() => return Err(why),
-        Err(why) => return double(input, first_line(&why.to_string())),
+        Err(why) => {
+            let note = first_line(&why.to_string());
+            let double = ground.planned(Scheme::Double).and_then(|double| noting(double, note).vet(refused));
+            return double.map_err(|double| ChangeError::NoScheme { ordered: Box::new(why), double: Box::new(double) });
+        }
     };
-    let lost = ordered
-        .plan
-        .plan()
-        .draft()
-        .before
-        .ports()
-        .any(|(port, info)| info.peer.is_some() && ordered.plan.plan().draft().surviving.peer(port).is_none());
-    let waits = ordered.plan.plan().waves().iter().rev().skip(1).any(|wave| wave.vacating_rounds().is_some());
-    if !lost || !waits {
+    if !waits {
         return Ok(ordered);
     }
-    let own = until_served(ordered.plan.plan());
-    let why = |other: u64| {
-        format!(
-            "it is proved, but its waves wait for one another until about {own} SMPs have been served one after another, \
-             and the swap of scheme double is made after {other}"
-        )
-    };
-    match prepare(ChangeInput { scheme: Scheme::Double, ..input.clone() }) {
-        Ok(other) if until_served(other.plan.plan()) < own => double(input, why(until_served(other.plan.plan()))),
-        // What is proved is not given up for a scheme that is not.
-        Ok(_) | Err(_) => Ok(ordered),
+    // What is proved is not given up for a scheme that is not.
+    let Ok(double) = ground.planned(Scheme::Double) else { return Ok(ordered) };
+    let (own, other) = (until_served(ordered.plan.plan()), until_served(&double.plan));
+    if other >= own {
+        return Ok(ordered);
     }
+    let why = format!(
+        "it is proved, but its waves wait for one another until about {own} SMPs have been served one after another, and \
+         the swap of scheme double is made after {other}"
+    );
+    Ok(noting(double, why).vet(refused).unwrap_or(ordered))
 }
 
 /// The change by scheme `double`, with a note on why `ordered` was not taken.
-fn double(input: ChangeInput<'_>, why: String) -> Result<Prepared, ChangeError> {
-    let planned = PlannedChange::of(ChangeInput { scheme: Scheme::Double, ..input })?;
-    let passed_over = vec![PassedOver { scheme: Scheme::Ordered, why }];
-    planned.after(passed_over).vet(|plan, refusal| Err(ChangeError::Refused { plan: Box::new(plan), refusal }))
+fn noting(double: PlannedChange, why: String) -> PlannedChange {
+    PlannedChange { plan: double.plan.note_passed_over(Scheme::Ordered, &why), ..double }
+}
+
+/// Whether something died.
+fn has_lost(plan: &Plan) -> bool {
+    let (before, surviving) = (&plan.draft().before, &plan.draft().surviving);
+    before.ports().any(|(port, info)| info.peer.is_some() && surviving.peer(port).is_none())
+}
+
+/// Whether a wave waits until what was sent before has left.
+fn waits(plan: &Plan) -> bool {
+    plan.waves().iter().rev().skip(1).any(|wave| wave.vacating_rounds().is_some())
 }
 
 fn first_line(text: &str) -> String {

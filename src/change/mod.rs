@@ -17,7 +17,7 @@ mod routed;
 
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
-pub use cheapest::{PassedOver, prepare_cheapest};
+pub use cheapest::prepare_cheapest;
 pub use engine::{Realised, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use routed::{LmcWish, RouteInput, Routed, route};
@@ -31,7 +31,7 @@ use crate::plan::{
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
-use crate::verify::{self, ChannelGraph, Refusal, Scope, TableProof};
+use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use std::sync::Arc;
 
@@ -72,16 +72,10 @@ pub struct Prepared {
     pub function: Arc<RoutingFunction>,
     /// Virtual layers that the routing needs after the change.
     pub layers: u8,
-    /// Why each scheme was not taken that would have cost less.
-    pub passed_over: Vec<PassedOver>,
     /// Its root, where the engine has one.
     pub root: Option<NodeId>,
     /// End ports that the change cuts off from the SM, in index order; the new routing omits them.
     pub stranded: Vec<PortId>,
-    /// Proof of the routing in force by itself.
-    pub old_proof: TableProof,
-    /// Proof of the new routing by itself.
-    pub new_proof: TableProof,
 }
 
 /// Why a change cannot be made.
@@ -168,6 +162,14 @@ pub enum ChangeError {
         /// What is wrong with it.
         refusal: Refusal,
     },
+    /// No scheme does.
+    #[error("scheme {}: {ordered}; scheme {}: {double}", Scheme::Ordered, Scheme::Double)]
+    NoScheme {
+        /// Why scheme `ordered` does not.
+        ordered: Box<ChangeError>,
+        /// Why scheme `double` does not.
+        double: Box<ChangeError>,
+    },
     /// A judge other than the prover objects to a plan.
     #[error("the plan may not run: {objection}")]
     Objected {
@@ -188,20 +190,6 @@ impl ChangeError {
     }
 }
 
-impl ChangeError {
-    /// Whether another scheme would fail for the same reason.
-    fn is_of_every_scheme(&self) -> bool {
-        matches!(
-            self,
-            ChangeError::SmLeaves { .. }
-                | ChangeError::LostAndGained { .. }
-                | ChangeError::NarrowNewcomer { .. }
-                | ChangeError::Old(_)
-                | ChangeError::Route(_)
-        )
-    }
-}
-
 impl From<CyclicDrain> for ChangeError {
     fn from(cycle: CyclicDrain) -> ChangeError {
         ChangeError::Plan(cycle.into())
@@ -213,7 +201,7 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    PlannedChange::of(input)?.vet(|plan, refusal| Err(ChangeError::Refused { plan: Box::new(plan), refusal }))
+    Ground::of(&input)?.planned(input.scheme)?.vet(refused)
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -222,53 +210,116 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    PlannedChange::of(input)?
-        .vet(|plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused)))
+    let planned = Ground::of(&input)?.planned(input.scheme)?;
+    planned.vet(|plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused)))
+}
+
+fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
+    Err(ChangeError::Refused { plan: Box::new(plan), refusal })
+}
+
+/// What a change by any scheme starts from, R proved by itself.
+struct Ground<'a> {
+    input: &'a ChangeInput<'a>,
+    /// What the routing in force was made for, and what has come to it.
+    whole: Arc<Fabric>,
+    /// What the SM reaches while the change runs.
+    surviving: Arc<Fabric>,
+    /// What it reaches afterwards.
+    after: Arc<Fabric>,
+    /// The tables in force.
+    initial: SubnetTables,
+    /// End ports that the change cuts off from the SM.
+    stranded: Vec<PortId>,
+    /// The full re-route.
+    function: Arc<RoutingFunction>,
+}
+
+impl<'a> Ground<'a> {
+    fn of(input: &'a ChangeInput<'a>) -> Result<Ground<'a>, ChangeError> {
+        if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
+            return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
+        }
+        let scope = Scope::of(&[input.old]).by(input.ways.as_ref());
+        // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
+        verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
+        let whole = whole(input)?;
+        let surviving = Arc::new(within_reach(&input.surviving, input.sm));
+        let after = Arc::new(within_reach(&input.after, input.sm));
+        let stranded = routing::stranded(&input.before, &after, input.sm);
+        let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(room_for_layers(&input.before));
+        let function = Arc::new(input.engine.route(&after, &demand)?);
+        lid::check_fits(&whole, &function)?;
+        Ok(Ground { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
+    }
+
+    /// The change by a scheme, R′ proved by itself.
+    fn planned(&self, scheme: Scheme) -> Result<PlannedChange, ChangeError> {
+        let plan = self.draw_up(scheme)?;
+        let (halves, ways) = (vec![plan.new_half()], plan.new_ways().cloned());
+        let scope = Scope { halves, stranded: self.stranded.clone(), switches: true, ways };
+        let last = plan.tables_at(plan.waves().len());
+        verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
+        let (function, stranded) = (self.function.clone(), self.stranded.clone());
+        Ok(PlannedChange { plan, layers: self.layers_after(scheme), function, stranded })
+    }
+
+    fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
+        let input = self.input;
+        let (halves, drain) = match scheme {
+            Scheme::Double => (vec![input.old.other()], retiring(input, &self.surviving)?),
+            Scheme::Ordered | Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
+        };
+        let reroute = lid::merge(&self.whole, &self.initial.lfts, &self.function, &halves);
+        let (steps, target, new_ways) = match scheme {
+            Scheme::Ordered => {
+                let steps = repairing::steps(self, &reroute)?;
+                let last = steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
+                (steps, last, input.ways.clone())
+            }
+            Scheme::Double | Scheme::Static | Scheme::InPlace => {
+                (Vec::new(), reroute, self.function.path_layers().cloned())
+            }
+        };
+        let plan = plan::plan(
+            scheme,
+            PlanInput {
+                before: self.whole.clone(),
+                routed: input.before.clone(),
+                surviving: self.surviving.clone(),
+                after: self.after.clone(),
+                initial: self.initial.clone(),
+                target,
+                steps,
+                old: input.old,
+                policy: input.policy,
+                sm: input.sm,
+                stranded: self.stranded.clone(),
+                old_layers: input.layers,
+                new_layers: self.layers_after(scheme),
+                drain,
+                old_ways: input.ways.clone(),
+                new_ways,
+            },
+        )?;
+        Ok(plan)
+    }
+
+    /// Virtual layers that the routing needs after a change.
+    fn layers_after(&self, scheme: Scheme) -> u8 {
+        if scheme == Scheme::Ordered { self.input.layers } else { self.function.layers() }
+    }
 }
 
 /// A change, planned, R and R′ proved by themselves.
 struct PlannedChange {
     plan: Plan,
     layers: u8,
-    passed_over: Vec<PassedOver>,
-    function: RoutingFunction,
+    function: Arc<RoutingFunction>,
     stranded: Vec<PortId>,
-    old_proof: TableProof,
-    new_proof: TableProof,
 }
 
 impl PlannedChange {
-    fn of(input: ChangeInput<'_>) -> Result<PlannedChange, ChangeError> {
-        if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
-            return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
-        }
-        let scope = Scope::of(&[input.old]).by(input.ways.as_ref());
-        // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
-        let old_proof = verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
-        let whole = whole(&input)?;
-        let surviving = Arc::new(within_reach(&input.surviving, input.sm));
-        let after = Arc::new(within_reach(&input.after, input.sm));
-        let stranded = routing::stranded(&input.before, &after, input.sm);
-        let layers = room_for_layers(&input.before);
-        let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(layers);
-        let function = input.engine.route(&after, &demand)?;
-        lid::check_fits(&whole, &function)?;
-        let draws = Draws { initial: blanked(&input, &whole), whole, surviving, after, function: &function };
-        let plan = draw_up(&input, draws, stranded.clone())?;
-        let (halves, ways) = (vec![plan.new_half()], plan.new_ways().cloned());
-        let scope = Scope { halves, stranded: stranded.clone(), switches: true, ways };
-        let last = plan.tables_at(plan.waves().len());
-        let new_proof = verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
-        let layers = layers_after(&input, &function);
-        Ok(PlannedChange { plan, layers, passed_over: Vec::new(), function, stranded, old_proof, new_proof })
-    }
-
-    /// The same, with notes on what would have cost less.
-    fn after(self, passed_over: Vec<PassedOver>) -> PlannedChange {
-        let note = |plan: Plan, passed: &PassedOver| plan.note_passed_over(passed.scheme, &passed.why);
-        PlannedChange { plan: passed_over.iter().fold(self.plan, note), passed_over, ..self }
-    }
-
     /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
     fn vet(self, refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>) -> Result<Prepared, ChangeError> {
         let vetted = match vetted(self.plan).map_err(|objected| *objected) {
@@ -280,12 +331,9 @@ impl PlannedChange {
         Ok(Prepared {
             plan: Arc::new(vetted),
             root: self.function.root(),
-            function: Arc::new(self.function),
+            function: self.function,
             layers: self.layers,
-            passed_over: self.passed_over,
             stranded: self.stranded,
-            old_proof: self.old_proof,
-            new_proof: self.new_proof,
         })
     }
 }
@@ -384,65 +432,6 @@ fn within_reach(fabric: &Fabric, sm: PortId) -> Fabric {
 fn paths(fabric: &Fabric) -> usize {
     let halves = fabric.end_ports().map(|port| usize::from(fabric.port(port).lmc.lids() / 2));
     halves.min().unwrap_or(1).max(1)
-}
-
-/// What a plan is drawn up from.
-struct Draws<'a> {
-    /// What the routing in force was made for, and what has come to it.
-    whole: Arc<Fabric>,
-    /// What the SM reaches while the change runs.
-    surviving: Arc<Fabric>,
-    /// What it reaches afterwards.
-    after: Arc<Fabric>,
-    /// The tables in force.
-    initial: SubnetTables,
-    /// The full re-route.
-    function: &'a RoutingFunction,
-}
-
-/// Virtual layers that the routing needs after a change.
-fn layers_after(input: &ChangeInput<'_>, function: &RoutingFunction) -> u8 {
-    if input.scheme == Scheme::Ordered { input.layers } else { function.layers() }
-}
-
-fn draw_up(input: &ChangeInput<'_>, draws: Draws<'_>, stranded: Vec<PortId>) -> Result<Plan, ChangeError> {
-    let function = draws.function;
-    let (halves, drain) = match input.scheme {
-        Scheme::Double => (vec![input.old.other()], retiring(input, &draws.surviving)?),
-        Scheme::Ordered | Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
-    };
-    let reroute = lid::merge(&draws.whole, &draws.initial.lfts, function, &halves);
-    let (steps, new_ways) = match input.scheme {
-        Scheme::Ordered => (repairing::steps(input, &draws, &reroute)?, input.ways.clone()),
-        Scheme::Double | Scheme::Static | Scheme::InPlace => (Vec::new(), function.path_layers().cloned()),
-    };
-    let target = match input.scheme {
-        Scheme::Ordered => steps.last().map_or_else(|| draws.initial.lfts.clone(), |last| last.lfts.clone()),
-        Scheme::Double | Scheme::Static | Scheme::InPlace => reroute,
-    };
-    let Draws { whole, surviving, after, initial, .. } = draws;
-    let plan = plan::plan(
-        input.scheme,
-        PlanInput {
-            before: whole,
-            routed: input.before.clone(),
-            surviving,
-            after,
-            initial,
-            target,
-            steps,
-            old: input.old,
-            policy: input.policy,
-            sm: input.sm,
-            stranded,
-            old_layers: input.layers,
-            new_layers: layers_after(input, function),
-            drain,
-            old_ways: input.ways.clone(),
-            new_ways,
-        },
-    )?;
-    Ok(plan)
 }
 
 /// The layers that a routing function may need, so that each lane set of a change has a lane for each.

@@ -66,9 +66,12 @@ pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>>
     let mut tables = lfts.to_vec();
     // Entries are copied, not paths: how the half in use shares its LIDs among paths does not matter here.
     for switch in fabric.switches() {
-        let table = Arc::make_mut(&mut tables[switch.index()]);
-        for &(from, to) in &pairs {
-            table.set(to, table.get(from).unwrap_or(PortNum::NO_ROUTE));
+        let table = &mut tables[switch.index()];
+        for &(from, to) in pairs.iter() {
+            let output = table.get(from);
+            if table.get(to) != output {
+                Arc::make_mut(table).set(to, output.unwrap_or(PortNum::NO_ROUTE));
+            }
         }
     }
     tables

@@ -225,6 +225,12 @@ impl PlanReport {
             ChangeError::Refused { plan, refusal } => {
                 (Some(PlanFacts::of(plan, smp_ns)), refusal, Refused::of(plan, refusal).witnesses)
             }
+            // What stood against scheme `ordered` is in the text.
+            ChangeError::NoScheme { double, .. } => {
+                let double = PlanReport::refused(double, departure, engine, smp_ns)?;
+                let refusal = double.refusal.map(|refused| Refused { text: error.to_string(), ..refused });
+                return Some(PlanReport { refusal, ..double });
+            }
             ChangeError::SmLeaves { .. }
             | ChangeError::LostAndGained { .. }
             | ChangeError::NarrowNewcomer { .. }

@@ -319,6 +319,7 @@ PLAN = record(
         "fabric": FABRIC,
     },
     {"old_ways": WAYS, "new_ways": WAYS},
+    {"both_halves": (truth, False)},
 )
 HEADER = record(
     {
@@ -566,7 +567,8 @@ def moments_of(plan, fabric):
     ends = [at for at in range(fabric.count) if fabric.peer[at] is not None and not fabric.is_switch(fabric.port_node[at])]
     tables = Tables.initial(plan, fabric)
     check_newcomers(plan, fabric, tables)
-    sent = {half: any(tables.sending[at] == half for at in ends if not fabric.come[at]) for half in halves}
+    both = plan["both_halves"]
+    sent = {half: both or any(tables.sending[at] == half for at in ends if not fabric.come[at]) for half in halves}
     joined = {}
     steady = Moment("steady", tables, tables)
     steady.injected = dict(sent)
@@ -594,8 +596,9 @@ def moments_of(plan, fabric):
             if "active_half" in write:
                 row, moved = write["active_half"], False
                 at = fabric.port(row["at"]["node"], row["at"]["port"])
-                if fabric.come[at]:
-                    joined.setdefault((at, row["half"]), number)
+                for half in halves if fabric.come[at] else []:
+                    if both or half == row["half"]:
+                        joined.setdefault((at, half), number)
         after = tables.after(wave["writes"], fabric)
         moment = Moment(wave["name"], tables, after)
         idle = stopped(tables) and stopped(after)
@@ -625,7 +628,7 @@ def moments_of(plan, fabric):
                 need(plan, wave, "replies-are-queued-at-once")
                 need(plan, wave, "spare-half-unused")
                 still = begins(number, (after, after))
-                if not moved or still["lower"] == still["upper"]:
+                if both or not moved or still["lower"] == still["upper"]:
                     raise Refused(f"wave {wave['name']}: lanes are said to run empty while sources may still send")
                 half = "upper" if still["lower"] else "lower"
                 moment.drains = (half, barrier["drained"])

@@ -271,6 +271,7 @@ fn subnet() -> Result<(Arc<Fabric>, Running, SimTransport), Box<dyn Error>> {
         layers: 1,
         ways: None,
         half: Half::Lower,
+        both_halves: false,
         sm,
     };
     Ok((fabric, running, transport))

@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             layers: 1,
             ways: None,
             old: Half::Lower,
+            both_halves: false,
             engine: &engine,
             scheme,
             policy: Policy::default(),

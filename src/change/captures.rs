@@ -149,6 +149,7 @@ fn draw_on(
         layers: function.layers(),
         ways: function.path_layers().cloned(),
         old: Half::Lower,
+        both_halves: false,
         engine: captures.engine_after,
         scheme: captures.scheme,
         policy: captures.policy,

@@ -53,6 +53,9 @@ pub struct ChangeInput<'a> {
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub old: Half,
+    /// Whether sources may send on the other half as well, because they never asked again since it retired. Only where
+    /// every source may send by every path.
+    pub both_halves: bool,
     /// Who computes the new routing.
     pub engine: &'a dyn Engine,
     /// How it is brought in.
@@ -240,7 +243,8 @@ impl<'a> Ground<'a> {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
-        let scope = Scope::of(&[input.old]).by(input.ways.as_ref());
+        assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
+        let scope = Scope::of(halves_in_use(input.both_halves, input.old)).by(input.ways.as_ref());
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
         verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
         let whole = whole(input)?;
@@ -256,7 +260,8 @@ impl<'a> Ground<'a> {
     /// The change by a scheme, R′ proved by itself.
     fn planned(&self, scheme: Scheme) -> Result<PlannedChange, ChangeError> {
         let plan = self.draw_up(scheme)?;
-        let (halves, ways) = (vec![plan.new_half()], plan.new_ways().cloned());
+        let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
+        let ways = plan.new_ways().cloned();
         let scope = Scope { halves, stranded: self.stranded.clone(), switches: true, ways };
         let last = plan.tables_at(plan.waves().len());
         verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
@@ -292,6 +297,8 @@ impl<'a> Ground<'a> {
                 target,
                 steps,
                 old: input.old,
+                // A half that other schemes retire must be closed first, as a fence does.
+                both_halves: input.both_halves && scheme == Scheme::Ordered,
                 policy: input.policy,
                 sm: input.sm,
                 stranded: self.stranded.clone(),
@@ -335,6 +342,15 @@ impl PlannedChange {
             layers: self.layers,
             stranded: self.stranded,
         })
+    }
+}
+
+/// The halves on which sources may send between changes.
+fn halves_in_use(both: bool, half: Half) -> &'static [Half] {
+    match (both, half) {
+        (true, _) => &[Half::Lower, Half::Upper],
+        (false, Half::Lower) => &[Half::Lower],
+        (false, Half::Upper) => &[Half::Upper],
     }
 }
 

@@ -38,7 +38,12 @@ pub(super) fn steps(ground: &Ground<'_>, target: &[Arc<Lft>]) -> Result<Vec<Tabl
         let switch = ground.whole.describe_node(first.switch);
         return Err(ChangeError::Unrepaired { rows: found.unsolved.len(), switch, lid: first.lid });
     }
-    let step = |wave: RepairWave| TableStep { lfts: wave.lfts, aged_before: wave.aged_before };
+    // Whoever sends to the twin of a LID meets the same entries at every moment.
+    let both = |lfts: &[Arc<Lft>]| lid::mirrored(&ground.after, lfts, input.old);
+    let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
+        let lfts = if input.both_halves { both(&lfts) } else { lfts };
+        TableStep { lfts, aged_before }
+    };
     let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
     follow(ground, &mut steps);
     Ok(steps)

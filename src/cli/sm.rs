@@ -58,6 +58,10 @@ pub(super) struct Arguments {
     /// The routing engine.
     #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = choice::engine_names())]
     engine: String,
+    /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
+    /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
+    #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
+    scheme: String,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
     #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
     lmc: u8,
@@ -274,6 +278,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
         engine: arguments.engine.clone(),
         data_vls: arguments.vls,
         policy: PolicyStatus {
+            scheme: arguments.scheme.clone(),
             sources: arguments.sources.clone(),
             observer: arguments.drain.to_string(),
             arming: Arming::Off.to_string(),
@@ -323,6 +328,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     Ok(Config {
         engine: Rc::from(engine),
         policy: Policy { observer: arguments.drain, ..Policy::default() },
+        auto: arguments.scheme == "auto",
         sources: if arguments.sources == "told" { SourceControl::ByAgent } else { SourceControl::Fenced { settle_ns } },
         lmc: Lmc::masked(arguments.lmc),
         data_vls: arguments.vls,

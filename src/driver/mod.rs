@@ -46,6 +46,9 @@ pub struct Running {
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub half: Half,
+    /// Whether hosts may send on the other half as well, between changes, wherever every source may use every path: a
+    /// host that never queried the SA again stays on the half that retired.
+    pub both_halves: bool,
     /// The SM's own port.
     pub sm: PortId,
 }
@@ -199,6 +202,7 @@ impl<S: SubnetManager> Driver<S> {
             layers: self.running.layers,
             ways: self.running.ways.clone(),
             old: self.running.half,
+            both_halves: self.running.both_halves && self.running.ways.is_none(),
             engine: &*self.intent.engine,
             scheme: self.intent.scheme,
             policy: self.intent.policy,

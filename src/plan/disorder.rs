@@ -51,6 +51,9 @@ fn untimely(plan: &Plan, wave: &Wave, moved: &mut bool) -> Option<String> {
     let a = plan.lanes().a;
     for barrier in &wave.barriers {
         match *barrier {
+            Barrier::SourcesMoved | Barrier::Drained(_) if plan.draft().both_halves => {
+                return Some("it has a half retire, and sources may send on either throughout".to_string());
+            }
             Barrier::SourcesMoved => *moved = true,
             Barrier::Drained(_) if !*moved => return Some("it drains before every source has moved".to_string()),
             Barrier::Drained(lanes) if !a.minus(lanes).is_empty() => {

@@ -130,6 +130,8 @@ pub struct Draft {
     pub old: Half,
     /// The half in use afterwards; equal to `old` if the scheme has no halves.
     pub new: Half,
+    /// Whether sources may send on the other half as well, throughout: those that never asked again since it retired.
+    pub both_halves: bool,
     /// Data lanes and their two sets.
     pub lanes: Lanes,
     /// The user's choices.
@@ -316,7 +318,7 @@ impl Plan {
         };
         let mut injected = [false; 2];
         halves.iter().for_each(|half| injected[half.index()] = true);
-        injected
+        if self.draft.both_halves && !halves.is_empty() { [true; 2] } else { injected }
     }
 
     /// By half: the paths of each source while a wave of this phase runs. If the scheme has no halves, sources may
@@ -364,7 +366,7 @@ impl Transition for Plan {
     }
 
     fn sending_before(&self) -> InjectionRules {
-        let mut sent = InjectionRules::default();
+        let mut sent = InjectionRules { injected: [self.draft.both_halves; 2], ..InjectionRules::default() };
         sent.injected[self.draft.old.index()] = true;
         sent.ways[self.draft.old.index()] = self.draft.old_ways.iter().cloned().collect();
         sent
@@ -409,7 +411,7 @@ impl Transition for Plan {
         Newcomers {
             ports: self.draft.before.end_ports().filter(|&port| self.has_come(port)).collect(),
             wave: waves.iter().position(joins).unwrap_or(waves.len()),
-            half: self.draft.new,
+            halves: [Half::Lower, Half::Upper].map(|half| self.draft.both_halves || half == self.draft.new),
         }
     }
 }

@@ -50,7 +50,13 @@ fn facts(status: &Status) -> comfy_table::Table {
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
     row("routing", format!("{}, root {root}, {} data VLs", status.engine, status.data_vls));
     let policy = &status.policy;
-    row("changes by", format!("observer {}, sources {}, arming {}", policy.observer, policy.sources, policy.arming));
+    row(
+        "changes by",
+        format!(
+            "scheme {}, observer {}, sources {}, arming {}",
+            policy.scheme, policy.observer, policy.sources, policy.arming
+        ),
+    );
     let changes: Vec<String> = status.changes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     row("changes", if changes.is_empty() { "none yet".to_string() } else { changes.join(", ") });
     if !status.aside.is_empty() {

@@ -68,6 +68,7 @@ impl ActingSubnet<'_> {
             layers: setup.function.layers(),
             ways: setup.function.path_layers().cloned(),
             half: Half::Lower,
+            both_halves: false,
             sm: setup.sm,
         };
         let intent = Intent {

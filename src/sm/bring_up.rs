@@ -146,7 +146,17 @@ fn running(
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
         tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
     }
-    Running { known: fabric.clone(), routed: fabric.clone(), alive: fabric, tables, layers, ways, half, sm }
+    Running {
+        known: fabric.clone(),
+        routed: fabric.clone(),
+        alive: fabric,
+        tables,
+        layers,
+        ways,
+        half,
+        both_halves: true,
+        sm,
+    }
 }
 
 /// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the

@@ -15,6 +15,9 @@ pub struct Config {
     pub engine: Rc<dyn Engine>,
     /// How changes are made.
     pub policy: Policy,
+    /// Whether forwarding entries alone are written where every mixture of them is proved, and hosts are moved to the
+    /// other half elsewhere only; otherwise every change moves them.
+    pub auto: bool,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
     /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare.

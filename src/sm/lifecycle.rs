@@ -455,10 +455,12 @@ fn prepare(purpose: Purpose, goal: Goal) -> Next {
     (LifecycleState::Preparing(purpose), commands)
 }
 
-/// From its first write on, the half that the change leaves is stale, however the change ends.
+/// From its first write on, the half that the change leaves is stale, however the change ends. A change that leaves no
+/// half has the other one follow by itself, or does not touch it.
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
-    let retired = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
+    let stale = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
+    let retires = |retired| if plan.old() == plan.new_half() { retired } else { stale };
     let purpose = match purpose {
         // A dry run ends before the first write, so no work is added.
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {
@@ -467,9 +469,10 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
             return (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
         }
         Purpose::Remove { order, element, dry_run, unfinished } => {
+            let retired = retires(unfinished.retired);
             Purpose::Remove { order, element, dry_run, unfinished: Unfinished { retired, ..unfinished } }
         }
-        Purpose::React(reaction) => Purpose::React(Reaction { retired, ..reaction }),
+        Purpose::React(reaction) => Purpose::React(Reaction { retired: retires(reaction.retired), ..reaction }),
     };
     (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
 }

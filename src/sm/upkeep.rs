@@ -52,7 +52,7 @@ impl<T: Transport> Upkeep<T> {
         let intent = Intent {
             engine: context.config.engine.clone(),
             scheme: Scheme::Double,
-            auto: false,
+            auto: context.config.auto,
             policy: context.config.policy,
             unproved_baselines: false,
         };

@@ -24,8 +24,8 @@ pub(super) struct ProofCase<'a> {
     pub newcomer: Vec<bool>,
     /// The stage from which newcomers take part.
     joining_stage: usize,
-    /// The half on which they take part.
-    joining_half: Half,
+    /// By half: whether they take part on it.
+    joining_halves: [bool; 2],
     /// Whether switches send and receive, too.
     pub switches: bool,
     /// Ports of routers, and which of them hand packets to which. Empty where one subnet is judged by itself: there
@@ -89,7 +89,7 @@ impl<'a> ProofCase<'a> {
             stranded: omitted,
             newcomer: vec![false; fabric.port_count()],
             joining_stage: 0,
-            joining_half: Half::Lower,
+            joining_halves: [false; 2],
             switches,
             relays: RelayPorts::default(),
             answerer: None,
@@ -101,7 +101,7 @@ impl<'a> ProofCase<'a> {
         newcomers.ports.iter().for_each(|port| self.newcomer[port.index()] = true);
         // Stage 0 is the moment before wave 0.
         self.joining_stage = newcomers.wave + 1;
-        self.joining_half = newcomers.half;
+        self.joining_halves = newcomers.halves;
     }
 
     /// Whether the class of a LID and a level of a half is one of answers: the LID is of the other half.
@@ -111,6 +111,6 @@ impl<'a> ProofCase<'a> {
 
     /// Whether packets of a half may be sent by a port, or to it, at a stage.
     pub fn admits(&self, port: PortId, stage: usize, half: Half) -> bool {
-        !self.newcomer[port.index()] || stage >= self.joining_stage && half == self.joining_half
+        !self.newcomer[port.index()] || stage >= self.joining_stage && self.joining_halves[half.index()]
     }
 }

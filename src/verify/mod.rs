@@ -126,8 +126,8 @@ pub struct Newcomers {
     pub ports: Vec<PortId>,
     /// The first wave in which they send and are sent to.
     pub wave: usize,
-    /// The only half on which they take part.
-    pub half: Half,
+    /// By half: whether they take part on it.
+    pub halves: [bool; 2],
 }
 
 /// Who sends what at some moment; see the fields of the same names in [`ProofWave`].

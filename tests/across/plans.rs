@@ -29,6 +29,7 @@ pub fn double(fabrics: (&Fabric, Fabric), sudden: bool, tables: &SubnetTables, s
         layers: 1,
         ways: None,
         old: Half::Lower,
+        both_halves: false,
         engine: &UpDown::default(),
         scheme: Scheme::Double,
         policy: Policy::default(),

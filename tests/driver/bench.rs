@@ -63,6 +63,7 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
         layers: 1,
         ways: None,
         half: Half::Lower,
+        both_halves: false,
         sm,
     };
     let intent = Intent { engine: Rc::new(engine), scheme, auto: false, policy, unproved_baselines: true };

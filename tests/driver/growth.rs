@@ -42,6 +42,7 @@ fn arrival(whole: &Fabric, switch: NodeId, scheme: Scheme) -> Option<ChangeInput
         layers: 1,
         ways: None,
         old: Half::Lower,
+        both_halves: false,
         engine: &ENGINE,
         scheme,
         policy: Policy::default(),

@@ -127,6 +127,7 @@ impl Change {
             layers: 1,
             ways: None,
             old: Half::Lower,
+            both_halves: false,
             engine: &engine,
             scheme,
             policy,

@@ -389,6 +389,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
         layers: 1,
         ways: None,
         half: Half::Lower,
+        both_halves: false,
         sm: subnet.sm,
     };
     let policy = Policy { arming: Arming::Hold, ..Policy::default() };

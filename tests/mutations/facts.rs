@@ -8,7 +8,7 @@ use crate::support::removal::{Removal, removal};
 use reconfig::change::prepare;
 use reconfig::check::certificate;
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Lid, VlSet};
+use reconfig::ids::{Half, Lid, VlSet};
 use reconfig::plan::{Barrier, Draft, Phase, Plan, Scheme};
 use reconfig::tables::{LFT_BLOCK, Write};
 use reconfig::verify::{Binding, Newcomers, ProofWave, Transition, prove_certified};
@@ -153,9 +153,11 @@ impl Transition for Told<'_> {
 
     fn newcomers(&self) -> Newcomers {
         match self.lie.newcomers {
-            true => {
-                Newcomers { ports: self.ends.clone(), wave: self.plan.waves().len() - 1, half: self.plan.new_half() }
-            }
+            true => Newcomers {
+                ports: self.ends.clone(),
+                wave: self.plan.waves().len() - 1,
+                halves: [Half::Lower, Half::Upper].map(|half| half == self.plan.new_half()),
+            },
             false => self.plan.newcomers(),
         }
     }

@@ -428,6 +428,7 @@ fn still() -> PlanInput {
         steps: Vec::new(),
         initial: subnet.tables,
         old: Half::Lower,
+        both_halves: false,
         policy: Policy::default(),
         sm: subnet.sm,
         stranded: Vec::new(),

@@ -146,6 +146,7 @@ impl Play {
             layers: 1,
             ways: None,
             half: OLD,
+            both_halves: false,
             sm: built.sm,
         };
         let intent = Intent {

@@ -24,6 +24,7 @@ pub fn prepared(world: &World, setting: &Setting, built: &Built) -> Result<Prepa
         layers: 1,
         ways: None,
         old: OLD,
+        both_halves: false,
         engine: &world.new,
         scheme: setting.scheme,
         policy: setting.policy,

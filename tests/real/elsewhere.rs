@@ -35,7 +35,7 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
     let text = format!("fec0000000000002 {router} # the second router\nfec0000000000009 0x4711 # nobody\n");
     std::fs::write(&routes, text).expect("a writable folder");
     let routes = routes.display().to_string();
-    let options = ["--subnet-prefix", "fec0000000000001", "--prefix-routes", &routes];
+    let options = ["--scheme", "double", "--subnet-prefix", "fec0000000000001", "--prefix-routes", &routes];
     let manager = Sm::bring_up(&subnet, "s0-host-0", &options);
     subnet.tools_at("s0-host-1");
     let (here, there) = (gid(&subnets, 0, 1), gid(&subnets, 1, 4));

@@ -35,6 +35,13 @@ impl Scene {
         Scene { topology, place, subnet, manager }
     }
 
+    /// So many changes are over, and a sweep after them has found no work: cables go one after another.
+    fn settles(&self, changes: usize) {
+        self.manager.wait(&self.subnet, COMPLETED, changes);
+        let swept = self.manager.ask(&self.subnet, "status", &["--sweep"]);
+        assert_eq!(swept.code, Some(0), "{}", swept.errors);
+    }
+
     fn root(&self) -> String {
         self.topology.node(self.place.root).description.trim().to_string()
     }
@@ -93,7 +100,7 @@ fn judged_at(scene: &Scene, state: &str, planned: bool) {
 }
 
 fn passes_its_barriers(net: &Net, planned: bool) {
-    let scene = &mut Scene::of(net, &["--pause-at-barriers"]);
+    let scene = &mut Scene::of(net, &["--scheme", "double", "--pause-at-barriers"]);
     all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
     let root = scene.root();
     let order = if planned {
@@ -134,7 +141,7 @@ fn its_cables_go_and_come_back() {
         return;
     }
     for (topology, seed) in SMALL {
-        let mut scene = Scene::of(&generated(topology, seed), &[]);
+        let mut scene = Scene::of(&generated(topology, seed), &["--scheme", "double"]);
         let root = scene.root();
         scene.subnet.unlink(&root, None);
         scene.manager.wait(&scene.subnet, FOLLOWED, 1);
@@ -143,5 +150,28 @@ fn its_cables_go_and_come_back() {
         scene.subnet.relink(&root, None);
         scene.manager.wait(&scene.subnet, FOLLOWED, 2);
         all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
+    }
+}
+
+/// By default no host moves where entries alone will do, and here they do: no LID, level or lane changes, and what
+/// nobody was told of stays as it was.
+#[test]
+fn its_cables_go_and_come_back_and_no_host_is_moved() {
+    if !installed() {
+        return;
+    }
+    for (topology, seed) in SMALL {
+        let mut scene = Scene::of(&generated(topology, seed), &[]);
+        let root = scene.root();
+        scene.subnet.unlink(&root, None);
+        scene.settles(1);
+        let rest = without(&scene.topology, scene.place.root, &scene.place.node);
+        all_is_well(&scene.subnet, &expected(&rest, 1, Half::Lower), &BOTH);
+        let so_far = scene.manager.count(COMPLETED);
+        scene.subnet.relink(&root, None);
+        scene.settles(so_far + 1);
+        all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
+        let changed = ["state=\"splitting\"", "state=\"swapping\""].map(|state| scene.manager.count(state));
+        assert_eq!(changed, [0, 0], "{topology}");
     }
 }

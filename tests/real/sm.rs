@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// What its log says of a change that was made.
 pub const COMPLETED: &str = "outcome=Completed smps=";
+/// What its log says when a change has ended, however it did.
+pub const OVER: &str = "the change is over";
 /// What its log says once the tables of the retired half lead there too (P5.4), and nothing is left to write.
 pub const FOLLOWED: &str = "the retired half follows";
 /// How long it may take to bring a subnet up, or to change it.
@@ -71,9 +73,9 @@ impl Sm {
         let mut states = Vec::new();
         loop {
             let next = states.len() + 1;
-            let come = || self.count("waiting to be continued") >= next || self.count("the change is over") > 0;
+            let come = || self.count("waiting to be continued") >= next || self.count(OVER) > 0;
             subnet.wait("the next barrier", LIMIT, come);
-            if self.count("the change is over") > 0 {
+            if self.count(OVER) > 0 {
                 return states;
             }
             let status = self.status(subnet);

@@ -39,6 +39,7 @@ pub fn removal_of(subnet: &Subnet, node: NodeId, scheme: Scheme, removal: Remova
         layers: 1,
         ways: None,
         old: Half::Lower,
+        both_halves: false,
         engine: &ENGINE,
         scheme,
         policy: Policy { arming: Arming::Hold, ..Policy::default() },

@@ -37,6 +37,7 @@ fn two_changes(topology: &str, seed: u64) -> Vec<Plan> {
         layers: 1,
         ways: None,
         old,
+        both_halves: false,
         engine: &ENGINE,
         scheme: Scheme::Double,
         policy: Policy { arming: Arming::Off, ..Policy::default() },

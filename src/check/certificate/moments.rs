@@ -13,6 +13,8 @@ pub(super) struct PlanMoments<'a> {
     joined: Vec<[Option<usize>; 2]>,
     /// By port: whether the routing in force does not know it.
     come: Vec<bool>,
+    /// Whether sources may send on either half throughout.
+    both: bool,
 }
 
 /// One moment.
@@ -43,7 +45,8 @@ impl<'a> PlanMoments<'a> {
     pub fn of(plan: &'a Plan) -> Result<PlanMoments<'a>, CertificateFault> {
         let fabric = &*plan.draft().before;
         let come = fabric.ports().map(|(id, _)| plan.has_come(id)).collect();
-        let mut moments = PlanMoments { all: Vec::new(), joined: vec![[None; 2]; fabric.port_count()], come };
+        let both = plan.draft().both_halves;
+        let mut moments = PlanMoments { all: Vec::new(), joined: vec![[None; 2]; fabric.port_count()], come, both };
         believable::check(plan)?;
         let mut state = State::new(plan, &moments);
         moments.all.push(PlanMoment {
@@ -70,7 +73,9 @@ impl<'a> PlanMoments<'a> {
 
     fn join(&mut self, port: PortId, moment: usize, half: Half) {
         if self.come[port.index()] {
-            self.joined[port.index()][half.index()].get_or_insert(moment);
+            for joined in [half, half.other()].into_iter().take(1 + usize::from(self.both)) {
+                self.joined[port.index()][joined.index()].get_or_insert(moment);
+            }
         }
     }
 }
@@ -93,7 +98,7 @@ struct State<'a> {
 impl<'a> State<'a> {
     fn new(plan: &'a Plan, moments: &PlanMoments<'_>) -> State<'a> {
         let before = &*plan.draft().before;
-        let mut sent = [false; 2];
+        let mut sent = [moments.both; 2];
         for port in before.end_ports().filter(|port| !moments.come[port.index()]) {
             sent[plan.tables_at(0).sending[port.index()].index()] = true;
         }
@@ -228,6 +233,9 @@ impl<'a> State<'a> {
     /// The half on which no source sends any more.
     fn retired(&self, moments: &PlanMoments<'_>, index: usize, wave: &Wave) -> Result<Half, CertificateFault> {
         let fault = |what: &str| CertificateFault::Plan { wave: wave.name.clone(), what: what.to_string() };
+        if moments.both {
+            return Err(fault("lanes are said to run empty, and sources may send on either half throughout"));
+        }
         if !self.moved {
             return Err(fault("lanes are said to run empty, and it was not waited until every source has moved"));
         }

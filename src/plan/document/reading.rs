@@ -46,6 +46,7 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         initial: names.tables(document.initial).map_err(at("initial"))?,
         old: document.old,
         new: document.new,
+        both_halves: document.both_halves,
         lanes: document.lanes,
         policy: document.policy,
         sm: names.port(document.sm).map_err(at("sm"))?,

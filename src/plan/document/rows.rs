@@ -14,6 +14,9 @@ pub(super) struct Document<F> {
     pub digest: FabricDigest,
     pub old: Half,
     pub new: Half,
+    /// Omitted where sources send on the half in use only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub both_halves: bool,
     pub lanes: Lanes,
     pub policy: Policy,
     pub sm: EndRow,

@@ -33,6 +33,7 @@ fn document(plan: &Plan) -> Document<serde_json::Value> {
         digest: plan.digest(),
         old: draft.old,
         new: draft.new,
+        both_halves: draft.both_halves,
         lanes: draft.lanes,
         policy: draft.policy,
         sm: end(fabric, draft.sm),

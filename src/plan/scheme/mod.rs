@@ -40,6 +40,8 @@ pub struct PlanInput {
     pub steps: Vec<TableStep>,
     /// The half in use.
     pub old: Half,
+    /// Whether sources may send on the other half as well: for schemes that have no half retire.
+    pub both_halves: bool,
     /// The user's choices.
     pub policy: Policy,
     /// The SM's own port.
@@ -139,6 +141,7 @@ impl PlanInput {
             initial: self.initial,
             old: self.old,
             new: self.old,
+            both_halves: self.both_halves,
             lanes,
             policy: self.policy,
             sm: self.sm,

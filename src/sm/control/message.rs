@@ -227,6 +227,8 @@ impl NamedNode {
 /// How changes are made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PolicyStatus {
+    /// The scheme, or `auto`.
+    pub scheme: String,
     /// The observer of empty lanes.
     pub observer: String,
     /// Port states during *install*.

@@ -3,7 +3,7 @@
 //! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides
 //! opensm,told,…] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE]
 //! [--program RECONFIG]` prints a line for each fabric and manager, and sums. Without arguments: three small fabrics,
-//! three managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not be made.
+//! four managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not be made.
 //! docs/VERSUS.md has the method, the whole table and its reading.
 //!
 //! A [`list::Case`] is a fabric with its roles, a [`side::Side`] a manager with its options; [`trial::run`] makes one
@@ -28,7 +28,7 @@ use trial::Setting;
 
 /// Without arguments: this number of fabrics, and these managers.
 const FEW: usize = 3;
-const FEW_SIDES: [Side; 3] = [Side::OpenSm, Side::OpenSmRooted, Side::Told];
+const FEW_SIDES: [Side; 4] = [Side::OpenSm, Side::OpenSmRooted, Side::Auto, Side::Told];
 /// The external programs that it needs.
 const PROGRAMS: [&str; 2] = ["opensm", "ibsim-run"];
 const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --engine ENGINE, --load L, --speed S, --seed S, \

@@ -1,4 +1,4 @@
-//! The managers: OpenSM in two forms, `reconfig sm` in two.
+//! The managers: OpenSM in two forms, `reconfig sm` in three.
 
 use super::list::Case;
 use super::server::{PATIENCE, Server};
@@ -16,13 +16,16 @@ pub enum Side {
     OpenSm,
     /// The same with `root_guid_file`, as a foresighted administrator writes it.
     OpenSmRooted,
-    /// `reconfig sm --sources told --drain token`: adapters and switches that know the vendor attributes.
+    /// `reconfig sm` with its defaults: entries alone where that is proved.
+    Auto,
+    /// `reconfig sm --scheme double --sources told --drain token`: adapters and switches that know the vendor
+    /// attributes.
     Told,
-    /// `reconfig sm --sources fence --drain lifetime`: needs only what every device has.
+    /// `reconfig sm --scheme double`: every change moves the hosts, with what every device has.
     Fence,
 }
 
-pub const SIDES: [Side; 4] = [Side::OpenSm, Side::OpenSmRooted, Side::Told, Side::Fence];
+pub const SIDES: [Side; 5] = [Side::OpenSm, Side::OpenSmRooted, Side::Auto, Side::Told, Side::Fence];
 
 impl Side {
     /// Its name on the command line and in the table.
@@ -30,6 +33,7 @@ impl Side {
         match self {
             Side::OpenSm => "opensm",
             Side::OpenSmRooted => "opensm-rooted",
+            Side::Auto => "auto",
             Side::Told => "told",
             Side::Fence => "fence",
         }
@@ -45,7 +49,7 @@ impl Side {
         let asked = match self {
             Side::OpenSm | Side::OpenSmRooted => ["dfsssp", "lash", "nue", "torus-2QoS"].contains(&engine),
             Side::Told => false,
-            Side::Fence => true,
+            Side::Auto | Side::Fence => true,
         };
         if asked { "records" } else { "base" }
     }
@@ -78,9 +82,11 @@ impl Manager {
             opensm(&mut command, side, &setting.engine, case, folder)?;
         } else {
             command.arg("sm").arg("--socket").arg(folder.join("sm.sock"));
-            if side == Side::Told {
-                command.args(["--sources", "told", "--drain", "token"]);
-            }
+            match side {
+                Side::Told => command.args(["--scheme", "double", "--sources", "told", "--drain", "token"]),
+                Side::Fence => command.args(["--scheme", "double"]),
+                Side::OpenSm | Side::OpenSmRooted | Side::Auto => &mut command,
+            };
             command.arg("-v");
         }
         command.env("SIM_HOST", &case.fabric.node(case.host).description);

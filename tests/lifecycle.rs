@@ -65,6 +65,8 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     let mut events = vec![
         LifecycleEvent::Looked,
         LifecycleEvent::BroughtUp,
+        LifecycleEvent::Glanced { lost: true },
+        LifecycleEvent::Glanced { lost: false },
         LifecycleEvent::Surveyed,
         LifecycleEvent::Mirrored,
         LifecycleEvent::SetUp(None),

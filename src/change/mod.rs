@@ -204,7 +204,7 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    Ground::of(&input)?.planned(input.scheme)?.vet(refused)
+    Groundwork::of(&input)?.planned(input.scheme)?.vet(refused)
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -213,7 +213,7 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    let planned = Ground::of(&input)?.planned(input.scheme)?;
+    let planned = Groundwork::of(&input)?.planned(input.scheme)?;
     planned.vet(|plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused)))
 }
 
@@ -222,7 +222,7 @@ fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
 }
 
 /// What a change by any scheme starts from, R proved by itself.
-struct Ground<'a> {
+struct Groundwork<'a> {
     input: &'a ChangeInput<'a>,
     /// What the routing in force was made for, and what has come to it.
     whole: Arc<Fabric>,
@@ -238,8 +238,8 @@ struct Ground<'a> {
     function: Arc<RoutingFunction>,
 }
 
-impl<'a> Ground<'a> {
-    fn of(input: &'a ChangeInput<'a>) -> Result<Ground<'a>, ChangeError> {
+impl<'a> Groundwork<'a> {
+    fn of(input: &'a ChangeInput<'a>) -> Result<Groundwork<'a>, ChangeError> {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
@@ -254,7 +254,7 @@ impl<'a> Ground<'a> {
         let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(room_for_layers(&input.before));
         let function = Arc::new(input.engine.route(&after, &demand)?);
         lid::check_fits(&whole, &function)?;
-        Ok(Ground { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
+        Ok(Groundwork { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
     }
 
     /// The change by a scheme, R′ proved by itself.

@@ -1,6 +1,6 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
-use super::{ChangeError, Ground};
+use super::{ChangeError, Groundwork};
 use crate::lid;
 use crate::plan::TableStep;
 use crate::repair::{Budget, RepairInput, RepairWave, repair};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// The tables in force can deadlock, or some row finds no way: only another service level, or another LID, would do.
-pub(super) fn steps(ground: &Ground<'_>, target: &[Arc<Lft>]) -> Result<Vec<TableStep>, ChangeError> {
+pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Vec<TableStep>, ChangeError> {
     let input = ground.input;
     let mut senders = InjectionRules::default();
     senders.injected[input.old.index()] = true;
@@ -51,7 +51,7 @@ pub(super) fn steps(ground: &Ground<'_>, target: &[Arc<Lft>]) -> Result<Vec<Tabl
 
 /// Has LIDs of the spare half lead where their twins of the half in use lead, in the last wave that is written anyway.
 /// Nobody sends there, so it does not matter when.
-fn follow(ground: &Ground<'_>, steps: &mut Vec<TableStep>) {
+fn follow(ground: &Groundwork<'_>, steps: &mut Vec<TableStep>) {
     let last = steps.last().map_or(&ground.initial.lfts, |step| &step.lfts);
     let lfts = lid::mirrored(&ground.after, last, ground.input.old);
     let differs = lfts != *last;

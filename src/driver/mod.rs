@@ -251,6 +251,11 @@ impl<S: SubnetManager> Driver<S> {
         self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
     }
 
+    /// Whether a glance comes before a sweep: a change by entries alone is over before the sweep would be.
+    fn hurries(&self) -> bool {
+        self.intent.auto || self.intent.scheme == Scheme::Ordered
+    }
+
     async fn await_difference(
         &mut self,
         until_ns: u64,
@@ -263,16 +268,24 @@ impl<S: SubnetManager> Driver<S> {
                 let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
                 tracing::info!(?event, "the subnet reports a change");
             }
-            let sighting = self.look().await?;
-            if let Some(stranger) = sighting.stranger {
-                return Err(stranger.into());
-            }
+            let glance = if self.hurries() { self.glance().await? } else { None };
+            let record = match glance {
+                Some(record) => record,
+                None => {
+                    let sighting = self.look().await?;
+                    if let Some(stranger) = sighting.stranger {
+                        return Err(stranger.into());
+                    }
+                    self.noticed = false;
+                    sighting.record
+                }
+            };
             let Some(after) = wanted(&self.running) else { continue };
             // Elements that are alive but not part of this change are left for the next one.
-            self.noticed = watch::lacks(&after, &self.running.alive);
+            self.noticed |= watch::lacks(&after, &self.running.alive);
             let prepared = self.prepare(Arc::new(after))?;
             let mut report = self.run(prepared).await?;
-            report.sweep = Some(sighting.record);
+            report.sweep = Some(record);
             return Ok(Some(report));
         }
     }

@@ -4,7 +4,7 @@ use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::plan::{LanePartition, Lanes};
-use crate::subnet::{Discovered, SubnetManager};
+use crate::subnet::{Discovered, Glance, SubnetManager};
 use crate::tables::{NodeSlToVl, PortState};
 use std::sync::Arc;
 
@@ -57,9 +57,34 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
+    /// Looks whether something of the known subnet is gone, at the cost of a few SMPs. If it is, that alone is recorded:
+    /// a sweep must follow the change, for whatever else there is to find. None where nothing that the routing in force
+    /// uses is gone, or only a sweep tells.
+    ///
+    /// # Errors
+    /// The SM's own port failed.
+    pub async fn glance(&mut self) -> Result<Option<PhaseRecord>, DriverError> {
+        let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
+        // Traps from before: what they report is looked at now.
+        while self.subnet.pending_event().is_some() {}
+        let Glance::Less(alive) = self.subnet.glance().await? else { return Ok(None) };
+        self.subnet.set_topology(&alive, self.running.sm);
+        self.running.alive = Arc::new(alive);
+        // For the sweep after the change.
+        self.noticed = true;
+        let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
+        let record = PhaseRecord { name: "glance", start_ns, end_ns, smps };
+        Ok(self.running.has_lost_something().then_some(record))
+    }
+
     /// Sweeps during a change, and returns whether something is gone. Neither a failed sweep nor an arrival stops the
     /// change; an arrival is remembered.
-    pub(super) async fn glance(&mut self) -> Result<bool, DriverError> {
+    pub(super) async fn look_during_change(&mut self) -> Result<bool, DriverError> {
+        if self.hurries() && self.subnet.glance().await? == Glance::Same {
+            // For the sweep after the change: something may have come.
+            self.noticed = true;
+            return Ok(false);
+        }
         let before = self.running.alive.clone();
         match self.look().await {
             // Losses during the change excuse writes, and may call the change off. Newcomers wait for the next change.

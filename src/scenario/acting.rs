@@ -78,7 +78,7 @@ impl ActingSubnet<'_> {
             policy: self.scenario.policy,
             unproved_baselines: matches!(self.scenario.scheme, Scheme::Static | Scheme::InPlace),
         };
-        let manager = Manager::new(self.transport.clone(), timing, 0);
+        let manager = Manager::new(self.transport.clone(), timing, 0).swept();
         Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent)
     }
 

@@ -11,7 +11,8 @@ use crate::ids::{Half, VlSet};
 use crate::routing::Connectivity;
 use crate::sim::{LanePlace, SimTransport, StandingLane};
 use crate::subnet::{
-    Applied, Discovered, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
+    Applied, Discovered, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    WriteOrder,
 };
 use crate::tables::Write;
 use crate::transport::Transport;
@@ -120,6 +121,10 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         self.manager.discover().await
+    }
+
+    async fn glance(&mut self) -> Result<Glance, SubnetError> {
+        self.manager.glance().await
     }
 
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {

@@ -150,6 +150,11 @@ pub enum LifecycleEvent {
     Looked,
     /// The subnet runs under this manager.
     BroughtUp,
+    /// Something is gone, or else only a survey tells what changed.
+    Glanced {
+        /// Whether something is gone.
+        lost: bool,
+    },
     /// The sweep of a subnet that is up ended, and the election knows the other managers.
     Surveyed,
     /// The tables of the retired half lead where those of the half in use do.
@@ -195,6 +200,8 @@ pub enum LifecycleCommand {
     Look,
     /// Bring up what the last sweep found; answer with `BroughtUp` or `Failed`.
     BringUp,
+    /// Look whether something is gone, without a sweep; answer with `Glanced` or `Failed`.
+    Glance,
     /// Sweep the subnet that is up, and query the other managers; answer with `Surveyed` or `Failed`.
     Survey,
     /// Write the routing in force to the retired half; answer with `Mirrored` or `Failed`.
@@ -265,6 +272,7 @@ impl LifecycleEvent {
         match self {
             LifecycleEvent::Looked => "looked",
             LifecycleEvent::BroughtUp => "brought-up",
+            LifecycleEvent::Glanced { .. } => "glanced",
             LifecycleEvent::Surveyed => "surveyed",
             LifecycleEvent::Mirrored => "mirrored",
             LifecycleEvent::SetUp(_) => "set-up",
@@ -288,6 +296,7 @@ impl LifecycleCommand {
         match self {
             LifecycleCommand::Look => "look",
             LifecycleCommand::BringUp => "bring-up",
+            LifecycleCommand::Glance => "glance",
             LifecycleCommand::Survey => "survey",
             LifecycleCommand::Mirror { .. } => "mirror",
             LifecycleCommand::SetUp => "set-up",
@@ -320,6 +329,12 @@ impl Unfinished {
     }
 }
 
+impl Reaction {
+    fn to(unfinished: Unfinished, order: Option<OrderId>) -> Reaction {
+        Reaction { order, changes: 0, retired: unfinished.retired }
+    }
+}
+
 type Next = (LifecycleState, Vec<LifecycleCommand>);
 
 /// The initial state, and its first command.
@@ -345,6 +360,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::BackingOff { .. }, E::Due) => begin(),
         (S::Idle(_) | S::Halted(_), E::Deposed) => (S::Looking, vec![C::StepDown, C::Look]),
 
+        // What is gone is routed around before the rest of the subnet is asked anything.
+        (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
+            (S::Surveying(Reaction::to(idle, None)), vec![C::Glance])
+        }
+        (S::Surveying(reaction), E::Glanced { lost: true }) if at.mandate == Mandate::Full => {
+            (S::SettingUp(reaction), vec![C::SetUp])
+        }
+        (S::Surveying(reaction), E::Glanced { .. }) => survey(reaction),
         (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
         (S::Halted(halted), E::Noticed | E::Due) => resume(halted, None),
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
@@ -416,12 +439,11 @@ fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {
 }
 
 fn react(idle: Unfinished, order: Option<OrderId>) -> Next {
-    survey(Reaction { order, changes: 0, retired: idle.retired })
+    survey(Reaction::to(idle, order))
 }
 
 fn resume(halted: Unfinished, order: Option<OrderId>) -> Next {
-    let reaction = Reaction { order, changes: 0, retired: halted.retired };
-    (LifecycleState::Resuming(reaction), vec![LifecycleCommand::Resume])
+    (LifecycleState::Resuming(Reaction::to(halted, order)), vec![LifecycleCommand::Resume])
 }
 
 fn survey(reaction: Reaction) -> Next {

@@ -83,6 +83,10 @@ impl<T: Transport> Upkeep<T> {
         command: LifecycleCommand,
     ) -> Result<Option<LifecycleEvent>, SmError> {
         let event = match command {
+            LifecycleCommand::Glance => {
+                let lost = self.driver.glance().await;
+                lost.map(|record| LifecycleEvent::Glanced { lost: record.is_some() }).map_err(SmError::from)
+            }
             LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| LifecycleEvent::Surveyed),
             LifecycleCommand::Mirror { reopen } => self.mirror(reopen).await.map(|()| LifecycleEvent::Mirrored),
             LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),

@@ -7,7 +7,8 @@ use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::subnet::{
-    Applied, Discovered, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
+    Applied, Discovered, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    WriteOrder,
 };
 use crate::tables::Write;
 use crate::transport::Transport;
@@ -87,6 +88,12 @@ impl<T: Transport> SubnetManager for Watched<T> {
         mailbox.view.smps = self.manager.smps().clone();
         mailbox.post(start_ns + length_ns, swept);
         Ok(discovered)
+    }
+
+    async fn glance(&mut self) -> Result<Glance, SubnetError> {
+        let glance = self.manager.glance().await?;
+        self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
+        Ok(glance)
     }
 
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {

@@ -81,6 +81,10 @@ impl<T: Transport> Manager<T> {
         }
         let mut seen = Vec::new();
         self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done))).await?;
+        self.changed.extend(seen.iter().filter_map(|event| match *event {
+            SubnetEvent::PortsChanged { switch } => Some(switch),
+            _ => None,
+        }));
         self.events.extend(seen);
         Ok(())
     }

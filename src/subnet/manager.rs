@@ -6,10 +6,11 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
 use super::{
-    Applied, Discovered, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing, WriteOrder,
+    Applied, Discovered, Glance, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
+    WriteOrder,
 };
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
 use crate::tables::{RoundTrip, SlToVl, Write};
 use crate::transport::{Datagram, Transport};
@@ -43,6 +44,10 @@ pub struct Manager<T> {
     pub(super) timing: Timing,
     m_key: u64,
     pub(super) topology: Option<KnownTopology>,
+    /// What the last sweep found, compared with that topology.
+    pub(super) found: Freshness,
+    /// Switches whose port-change bit was read, and cleared, since the last sweep.
+    pub(super) changed: BTreeSet<NodeId>,
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
@@ -72,6 +77,17 @@ pub struct Manager<T> {
     pub(super) longest_way: u32,
     /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
     pub(super) without_adaptive: BTreeSet<u32>,
+}
+
+/// What sweeps and glances found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Freshness {
+    /// Change bits were cleared, and what they spoke of is in no known fabric.
+    Stale,
+    /// A sweep found them, and the known fabric does not follow from them yet.
+    New,
+    /// The known fabric follows from them.
+    Known,
 }
 
 /// The known fabric, and the paths through it.
@@ -120,8 +136,16 @@ impl<T: Transport> Manager<T> {
             end_tables: BTreeMap::new(),
             fresh: BTreeSet::new(),
             longest_way: 0,
+            found: Freshness::Stale,
+            changed: BTreeSet::new(),
             without_adaptive: BTreeSet::new(),
         }
+    }
+
+    /// A manager whose first known fabric counts as the result of a sweep: it was taken from the subnet itself.
+    #[must_use]
+    pub fn swept(self) -> Manager<T> {
+        Manager { found: Freshness::New, ..self }
     }
 
     /// Sets how sources are moved.
@@ -395,9 +419,15 @@ impl<T: Transport> SubnetManager for Manager<T> {
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         let paths = DirectedPaths::new(fabric, sm_port);
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
+        if self.found == Freshness::New {
+            self.found = Freshness::Known;
+        }
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
+        // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
+        self.found = Freshness::Stale;
+        self.changed.clear();
         let mut exchange = Exchange::new(self.timing);
         let mut sweep = Sweep::begin(&mut exchange);
         self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
@@ -405,7 +435,13 @@ impl<T: Transport> SubnetManager for Manager<T> {
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
-        sweep.finish()
+        let discovered = sweep.finish()?;
+        self.found = Freshness::New;
+        Ok(discovered)
+    }
+
+    async fn glance(&mut self) -> Result<Glance, SubnetError> {
+        self.glance_around().await
     }
 
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {

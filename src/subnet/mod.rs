@@ -18,6 +18,7 @@ mod error;
 mod events;
 mod exchange;
 mod fence;
+mod glance;
 mod manager;
 mod paths;
 mod sweep;
@@ -116,6 +117,17 @@ pub struct Leaving<'a> {
     pub rounds: u8,
 }
 
+/// The result of a glance at the known subnet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Glance {
+    /// Nothing known is gone. Something may have come, or a device may have fallen silent.
+    Same,
+    /// What is left of the known fabric.
+    Less(Fabric),
+    /// Only a sweep tells.
+    Unsure,
+}
+
 /// The driver's interface to a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].
 #[async_trait(?Send)]
 pub trait SubnetManager {
@@ -131,6 +143,12 @@ pub trait SubnetManager {
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
+
+    /// Looks whether something of the known fabric is gone, with far fewer SMPs than a sweep: what the switches report
+    /// changed since the last sweep. The known fabric is unchanged. A manager that cannot is never sure.
+    async fn glance(&mut self) -> Result<Glance, SubnetError> {
+        Ok(Glance::Unsure)
+    }
 
     /// Carries out the writes of one wave. On return each was read back and no copy of any is in flight. `fabric` has
     /// the indices of the known one.

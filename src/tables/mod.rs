@@ -8,6 +8,7 @@
 //! finds the traffic that it serves worst. Deliberately omitted: multicast tables, VL arbitration, the computation of
 //! routing functions (`routing`), and the LIDs that realise them (`lid`).
 
+mod arrivals;
 mod diversity;
 pub mod dump;
 mod lft;
@@ -21,6 +22,7 @@ mod usage;
 mod worst;
 mod write;
 
+pub use arrivals::arrivals;
 pub use diversity::Diversity;
 pub use lft::{LFT_BLOCK, Lft};
 pub use link_load::LinkLoad;

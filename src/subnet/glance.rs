@@ -1,0 +1,145 @@
+//! A quick look at a known subnet: only switches that report a change say which of their ports are down. It asks each
+//! switch for SwitchInfo, and one that changed for the ports with known cables: a hundredth of a sweep's SMPs.
+//!
+//! A switch sets its port-change bit whenever a link of it goes down or comes up (section 14.2.5.4), and sweeps clear it;
+//! so what no bit speaks of is as the last sweep found it. Switches are asked outwards from the SM over links that were
+//! found up, so no request goes through what died. Deliberately omitted: what came, ports that bounced, devices that are
+//! silent behind a link that is up. Of these a glance says that a sweep is needed, or nothing.
+
+use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
+use super::manager::{Freshness, Manager, settled};
+use super::paths::{DirectedPath, DirectedPaths, MOST_HOPS};
+use super::{Glance, SubnetError};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::PortNum;
+use crate::transport::Transport;
+use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SwitchInfo};
+use std::collections::BTreeSet;
+
+/// What an SMP asks, in its tag: 0, SwitchInfo; else PortInfo of the port with this number.
+const SWITCH: u64 = 0;
+
+/// A glance in progress.
+struct Glancing<'a> {
+    fabric: &'a Fabric,
+    /// Switches whose change bit was read, and cleared, since the last sweep.
+    changed: &'a BTreeSet<NodeId>,
+    /// By node.
+    asked: Vec<bool>,
+    /// By node: PortInfo outstanding there.
+    open: Vec<usize>,
+    down: Vec<PortId>,
+    /// Whether something was found that only a sweep explains.
+    unsure: bool,
+}
+
+impl Glancing<'_> {
+    fn visit(&mut self, exchange: &mut Exchange, switch: NodeId, path: DirectedPath) {
+        let taken = std::mem::replace(&mut self.asked[switch.index()], true);
+        if !taken && path.hops().len() <= MOST_HOPS {
+            exchange.submit(get(switch, path, AttributeId::SwitchInfo, SWITCH));
+        }
+    }
+
+    fn take(&mut self, exchange: &mut Exchange, done: Completed) {
+        let switch = NodeId(done.request.device);
+        let Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) = settled(done) else {
+            return self.unsure = true;
+        };
+        let RequestBody::Smp { path, .. } = request.body else { return };
+        if request.tag != SWITCH {
+            return self.port(exchange, switch, request.tag, &PortInfo::decode(&data), path);
+        }
+        let info = SwitchInfo::decode(&data);
+        if request.method == Method::Get && info.port_state_change {
+            // Cleared before the ports are read: a change in between sets it again.
+            let data = Box::new(info.encode());
+            let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data };
+            return exchange.submit(MadRequest { method: Method::Set, body, ..request });
+        }
+        if request.method == Method::Get && !self.changed.contains(&switch) {
+            return self.go_on(exchange, switch, &path);
+        }
+        for (_, port) in self.cabled(switch) {
+            self.open[switch.index()] += 1;
+            exchange.submit(get(switch, path.clone(), AttributeId::PortInfo, u64::from(port.0)));
+        }
+    }
+
+    fn port(&mut self, exchange: &mut Exchange, switch: NodeId, num: u64, info: &PortInfo, path: DirectedPath) {
+        let port = self.fabric.port_at(switch, PortNum(num as u8));
+        match info.port_state {
+            wire::PortState::Down => self.down.extend(port),
+            wire::PortState::Active => {}
+            // It went down and came back, and what is behind it may have lost everything.
+            _ => self.unsure = true,
+        }
+        self.open[switch.index()] -= 1;
+        if self.open[switch.index()] == 0 {
+            self.go_on(exchange, switch, &path);
+        }
+    }
+
+    /// Asks the switches behind the links of one that has said which are up.
+    fn go_on(&mut self, exchange: &mut Exchange, switch: NodeId, path: &DirectedPath) {
+        for (port, num) in self.cabled(switch) {
+            let next = self.fabric.neighbour(port).filter(|&next| self.fabric.node(next).is_switch());
+            if let Some(next) = next.filter(|_| !self.down.contains(&port)) {
+                self.visit(exchange, next, path.through(num));
+            }
+        }
+    }
+
+    fn cabled(&self, switch: NodeId) -> Vec<(PortId, PortNum)> {
+        let cabled = self.fabric.ports_of(switch).filter(|&port| self.fabric.peer(port).is_some());
+        cabled.map(|port| (port, self.fabric.port(port).num)).collect()
+    }
+}
+
+fn get(switch: NodeId, path: DirectedPath, attribute: AttributeId, tag: u64) -> MadRequest {
+    let body = RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+    MadRequest { device: switch.0, tag, method: Method::Get, modifier: tag as u32, body }
+}
+
+impl<T: Transport> Manager<T> {
+    /// See [`SubnetManager::glance`](super::SubnetManager::glance).
+    pub(super) async fn glance_around(&mut self) -> Result<Glance, SubnetError> {
+        let topology = self.topology("a glance")?;
+        let (fabric, sm) = (topology.fabric.clone(), topology.sm);
+        // Stale until all that the bits cleared below speak of is known.
+        if std::mem::replace(&mut self.found, Freshness::Stale) != Freshness::Known {
+            return Ok(Glance::Unsure);
+        }
+        let changed = std::mem::take(&mut self.changed);
+        let mut exchange = Exchange::new(self.timing);
+        let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
+        let mut glancing = Glancing {
+            fabric: &fabric,
+            changed: &changed,
+            asked: vec![false; nodes],
+            open: vec![0; nodes],
+            down: Vec::new(),
+            unsure: false,
+        };
+        let first = match fabric.node(home).is_switch() {
+            true => Some((home, DirectedPath::default())),
+            false => fabric.neighbour(sm).map(|next| (next, DirectedPath::default().through(fabric.port(sm).num))),
+        };
+        if let Some((switch, path)) = first.filter(|&(next, _)| fabric.node(next).is_switch()) {
+            glancing.visit(&mut exchange, switch, path);
+        }
+        self.run(&mut exchange, |exchange, done| glancing.take(exchange, done)).await?;
+        if glancing.unsure {
+            return Ok(Glance::Unsure);
+        }
+        self.found = Freshness::Known;
+        if glancing.down.is_empty() {
+            return Ok(Glance::Same);
+        }
+        let rest = fabric.without_links(&glancing.down);
+        let paths = DirectedPaths::new(&rest, sm);
+        let present = rest.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
+        let gone: Vec<NodeId> = present.filter(|&node| !paths.reaches(node)).collect();
+        Ok(Glance::Less(rest.without_nodes(&gone)))
+    }
+}

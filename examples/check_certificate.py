@@ -18,6 +18,7 @@ import sys
 import zlib
 
 NO_ROUTE = 255
+OWN, HOLE, DEAD = -1, -2, -3  # what an output does with packets that it sends into no channel
 DISCARDS = 0x8000  # VL 15: end ports may discard, switches must not
 LAST_LID = 0xBFFF
 BLOCK = 64
@@ -961,6 +962,15 @@ class Checker:
     def there(self, number, channel):
         return self.into[channel] is not None and (number == 0 or self.fabric.survives[channel])
 
+    def outlet(self, number, row, output):
+        """The channel that an output sends packets into; if there is none, what it does with them instead."""
+        if output == 0:
+            return OWN
+        channel = self.fabric.first[self.switches[row]] + output
+        if output >= self.sides[row] or self.into[channel] is None:
+            return HOLE
+        return channel if self.there(number, channel) else DEAD
+
     def packed(self, half, texts):
         """Lanes that one of some tables gives to each group of a half."""
         lanes = 0
@@ -1129,10 +1139,9 @@ class Checker:
                     rest = hops.get(row)
                     break
                 passed.append(row)
-                channel = self.fabric.first[self.switches[row]] + outputs[row]
-                leads = 0 < outputs[row] < self.sides[row] and self.there(number, channel)
-                if not leads or self.into[channel][0] < 0:
-                    rest = 0 if leads else -1
+                channel = self.outlet(number, row, outputs[row])
+                if channel < 0 or self.into[channel][0] < 0:
+                    rest = -1 if channel < 0 else 0
                 else:
                     row = self.into[channel][0]
             for row in reversed(passed):
@@ -1238,16 +1247,14 @@ class Checker:
             row, passed = start, []
             while row not in died and row not in arrives and row not in passed:
                 passed.append(row)
-                output = outputs[row]
-                channel = self.fabric.first[self.switches[row]] + output
-                known = 0 < output < self.sides[row] and self.into[channel] is not None
-                if output == 0 or known and self.there(number, channel) and self.into[channel][0] < 0:
-                    arrives.update(passed)
-                elif known and not self.there(number, channel):
-                    died.update(passed)
-                elif known:
+                channel = self.outlet(number, row, outputs[row])
+                if channel >= 0 and self.into[channel][0] >= 0:
                     row = self.into[channel][0]
                     continue
+                if channel == OWN or channel >= 0:
+                    arrives.update(passed)
+                elif channel == DEAD:
+                    died.update(passed)
                 break
             if row in died:
                 died.update(passed)
@@ -1335,10 +1342,9 @@ class Checker:
             if row >= len(self.switches):
                 raise Refused(f"a row of LID {lid} names a switch beyond the last")
             for output in outputs[row]:
-                if 0 < output < self.sides[row]:
-                    channel = self.fabric.first[self.switches[row]] + output
-                    if self.there(number, channel):
-                        places[channel] = places.get(channel, 0) | usual
+                channel = self.outlet(number, row, output)
+                if channel >= 0:
+                    places[channel] = places.get(channel, 0) | usual
 
     def check_moment(self, number, lid, owner, half, places, outputs):
         fabric, waits = self.fabric, self.waits[number][half]
@@ -1381,22 +1387,21 @@ class Checker:
     def step(self, number, lid, owner, half, places, row, input_, outputs, present, firm):
         fabric, place, moment = self.fabric, self.switches[row], self.moments[number]
         for output in outputs:
-            if output == 0:
+            channel = self.outlet(number, row, output)
+            if channel == OWN:
                 raise Refused(f"{moment.name}: packets to LID {lid} arrive at a switch")
-            channel = fabric.first[place] + output
-            known = output < self.sides[row] and self.into[channel] is not None
             omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner] or self.answers
-            if not known or not self.there(number, channel):
+            if channel < 0:
                 # What was sent before the change may be lost where something died, if nothing else led on.
                 sent = number > 0 and self.moments[0].injected[half] and not fabric.come[owner]
-                if firm and not omitted and not (sent and (self.lost[row] if self.lost else known)):
+                if firm and not omitted and not (sent and (self.lost[row] if self.lost else channel == DEAD)):
                     raise Refused(f"{moment.name}: {fabric.nodes[place]['description']} discards packets to LID {lid}")
                 continue
             onward = self.into[channel][0]
             if self.lost and onward >= 0 and self.lost[onward] and not self.lost[row] and not omitted:
                 name = fabric.nodes[place]["description"]
                 raise Refused(f"{moment.name}: {name} leads packets to LID {lid} from a whole way to one that died")
-            if self.into[channel][0] < 0 and fabric.peer[channel] != owner:
+            if onward < 0 and fabric.peer[channel] != owner:
                 raise Refused(f"{moment.name}: packets to LID {lid} arrive at {fabric.name(fabric.peer[channel])}")
             alike = self.alike[number][row]
             if alike:

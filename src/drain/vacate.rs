@@ -1,4 +1,4 @@
-//! The vacating of what leaves: rounds of flushes after the last write, one after the other (section V).
+//! Vacating: rounds of flushes after the last write, one after the other (section V).
 //!
 //! A round shows that every device has sent off what stood in it when the round began; no lane need be empty for that.
 

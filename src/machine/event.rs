@@ -20,7 +20,7 @@ pub enum Event {
     SourcesMoved(SourcesMoved),
     /// The lanes in question are empty.
     Drained(Drained),
-    /// What leaves is vacated.
+    /// Every device has sent off what stood in it, in as many rounds as asked for.
     Vacated(Vacated),
     /// A write was not acknowledged despite all retries.
     WriteFailed {
@@ -117,7 +117,7 @@ pub enum Command {
         /// The lanes.
         lanes: VlSet,
     },
-    /// Have what leaves vacated; answer with `Vacated` or `TimedOut`.
+    /// Have every device send off what stands in it; answer with `Vacated` or `TimedOut`.
     Vacate {
         /// The ticket of this question.
         ticket: Ticket,

@@ -3,10 +3,10 @@
 //!
 //! On entry: a [`Vetted`](crate::vet::Vetted) plan in [`Event::Begin`]; then answers, proofs among them, each with the
 //! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
-//! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. Before the
-//! swap a change can be called off; from the swap on it only goes forward (P3.9). `state-machines/change.yaml` states
-//! the same by hand, and a test compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single
-//! SMPs (`subnet`).
+//! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. In scheme
+//! `double` a change can be called off before the swap; from the swap on, and in every other scheme from the first write
+//! on, it only goes forward (P3.9, W.6). `state-machines/change.yaml` states the same by hand, and a test compares the
+//! two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
 
 mod event;
 mod progress;
@@ -38,11 +38,12 @@ pub enum State {
     Restoring(ChangeProgress),
     /// Ports are being stopped.
     Stopping(ChangeProgress),
-    /// Ports are being started.
+    /// Ports are being started, or told which half is in use.
     Starting(ChangeProgress),
     /// Forwarding tables are being overwritten under traffic.
     Rewriting(ChangeProgress),
-    /// What leaves is being vacated.
+    /// Every device sends off what stood in it, round by round: at the end until what leaves is vacated, between two waves
+    /// until all that was sent before has come to its end.
     Vacating(ChangeProgress),
     /// The split is being undone.
     CallingOff(ChangeProgress, CallOff),
@@ -175,8 +176,8 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Installing(progress), E::WriteFailed { reason, .. }) if progress.reversible() => {
             progress.call_off(CallOff::Failure(reason))
         }
-        // The baselines have no spare half to retreat to, so they repeat the question like every state from the swap on
-        // (P3.9).
+        // The other schemes have no spare half to retreat to, so they repeat the question like every state from the swap
+        // on (P3.9). In scheme `ordered` no packet is led to what this wave writes, so it may stand half written (W.4).
         (state @ S::Installing(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Swapping(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Moving(_), E::SourcesMoved(_)) => again(state, OTHER_PROOF.into()),

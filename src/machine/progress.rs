@@ -42,6 +42,11 @@ impl ChangeProgress {
         self.wave
     }
 
+    /// How many barriers of the current wave were passed.
+    pub fn passed(&self) -> usize {
+        self.passed
+    }
+
     /// The open question.
     pub fn asked(&self) -> Ticket {
         self.asked
@@ -58,7 +63,7 @@ impl ChangeProgress {
     }
 
     /// Whether the change can be undone before its swap: only in the Double Scheme, where no packet meets an entry of
-    /// the new routing before it (P2.2).
+    /// the new routing before it (P2.2), and only there `vet` has judged the ways back (W.6).
     pub(super) fn reversible(&self) -> bool {
         self.plan().scheme() == Scheme::Double
     }

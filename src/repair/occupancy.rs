@@ -1,7 +1,12 @@
 //! Where packets of one LID can stand, and what they can wait for there: the closure of docs/PROOF.md for one LID.
 
 use super::classes::{ClassMask, Classes, Feed, PlaneMask};
-use super::net::{HERE, Net};
+use super::net::Net;
+
+/// Gets every dependency that a walk passes, and ends the walk by false.
+pub(super) trait Tell: FnMut(u32, u32) -> bool {}
+
+impl<T: FnMut(u32, u32) -> bool> Tell for T {}
 
 /// Lanes that packets of one LID can occupy, by class.
 pub(super) struct Occupancy {
@@ -130,12 +135,11 @@ impl Occupancy {
         }
     }
 
-    /// Follows everything until nothing new is occupied; `tell` gets every dependency on the way, and ends the walk by
-    /// false. Whether it came to its end.
-    pub fn spread(&mut self, way: &Passage<'_>, entries: Entries<'_>, tell: &mut impl FnMut(u32, u32) -> bool) -> bool {
+    /// Follows everything until nothing new is occupied. Whether it came to its end.
+    pub fn spread(&mut self, way: &Passage<'_>, entries: Entries<'_>, tell: &mut impl Tell) -> bool {
         while let Some(Standing { class, channel, planes }) = self.stack.pop() {
             let row = way.net.to(channel);
-            for entry in entries.at(row).filter(|&entry| entry < HERE) {
+            for entry in entries.at(row) {
                 if !self.pass(way, Standing { class, channel, planes }, entry, tell) {
                     return false;
                 }
@@ -145,14 +149,8 @@ impl Occupancy {
     }
 
     /// Packets in a channel go on by an entry of the row that it leads to.
-    fn pass(
-        &mut self,
-        way: &Passage<'_>,
-        standing: Standing,
-        entry: u32,
-        tell: &mut impl FnMut(u32, u32) -> bool,
-    ) -> bool {
-        if !way.flags[entry as usize] {
+    fn pass(&mut self, way: &Passage<'_>, standing: Standing, entry: u32, tell: &mut impl Tell) -> bool {
+        if !Net::leads(way.flags, entry) {
             return true;
         }
         let Passage { net, classes, .. } = way;
@@ -171,16 +169,7 @@ impl Occupancy {
     }
 
     /// What stands at the inputs of a row, and what its end ports send, takes a new entry. False where `tell` ended it.
-    pub fn redirect(
-        &mut self,
-        way: &Passage<'_>,
-        row: usize,
-        entry: u32,
-        tell: &mut impl FnMut(u32, u32) -> bool,
-    ) -> bool {
-        if !Net::leads(way.flags, entry) {
-            return true;
-        }
+    pub fn redirect(&mut self, way: &Passage<'_>, row: usize, entry: u32, tell: &mut impl Tell) -> bool {
         for channel in way.net.into(row).filter(|&channel| way.flags[channel as usize]) {
             for class in 0..way.classes.len() {
                 let planes = self.at(class, channel);

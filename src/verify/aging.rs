@@ -1,10 +1,10 @@
 //! How long it takes until all that was sent has come to its end, while more is sent: in rounds, in each of which every
 //! device sends off what stood in it when the round began (section W of docs/PROTOCOL.md).
 
+use super::ways::{WayEnds, WayStep};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Half, Lid};
-use crate::tables::{Lft, SubnetTables};
-use std::sync::Arc;
+use crate::tables::SubnetTables;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
@@ -15,72 +15,30 @@ const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 /// A way that ends at a hole ends there for packets too. Ways that lead into a ring are passed over: no packet is on one
 /// where the wave that led to the tables is free of loops.
 pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
-    let hops = vec![Way::Unknown; surviving.node_count()];
-    let mut ways = Ways { fabric: surviving, lfts: &tables.lfts, hops, passed: Vec::new() };
+    let mut ways = WayEnds::new(surviving.node_count());
     let lids =
         before.end_ports().flat_map(|port| HALVES.into_iter().flat_map(move |half| before.half_lids(port, half)));
-    1 + lids.map(|lid| ways.longest(lid)).max().unwrap_or(0)
+    1 + lids.map(|lid| longest(&mut ways, surviving, tables, lid)).max().unwrap_or(0)
 }
 
-/// What is known of the way from a switch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Unknown,
-    /// It is being followed.
-    Followed,
-    /// It leads into a ring.
-    Ring,
-    /// It ends after so many channels.
-    Ends(usize),
-}
-
-struct Ways<'a> {
-    fabric: &'a Fabric,
-    lfts: &'a [Arc<Lft>],
-    /// By node; a buffer.
-    hops: Vec<Way>,
-    passed: Vec<NodeId>,
-}
-
-impl Ways<'_> {
-    /// The most channels on a way to a LID.
-    fn longest(&mut self, lid: Lid) -> usize {
-        self.hops.fill(Way::Unknown);
-        let fabric = self.fabric;
-        let ends = |way| if let Way::Ends(hops) = way { hops } else { 0 };
-        fabric.switches().map(|start| ends(self.from(start, lid))).max().unwrap_or(0)
-    }
-
-    fn from(&mut self, start: NodeId, lid: Lid) -> Way {
-        let mut at = start;
-        // What follows the channel out of the switch passed last; none where it has no such channel.
-        let mut rest = loop {
-            match self.hops[at.index()] {
-                Way::Unknown => {}
-                Way::Followed => break Some(Way::Ring),
-                known => break Some(known),
-            }
-            self.hops[at.index()] = Way::Followed;
-            self.passed.push(at);
-            let output = self.lfts[at.index()].get(lid).and_then(|port| self.fabric.port_at(at, port));
-            match output.and_then(|port| self.fabric.neighbour(port)) {
-                Some(next) if self.fabric.node(next).is_switch() => at = next,
-                Some(_) => break Some(Way::Ends(0)),
-                None => break None,
-            }
-        };
-        while let Some(node) = self.passed.pop() {
-            let way = match rest {
-                None => Way::Ends(0),
-                Some(Way::Ends(hops)) => Way::Ends(hops + 1),
-                Some(other) => other,
-            };
-            self.hops[node.index()] = way;
-            rest = Some(way);
+/// The most channels on a way to a LID.
+fn longest(ways: &mut WayEnds<LastChannels>, fabric: &Fabric, tables: &SubnetTables, lid: Lid) -> usize {
+    ways.clear();
+    let hop = |at| {
+        let at = NodeId(at as u32);
+        let output = tables.lfts[at.index()].get(lid).and_then(|port| fabric.port_at(at, port));
+        match output.and_then(|port| fabric.neighbour(port)) {
+            Some(next) if fabric.node(next).is_switch() => WayStep::Switch(next.index()),
+            Some(_) => WayStep::End(1),
+            None => WayStep::End(0),
         }
-        self.hops[start.index()]
-    }
+    };
+    let channels = |start: NodeId| ways.from(start.index(), hop).map_or(0, |way| way.switches - 1 + way.end);
+    fabric.switches().map(channels).max().unwrap_or(0)
 }
+
+/// Channels out of the last switch of a way: one into an end port, none at a hole.
+type LastChannels = usize;
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@
 
 use super::net::{Exit, FlatFabric, Head};
 use super::walk::Columns;
+use super::ways::{WayEnds, WayStep};
 use crate::ids::PortNum;
 
 /// The lost rows of one DLID, stage by stage.
@@ -14,18 +15,8 @@ pub(super) struct LostRows {
     /// By stage, then row; empty where no entry for the DLID has changed up to then. There a lost row is one whose
     /// entry leads into what died: nobody needs the others.
     stages: Vec<Vec<bool>>,
-    /// By row: what is known of it; a buffer.
-    known: Vec<Known>,
-    path: Vec<usize>,
-}
-
-/// What is known of a row while ways are followed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
-    Nothing,
-    /// On the way that is being followed.
-    OnTheWay,
-    Ends(End),
+    /// A buffer.
+    ways: WayEnds<End>,
 }
 
 /// Where the way from a row ends.
@@ -35,13 +26,13 @@ enum End {
     Arrives,
     /// In what died.
     Dies,
-    /// Without a route, or in a loop.
+    /// Without a route.
     Nowhere,
 }
 
 impl LostRows {
     pub fn new(net: &FlatFabric, stages: usize) -> LostRows {
-        LostRows { stages: vec![Vec::new(); stages], known: vec![Known::Nothing; net.rows.len()], path: Vec::new() }
+        LostRows { stages: vec![Vec::new(); stages], ways: WayEnds::new(net.rows.len()) }
     }
 
     /// Turns to another DLID. `sent`: whether packets were sent to it before the change; otherwise nothing was lost.
@@ -55,9 +46,9 @@ impl LostRows {
             }
             let lost = match &died {
                 // Entries of this stage are the first to change, so those that it begins with are the first ones.
-                None => died.insert(self.ends(net, columns, stage, |end| end == End::Dies)).clone(),
+                None => died.insert(self.ends(net, columns, stage, |end| end == Some(End::Dies))).clone(),
                 Some(died) => {
-                    let lost = self.ends(net, columns, stage, |end| end != End::Arrives);
+                    let lost = self.ends(net, columns, stage, |end| end != Some(End::Arrives));
                     died.iter().zip(lost).map(|(&died, lost)| died && lost).collect()
                 }
             };
@@ -87,32 +78,24 @@ impl LostRows {
         }
     }
 
-    /// By row: whether the way by the entries with which a stage begins has such an end.
-    fn ends(&mut self, net: &FlatFabric, columns: &Columns, stage: usize, wanted: impl Fn(End) -> bool) -> Vec<bool> {
-        self.known.fill(Known::Nothing);
-        let follow = |row| {
-            let mut at = row;
-            let end = loop {
-                match self.known[at] {
-                    Known::Ends(end) => break end,
-                    Known::OnTheWay => break End::Nowhere,
-                    Known::Nothing => {}
-                }
-                self.known[at] = Known::OnTheWay;
-                self.path.push(at);
-                match net.exit(stage, at, columns.at(stage, at)[0]) {
-                    Exit::Channel(channel) => match net.head(stage, channel) {
-                        Head::Switch { row, .. } => at = row as usize,
-                        Head::End(_) | Head::Nothing => break End::Arrives,
-                    },
-                    Exit::Own => break End::Arrives,
-                    Exit::Died(_) => break End::Dies,
-                    Exit::NoRoute | Exit::NoCable(_) => break End::Nowhere,
-                }
-            };
-            self.path.drain(..).for_each(|row| self.known[row] = Known::Ends(end));
-            wanted(end)
+    /// By row: whether the way by the entries with which a stage begins has such an end; a way into a loop has none.
+    fn ends(
+        &mut self,
+        net: &FlatFabric,
+        columns: &Columns,
+        stage: usize,
+        wanted: impl Fn(Option<End>) -> bool,
+    ) -> Vec<bool> {
+        self.ways.clear();
+        let hop = |row| match net.exit(stage, row, columns.at(stage, row)[0]) {
+            Exit::Channel(channel) => match net.head(stage, channel) {
+                Head::Switch { row, .. } => WayStep::Switch(row as usize),
+                Head::End(_) | Head::Nothing => WayStep::End(End::Arrives),
+            },
+            Exit::Own => WayStep::End(End::Arrives),
+            Exit::Died(_) => WayStep::End(End::Dies),
+            Exit::NoRoute | Exit::NoCable(_) => WayStep::End(End::Nowhere),
         };
-        (0..net.rows.len()).map(follow).collect()
+        (0..net.rows.len()).map(|row| wanted(self.ways.from(row, hop).map(|way| way.end))).collect()
     }
 }

@@ -33,6 +33,7 @@ mod refusal;
 mod tables;
 pub(crate) mod walk;
 mod walker;
+mod ways;
 mod witness;
 
 pub use aging::rounds_to_age;

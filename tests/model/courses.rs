@@ -222,7 +222,7 @@ impl Courses {
             events.push(answer(ticket, &Demand::Flush(set)));
             events.push(answer(ticket, &Demand::Drain(set)));
         }
-        events.extend([2, 3].map(|rounds| answer(ticket, &Demand::Vacate(rounds))));
+        events.extend((2..=7).map(|rounds| answer(ticket, &Demand::Vacate(rounds))));
         events.extend([Half::Lower, Half::Upper].map(|half| answer(ticket, &Demand::Confirm(half))));
         events
     }
@@ -394,6 +394,7 @@ impl Model for Courses {
 fn plans() -> Vec<Arc<Vetted>> {
     let (new_root, nothing) = (What::NewRoot { from: 0, to: 2 }, What::NewRoot { from: 0, to: 0 });
     let (comes, leaves) = (What::SwitchComes { switch: 0 }, What::LinkGoes { root: 0, link: 0, sudden: false });
+    let dies = What::SwitchGoes { root: 0, switch: 0, sudden: true };
     let cases = [
         (new_root, Scheme::Double, Arming::Hold),
         (nothing, Scheme::Double, Arming::Off),
@@ -402,8 +403,12 @@ fn plans() -> Vec<Arc<Vetted>> {
         (comes, Scheme::InPlace, Arming::Off),
         (nothing, Scheme::InPlace, Arming::Off),
         (leaves, Scheme::InPlace, Arming::Off),
+        (comes, Scheme::Ordered, Arming::Off),
     ];
-    cases.into_iter().map(|(what, scheme, arming)| ring_change(4, what).vetted(scheme, arming)).collect()
+    let of_four = cases.into_iter().map(|(what, scheme, arming)| ring_change(4, what).vetted(scheme, arming));
+    let waits = ring_change(8, dies).vetted(Scheme::Ordered, Arming::Off);
+    assert!(waits.plan().waves()[0].vacating_rounds().is_some(), "two waves, and a wait between them");
+    of_four.chain([waits]).collect()
 }
 
 /// States that `state-machines/change.yaml` draws.

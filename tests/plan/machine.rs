@@ -1,9 +1,10 @@
 //! The machine against its chart, and in the hands of a driver.
 
-use crate::support::brought_up::{VLS, bring_up};
+use crate::support::brought_up::{Subnet, VLS, bring_up};
 use crate::support::bundled::bundled;
 use crate::support::chart::Chart;
 use crate::support::conformance::{Conformance, assert_page_is_current};
+use crate::support::fabrics::ring;
 use crate::support::proof::proof;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
@@ -13,9 +14,9 @@ use reconfig::drain::{
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
-use reconfig::plan::{Arming, Lanes, Policy, Scheme};
-use reconfig::tables::NodeSlToVl;
-use reconfig::vet::Vetted;
+use reconfig::plan::{Arming, Assumption, Barrier, Draft, Lanes, Phase, Plan, Policy, Scheme, Sending, Wave};
+use reconfig::tables::{NodeSlToVl, SubnetTables};
+use reconfig::vet::{Vetted, vet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -32,49 +33,123 @@ fn plans() -> Vec<(&'static str, Arc<Vetted>)> {
     let subnet = bring_up(&bundled("ring-8"), 1, true);
     let root_goes = |scheme| removal(&subnet, scheme, Removal::Sudden);
     let root_leaves = |scheme| removal(&subnet, scheme, Removal::Planned);
-    let nothing_goes = |scheme| ChangeInput {
-        after: Arc::new(subnet.fabric.clone()),
-        surviving: Arc::new(subnet.fabric.clone()),
-        policy: Policy { arming: Arming::Off, ..Policy::default() },
-        ..root_goes(scheme)
-    };
     let mut separate = root_goes(Scheme::Double);
     let table = Lanes::of_count(VLS).separate(Half::Lower);
     separate.tables.sl_to_vl.fill(Arc::new(NodeSlToVl::Uniform(table)));
-    let mut comes_back = removal(&subnet, Scheme::InPlace, Removal::Sudden);
-    let gone = prepare_baseline(comes_back.clone()).unwrap_or_else(|error| panic!("{error}")).plan;
-    comes_back.tables = gone.plan().tables_at(gone.plan().waves().len()).clone();
-    std::mem::swap(&mut comes_back.before, &mut comes_back.after);
-    comes_back.surviving = comes_back.after.clone();
-    // The root comes back, and another switch leaves.
-    let goes =
-        |&node: &NodeId| comes_back.before.node(node).present && subnet.fabric.neighbour(subnet.sm) != Some(node);
+    let mut plans = prepared(vec![
+        ("double", root_goes(Scheme::Double)),
+        ("double, nothing to install", nothing_goes(&subnet, Scheme::Double)),
+        ("double, separate already", separate),
+        ("static", root_leaves(Scheme::Static)),
+        ("static, nothing to install", nothing_goes(&subnet, Scheme::Static)),
+        ("in-place", root_goes(Scheme::InPlace)),
+        ("in-place, the root comes back", root_comes_back(&subnet, Scheme::InPlace)),
+        ("in-place, the root comes back and another switch leaves", replaced(&subnet, Scheme::InPlace)),
+        ("in-place, the root leaves", root_leaves(Scheme::InPlace)),
+        ("in-place, a cable leaves, nothing to write", unused_leaves(&subnet, Scheme::InPlace)),
+        ("in-place, nothing to write", nothing_goes(&subnet, Scheme::InPlace)),
+    ]);
+    plans.extend(ordered_plans(&subnet));
+    plans
+}
+
+fn prepared(inputs: Vec<(&'static str, ChangeInput<'static>)>) -> Vec<(&'static str, Arc<Vetted>)> {
+    let planned =
+        |(name, input)| (name, prepare_baseline(input).unwrap_or_else(|error| panic!("{name}: {error}")).plan);
+    inputs.into_iter().map(planned).collect()
+}
+
+/// Plans of scheme `ordered`, which have any number of waves, and waits between them.
+fn ordered_plans(subnet: &Subnet) -> Vec<(&'static str, Arc<Vetted>)> {
+    let scheme = Scheme::Ordered;
+    let dies = |fabric| removal(&bring_up(&fabric, 1, true), scheme, Removal::Sudden);
+    let mut comes_and_leaves = unused_leaves(subnet, scheme);
+    comes_and_leaves.before = comes_and_leaves.after.clone();
+    let comes = ChangeInput { after: comes_and_leaves.surviving.clone(), ..comes_and_leaves.clone() };
+    // Entries for the LIDs of a host may outlive it.
+    let mut host_comes = nothing_goes(subnet, scheme);
+    let is_other = |&port: &PortId| port != subnet.sm;
+    let host = subnet.fabric.end_ports().find(is_other).map(|port| subnet.fabric.port(port).node);
+    host_comes.before = Arc::new(subnet.fabric.without_nodes(&[host.expect("a ring has several hosts")]));
+    let mut plans = prepared(vec![
+        ("ordered, the root dies, two waves", dies(bundled("ring-8"))),
+        ("ordered, the root dies, some waves at once", dies(bundled("seed-16"))),
+        ("ordered, the root dies, long waits", dies(ring(32))),
+        ("ordered, the root leaves", removal(&bring_up(&bundled("ghost-cycle"), 1, true), scheme, Removal::Planned)),
+        ("ordered, the root comes back", root_comes_back(subnet, scheme)),
+        ("ordered, the root comes back and another switch leaves", replaced(subnet, scheme)),
+        ("ordered, a cable comes", comes),
+        ("ordered, a cable comes, and is to leave", comes_and_leaves),
+        ("ordered, a host comes", host_comes),
+        ("ordered, a cable leaves, nothing to write", unused_leaves(subnet, scheme)),
+        ("ordered, nothing to write", nothing_goes(subnet, scheme)),
+    ]);
+    let draft = |place: usize| -> Draft { plans[place].1.plan().draft().clone() };
+    let empty = |name: &str| Wave {
+        name: name.to_string(),
+        phase: Phase::Rewrite,
+        writes: Vec::new(),
+        barriers: vec![Barrier::Acknowledged],
+        sending: Sending::AnyOrder,
+    };
+    // The first step waits for what was sent before.
+    let mut first = draft(0);
+    first.waves.insert(0, empty("rewrite/0"));
+    first.waves[0].barriers.push(Barrier::Vacated(16));
+    // The second step waits, and all its entries are of what has come, which the first wave has written.
+    let mut last = draft(4);
+    last.waves[1].barriers.push(Barrier::Vacated(16));
+    last.waves.insert(2, empty("rewrite/2"));
+    last.assumptions.push(Assumption::AgentsKeepTheProtocol);
+    for (name, draft) in [("ordered, the first wave waits", first), ("ordered, the last step writes nothing", last)] {
+        let vetted = vet(Plan::seal(draft)).unwrap_or_else(|refused| panic!("{name}: {}", refused.1));
+        plans.push((name, Arc::new(vetted)));
+    }
+    plans
+}
+
+fn nothing_goes(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {
+    ChangeInput {
+        after: Arc::new(subnet.fabric.clone()),
+        surviving: Arc::new(subnet.fabric.clone()),
+        policy: Policy { arming: Arming::Off, ..Policy::default() },
+        ..removal(subnet, scheme, Removal::Sudden)
+    }
+}
+
+/// The tables with which a rewrite in place ends.
+fn tables_after(input: &ChangeInput<'_>) -> SubnetTables {
+    let made = prepare_baseline(ChangeInput { scheme: Scheme::InPlace, ..input.clone() });
+    let plan = made.unwrap_or_else(|error| panic!("{error}")).plan;
+    plan.plan().tables_at(plan.plan().waves().len()).clone()
+}
+
+fn root_comes_back(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {
+    let mut comes = removal(subnet, scheme, Removal::Sudden);
+    comes.tables = tables_after(&comes);
+    std::mem::swap(&mut comes.before, &mut comes.after);
+    comes.surviving = comes.after.clone();
+    comes
+}
+
+/// The root comes back, and another switch leaves.
+fn replaced(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {
+    let mut replaced = root_comes_back(subnet, scheme);
+    let goes = |&node: &NodeId| replaced.before.node(node).present && subnet.fabric.neighbour(subnet.sm) != Some(node);
     let other = subnet.fabric.switches().find(goes).expect("a switch that the manager does not need");
-    let mut replaced = comes_back.clone();
     replaced.after = Arc::new(replaced.after.without_nodes(&[other]));
-    // A cable leaves that the routing in force does not use: no table changes.
+    replaced
+}
+
+/// A cable leaves that the routing in force does not use: no table changes.
+fn unused_leaves(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {
     let is_switch = |port| subnet.fabric.node(subnet.fabric.port(port).node).is_switch();
     let inner = |&(one, other): &(PortId, PortId)| is_switch(one) && is_switch(other);
     let (cable, _) = subnet.fabric.links().find(inner).expect("a ring has cables");
-    let mut leaves_unused = root_leaves(Scheme::InPlace);
-    leaves_unused.after = Arc::new(subnet.fabric.without_links(&[cable]));
-    let unused = prepare_baseline(leaves_unused.clone()).unwrap_or_else(|error| panic!("{error}")).plan;
-    leaves_unused.tables = unused.plan().tables_at(unused.plan().waves().len()).clone();
-    let inputs = [
-        ("double", root_goes(Scheme::Double)),
-        ("double, nothing to install", nothing_goes(Scheme::Double)),
-        ("double, separate already", separate),
-        ("static", root_leaves(Scheme::Static)),
-        ("static, nothing to install", nothing_goes(Scheme::Static)),
-        ("in-place", root_goes(Scheme::InPlace)),
-        ("in-place, the root comes back", comes_back),
-        ("in-place, the root comes back and another switch leaves", replaced),
-        ("in-place, the root leaves", root_leaves(Scheme::InPlace)),
-        ("in-place, a cable leaves, nothing to write", leaves_unused),
-        ("in-place, nothing to write", nothing_goes(Scheme::InPlace)),
-    ];
-    let prepared = |input| prepare_baseline(input).unwrap_or_else(|error| panic!("{error}")).plan;
-    inputs.into_iter().map(|(name, input)| (name, prepared(input))).collect()
+    let mut leaves = removal(subnet, scheme, Removal::Planned);
+    leaves.after = Arc::new(subnet.fabric.without_links(&[cable]));
+    leaves.tables = tables_after(&leaves);
+    leaves
 }
 
 fn plan(name: &str) -> Arc<Vetted> {
@@ -113,7 +188,7 @@ fn answers(ticket: Ticket) -> Vec<Event> {
         events.push(Event::Drained(drained(ticket, set)));
     }
     events.extend([Half::Lower, Half::Upper].map(|half| Event::SourcesMoved(moved(ticket, half))));
-    events.extend([2, 3].map(|rounds| Event::Vacated(vacated(ticket, rounds))));
+    events.extend((1..=16).map(|rounds| Event::Vacated(vacated(ticket, rounds))));
     events
 }
 
@@ -124,7 +199,8 @@ fn identity(state: &State) -> String {
         _ => "",
     };
     let plan = state.progress().map(|course| std::ptr::from_ref(course.plan()));
-    let place = state.progress().map(|course| (course.wave(), course.attempts(), course.is_deferred()));
+    let place =
+        state.progress().map(|course| (course.wave(), course.passed(), course.attempts(), course.is_deferred()));
     format!("{} {at} {plan:?} {place:?}", state.name())
 }
 
@@ -186,8 +262,10 @@ fn a_wave_is_left_by_its_own_barriers_only() {
     explore(&plans, |from, event, to, _| {
         let (Some(old), Some(new)) = (from.progress(), to.progress()) else { return };
         assert!(new.wave() >= old.wave(), "waves never run backwards");
-        let forward =
-            matches!(event, Event::Acknowledged(_) | Event::Flushed(_) | Event::SourcesMoved(_) | Event::Drained(_));
+        let forward = matches!(
+            event,
+            Event::Acknowledged(_) | Event::Flushed(_) | Event::SourcesMoved(_) | Event::Drained(_) | Event::Vacated(_)
+        );
         assert!(new.wave() == old.wave() || forward, "{} left wave {} on {}", from.name(), old.wave(), event.name());
     });
 }

@@ -2,9 +2,9 @@
 
 use super::CertificateFault;
 use super::moments::PlanMoments;
-use super::net::{ChannelEnd, CheckedNet};
+use super::net::{CheckedNet, Outlet};
 use crate::fabric::Fabric;
-use crate::ids::{Half, Lid};
+use crate::ids::{Half, Lid, PortNum};
 use crate::tables::SubnetTables;
 
 /// The rounds of every barrier that ages are as many as the longest way by the tables that it follows has channels, and
@@ -31,12 +31,11 @@ fn longest(net: &CheckedNet, moment: usize, tables: &SubnetTables, lid: Lid) -> 
     let (mut last, mut hops) = (Vec::new(), 0);
     let mut holes = Vec::new();
     for (switch, node) in net.switches.iter().enumerate() {
-        let output = tables.lfts[node.index()].get(lid).map_or(usize::MAX, |port| port.index());
-        let channel = (1..net.sides[switch]).contains(&output).then(|| net.channel(switch, output));
-        match channel.filter(|&channel| net.is_there(moment, channel)).map(|channel| net.ends[channel]) {
-            Some(ChannelEnd::Switch(next, _)) => before[next as usize].push(switch),
-            Some(ChannelEnd::Port(_)) => last.push(switch),
-            Some(ChannelEnd::Nowhere) | None => holes.push(switch),
+        let output = tables.lfts[node.index()].get(lid).unwrap_or(PortNum::NO_ROUTE);
+        match net.outlet(moment, switch, output.index()) {
+            Outlet::Switch { next, .. } => before[next].push(switch),
+            Outlet::Port { .. } => last.push(switch),
+            Outlet::Own | Outlet::Hole | Outlet::Dead => holes.push(switch),
         }
     }
     // Whoever leads to a hole sends into one channel more; switches on a ring are never reached.

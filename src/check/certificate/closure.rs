@@ -10,7 +10,7 @@ use super::file::Rows;
 use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
 use super::lost::Forsaken;
 use super::moments::{PlanMoment, PlanMoments};
-use super::net::{ChannelEnd, CheckedNet};
+use super::net::{ChannelEnd, CheckedNet, Outlet};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use crate::plan::{Assumption, Plan};
@@ -328,11 +328,10 @@ impl<'a> Closure<'a> {
                 return Err(CertificateFault::Evidence(what));
             };
             for output in choices(*outputs) {
-                if (1..self.net.sides[switch]).contains(&output) {
-                    let channel = self.net.channel(switch, output);
-                    if self.net.is_there(moment, channel) {
-                        class.add(channel, usual);
-                    }
+                if let Outlet::Port { channel, .. } | Outlet::Switch { channel, .. } =
+                    self.net.outlet(moment, switch, output)
+                {
+                    class.add(channel, usual);
                 }
             }
         }
@@ -505,29 +504,29 @@ impl<'a> Closure<'a> {
         let Now { moment, class, .. } = *now;
         let sides = self.net.sides[switch];
         for output in choices(now.outputs[switch]) {
-            // Rows exist for LIDs of end ports only, so port 0 never belongs to the owner.
-            if output == 0 {
-                return Err(self.wrong(now, self.fabric.describe_node(self.net.switches[switch])));
-            }
-            let channel = self.net.channel(switch, output);
-            // No route is output 255, which is beyond every switch's last port.
-            let cabled = output < sides && self.net.ends[channel] != ChannelEnd::Nowhere;
-            if !cabled || !self.net.is_there(moment, channel) {
-                // Towards a link that died packets vanish, and hold no lane. Where they had a way that is a loss, and
-                // on a half that nobody sent on before none was lost to the death.
-                if !(self.was_sent(class) && moment > 0 && now.forsaken.may_lose(switch, cabled)) {
-                    self.check_hole(now, switch, output, firm)?;
+            let channel = match self.net.outlet(moment, switch, output) {
+                // Rows exist for LIDs of end ports only, so port 0 never belongs to the owner.
+                Outlet::Own => return Err(self.wrong(now, self.fabric.describe_node(self.net.switches[switch]))),
+                outlet @ (Outlet::Hole | Outlet::Dead) => {
+                    // Towards a link that died packets vanish, and hold no lane. Where they had a way that is a loss,
+                    // and on a half that nobody sent on before none was lost to the death.
+                    let may_lose = now.forsaken.may_lose(switch, outlet == Outlet::Dead);
+                    if !(self.was_sent(class) && moment > 0 && may_lose) {
+                        self.check_hole(now, switch, output, firm)?;
+                    }
+                    continue;
                 }
-                continue;
-            }
-            if now.forsaken.leads_astray(self.net, switch, channel) {
-                self.check_astray(now, switch, output)?;
-            }
-            if let ChannelEnd::Port(at) = self.net.ends[channel]
-                && at != class.owner
-            {
-                return Err(self.wrong(now, self.fabric.describe_port(at)));
-            }
+                Outlet::Port { at, .. } if at != class.owner => {
+                    return Err(self.wrong(now, self.fabric.describe_port(at)));
+                }
+                Outlet::Port { channel, .. } => channel,
+                Outlet::Switch { channel, next } => {
+                    if now.forsaken.leads_astray(switch, next) {
+                        self.check_astray(now, switch, output)?;
+                    }
+                    channel
+                }
+            };
             let through =
                 self.groups.through(moment, switch, class.half, sides, input.map_or(0, PortNum::index), output);
             // `through` covers all groups of the half; only those that are present count.

@@ -3,7 +3,7 @@
 //! Only packets there may be lost on the way (docs/PROOF.md, Theorem 3): whoever still has a way must not be led to
 //! such a switch, nor into a hole.
 
-use super::net::{ChannelEnd, CheckedNet};
+use super::net::{CheckedNet, Outlet};
 
 /// By switch: whether it had lost its way to the DLID in hand.
 #[derive(Default)]
@@ -33,11 +33,8 @@ impl Forsaken {
     }
 
     /// Whether a switch that has a way leads packets to one that has none.
-    pub fn leads_astray(&self, net: &CheckedNet, switch: usize, channel: usize) -> bool {
-        match net.ends[channel] {
-            ChannelEnd::Switch(next, _) if !self.now.is_empty() => !self.now[switch] && self.now[next as usize],
-            _ => false,
-        }
+    pub fn leads_astray(&self, switch: usize, next: usize) -> bool {
+        !self.now.is_empty() && !self.now[switch] && self.now[next]
     }
 }
 
@@ -55,16 +52,12 @@ fn reaches(net: &CheckedNet, moment: usize, outputs: &[u8], goal: Goal) -> Vec<b
     let mut found = vec![false; outputs.len()];
     let mut fresh = Vec::new();
     for (switch, &output) in outputs.iter().enumerate() {
-        let output = usize::from(output);
-        let there = (1..net.sides[switch]).contains(&output).then(|| net.channel(switch, output));
-        let end = there.map_or(ChannelEnd::Nowhere, |channel| net.ends[channel]);
-        let alive = there.is_some_and(|channel| net.is_there(moment, channel));
-        let is_goal = match end {
-            ChannelEnd::Nowhere => output == 0 && goal == Goal::Port,
-            ChannelEnd::Port(_) | ChannelEnd::Switch(..) if !alive => goal == Goal::Dead,
-            ChannelEnd::Port(_) => goal == Goal::Port,
-            ChannelEnd::Switch(next, _) => {
-                before[next as usize].push(switch);
+        let is_goal = match net.outlet(moment, switch, output.into()) {
+            Outlet::Own | Outlet::Port { .. } => goal == Goal::Port,
+            Outlet::Dead => goal == Goal::Dead,
+            Outlet::Hole => false,
+            Outlet::Switch { next, .. } => {
+                before[next].push(switch);
                 false
             }
         };

@@ -13,6 +13,21 @@ pub(super) enum ChannelEnd {
     Switch(u32, PortNum),
 }
 
+/// What an output of a switch does with packets at a moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outlet {
+    /// Keeps them: port 0 is the switch itself.
+    Own,
+    /// Discards them: the switch has no such port, or it never had a cable.
+    Hole,
+    /// Loses them: its cable has died.
+    Dead,
+    /// Sends them to an end port.
+    Port { channel: usize, at: PortId },
+    /// Sends them into a switch, given by its place.
+    Switch { channel: usize, next: usize },
+}
+
 /// An end port and where it sends into.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SourcePort {
@@ -139,6 +154,24 @@ impl CheckedNet {
     /// Whether a port is a cabled one of a CA or router.
     pub fn is_end_port(&self, port: PortId) -> bool {
         !self.at_switch[port.index()] && self.ends[port.index()] != ChannelEnd::Nowhere
+    }
+
+    /// What an output of a switch does with packets. No route is port 255, which no switch has.
+    #[inline]
+    pub fn outlet(&self, moment: usize, switch: usize, output: usize) -> Outlet {
+        if output == 0 {
+            return Outlet::Own;
+        }
+        if output >= self.sides[switch] {
+            return Outlet::Hole;
+        }
+        let channel = self.channel(switch, output);
+        match self.ends[channel] {
+            ChannelEnd::Nowhere => Outlet::Hole,
+            _ if !self.is_there(moment, channel) => Outlet::Dead,
+            ChannelEnd::Port(at) => Outlet::Port { channel, at },
+            ChannelEnd::Switch(next, _) => Outlet::Switch { channel, next: next as usize },
+        }
     }
 
     /// Whether a channel exists at a moment; moment 0 is the one before the change.

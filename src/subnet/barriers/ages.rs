@@ -76,7 +76,7 @@ impl<T: Transport> Manager<T> {
     /// Reads the limit of every switch, without a wait.
     pub(super) async fn check_limits(&mut self) -> Result<(), SubnetError> {
         let ticket = Ticket::default();
-        let wait = self.begin_wait("the departure of what leaves, by age, before the first write");
+        let wait = self.begin_wait("vacating, by age, before the first write");
         let switches = self.live_switches()?;
         let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
         let mut judge = VacateAge::new(question, 1, switches.iter().copied());
@@ -85,7 +85,7 @@ impl<T: Transport> Manager<T> {
     }
 
     pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
-        let wait = self.begin_wait("the departure of what leaves, by age");
+        let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
         let switches = self.live_switches()?;
         let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
         let mut judge = VacateAge::new(question, rounds, switches.iter().copied());

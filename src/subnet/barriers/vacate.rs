@@ -1,4 +1,4 @@
-//! The vacating of what leaves (section V): flushes of every device, one after the other, or lifetimes.
+//! Vacating (section V; between waves, W.3): flushes of every device, one after the other, or lifetimes.
 
 use crate::drain::{Observer, Ticket, VacateJudge, Vacated};
 use crate::ids::VlSet;
@@ -35,7 +35,7 @@ impl<T: Transport> Manager<T> {
             judge.fold(&self.flush_by_agents(round, VlSet::EMPTY).await?);
         }
         judge.verdict().ok_or_else(|| SubnetError::NoVerdict {
-            awaited: "the departure of what leaves".to_string(),
+            awaited: format!("vacating in {rounds} rounds"),
             reason: "a round of flushes is missing".to_string(),
         })
     }

@@ -26,7 +26,7 @@ Examples:
   reconfig plan before.lst after.lst --sudden --sm 'node-17 HCA-1'
   reconfig plan before.lst after.lst --json | jq '.plan.waves[] | [.name, .smps]'
 
-Exit codes: 0 proved, or nothing to change; 1 the plan was refused; 2 wrong usage or unreadable input; 3 the change \
+Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off end ports; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
 pub(super) struct Arguments {
     /// The fabric before: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
@@ -45,6 +45,10 @@ pub(super) struct Arguments {
     /// What AFTER lacks is already dead: nothing is written to it.
     #[arg(long)]
     sudden: bool,
+    /// The planned change is meant to cut off end ports that AFTER still has; without this option the answer to one that
+    /// does is no, and its plan is not written.
+    #[arg(long, conflicts_with = "sudden")]
+    allow_cut_off: bool,
     /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
     /// in-place; auto takes ordered where that is proved, and double elsewhere.
     #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Only(Scheme::Double))]
@@ -145,8 +149,10 @@ impl Arguments {
 
     /// Stages the plan if it may be written, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
-        let report = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
-        let file = self.output.as_ref().filter(|_| report.is_yes() || self.allow_unproved);
+        let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
+        let report = PlanReport { cut_off_meant: self.allow_cut_off, ..drawn_up };
+        let may_stand = report.refusal.is_none() || self.allow_unproved;
+        let file = self.output.as_ref().filter(|_| may_stand && report.strands().is_none());
         let Some(file) = file else { return Ok(report) };
         let text = drawn.plan().to_json();
         let certificate = self.certificate.as_ref().filter(|_| report.is_yes());

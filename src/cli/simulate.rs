@@ -38,8 +38,8 @@ Examples:
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
-Exit codes: 0 completed and nothing lost to the change (--compare: by scheme double), 1 otherwise, 2 wrong usage or unreadable input, 3 the change \
-cannot be made at all.")]
+Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme double), 1 otherwise, 2 wrong usage \
+or unreadable input, 3 the change cannot be made at all.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
@@ -88,6 +88,9 @@ struct ChangeArguments {
     /// The routing changes first, then the element leaves.
     #[arg(long)]
     planned: bool,
+    /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
+    #[arg(long, requires = "planned")]
+    allow_cut_off: bool,
 }
 
 #[derive(Debug, Args)]
@@ -394,7 +397,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         Some(whole) => draw_across(arguments.dot.as_deref(), whole.evidence.as_ref(), &mut batch)?,
     }
     batch.finish()?;
-    Ok(report.is_clean().into())
+    Ok(report.is_yes().into())
 }
 
 /// The label of the progress bar.
@@ -500,7 +503,7 @@ fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Ans
     } else {
         output::print(&report::comparison(&reports))?;
     }
-    Ok(reports.iter().filter(|report| report.scheme == Scheme::Double).all(SimulationReport::is_clean).into())
+    Ok(reports.iter().filter(|report| report.scheme == Scheme::Double).all(SimulationReport::is_yes).into())
 }
 
 fn account(
@@ -572,6 +575,7 @@ impl Arguments {
             hop_limit: between.hop_limit.unwrap_or(base.hop_limit),
             part_enforce: between.part_enforce,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
+            cut_off_meant: self.change.allow_cut_off,
             scheme: self.method.scheme.scheme(),
             auto: self.method.scheme.is_auto(),
             policy: Policy {

@@ -1,13 +1,14 @@
 //! Schemes side by side: one column a scheme.
 
+use super::cut_off;
 use super::quantity::{count, duration, latency, percent};
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use reconfig::scenario::{Ending, SimulationReport};
+use reconfig::scenario::{Ending, OutageReport, SimulationReport};
 
 /// A row: its name, and its value in each report.
 type Row = (&'static str, fn(&SimulationReport) -> String);
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 21] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
     ("change took", |r| r.change_ns.map_or("–".into(), duration)),
@@ -23,7 +24,18 @@ const ROWS: [Row; 15] = [
     ("delivered", |r| count(r.packets.delivered)),
     ("lost to failure", |r| count(r.packets.lost_to_failure)),
     ("lost to change", |r| count(r.packets.lost_to_change)),
+    ("lost in all", |r| count(r.lost_in_all)),
+    ("pairs out", |r| outage(r, |own| count(own.pairs as u64))),
+    ("outage longest", |r| outage(r, |own| own.longest.as_ref().map_or("–".into(), |longest| duration(longest.ns)))),
+    ("outage mean", |r| outage(r, |own| own.mean_ns.map_or("–".into(), duration))),
+    ("pairs still out", |r| outage(r, |own| count(own.still_out as u64))),
+    ("pairs not seen again", |r| outage(r, |own| count(own.not_seen_again as u64))),
 ];
+
+/// A value of the outages; a dash where nothing changes.
+fn outage(report: &SimulationReport, value: impl Fn(&OutageReport) -> String) -> String {
+    report.outage.as_ref().map_or("–".into(), value)
+}
 
 /// The table of a comparison, and under it what needs a sentence.
 pub fn comparison(reports: &[SimulationReport]) -> String {
@@ -36,6 +48,14 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
         table.add_row([Cell::new(name)].into_iter().chain(reports.iter().map(|report| right(value(report)))));
     }
     let mut text: String = table.to_string().lines().map(|row| format!("{}\n", row.trim_end())).collect();
+    // The element is the same for every scheme, and so is who is cut off.
+    if let Some(report) = reports.first().filter(|report| !report.change.cut_off.is_empty()) {
+        text.push('\n');
+        cut_off::cut_off(&mut text, &report.change.cut_off);
+        if let Some(first) = report.strands() {
+            cut_off::refusal(&mut text, &report.change.cut_off, first);
+        }
+    }
     for report in reports {
         if let Some(refusal) = &report.proof.refusal {
             text += &format!("\n{}: the plan was refused, and run as a baseline: {refusal}\n", report.scheme);

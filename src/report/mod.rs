@@ -5,6 +5,7 @@ mod adversary;
 mod audit;
 mod audit_whole;
 mod compare;
+mod cut_off;
 mod lids;
 mod manager;
 mod offered;

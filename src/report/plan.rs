@@ -1,5 +1,6 @@
 //! A plan on one screen, as it was made or as it was checked.
 
+use super::cut_off;
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::screen::{line, number, show, some, table};
 use comfy_table::Cell;
@@ -7,9 +8,9 @@ use reconfig::change::{ChangeError, Departure, Drawn};
 use reconfig::check::Finding;
 use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, VlSet};
+use reconfig::ids::{Guid, Half, VlSet};
 use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
-use reconfig::scenario::FabricSize;
+use reconfig::scenario::{CutOffPort, FabricSize};
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
@@ -164,6 +165,10 @@ pub struct PlanReport {
     pub plan: Option<PlanFacts>,
     pub proof: Option<ProofStatistics>,
     pub refusal: Option<Refused>,
+    /// End ports that the change cuts off; those of nodes that the fabric after lacks leave with them.
+    pub cut_off: Vec<CutOffPort>,
+    /// Whether end ports are meant to be cut off.
+    pub cut_off_meant: bool,
     /// What a reader should know of the captures.
     pub notes: Vec<String>,
     /// The file that holds the plan, where one was written.
@@ -195,6 +200,8 @@ impl PlanReport {
             plan: None,
             proof: None,
             refusal: None,
+            cut_off: Vec::new(),
+            cut_off_meant: false,
             notes: Vec::new(),
             file: None,
             certificate: None,
@@ -205,6 +212,7 @@ impl PlanReport {
     pub fn drawn(drawn: &Drawn, departure: Departure, engine: &'static str, smp_ns: u64) -> PlanReport {
         let vetted = &drawn.prepared.plan;
         let name = |root: Option<NodeId>| root.map(|node| vetted.plan().draft().before.describe_node(node));
+        let leaves = |guid: Guid| drawn.difference.nodes_gone.iter().any(|gone| gone.guid == guid);
         PlanReport {
             outcome: if vetted.refusal().is_none() { "proved" } else { "refused" },
             engine_after: Some(drawn.prepared.function.engine()).filter(|&after| after != engine),
@@ -213,6 +221,7 @@ impl PlanReport {
             plan: Some(PlanFacts::of(vetted.plan(), smp_ns)),
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
+            cut_off: cut_off_by(vetted.plan(), leaves),
             notes: drawn.notes.clone(),
             ..PlanReport::nothing_to_change(departure, engine)
         }
@@ -242,17 +251,33 @@ impl PlanReport {
             | ChangeError::Unaskable { .. }
             | ChangeError::Objected { .. } => return None,
         };
+        let cut_off = match error {
+            ChangeError::Refused { plan, .. } => cut_off_by(plan, |_| false),
+            _ => Vec::new(),
+        };
         Some(PlanReport {
             outcome: "refused",
             plan,
+            cut_off,
             refusal: Some(Refused { text: error.to_string(), evidence: refusal.clone(), witnesses }),
             ..PlanReport::nothing_to_change(departure, engine)
         })
     }
 
-    pub fn is_yes(&self) -> bool {
-        self.refusal.is_none()
+    /// The first end port that a planned change cuts off though nobody said that this is meant.
+    pub fn strands(&self) -> Option<&CutOffPort> {
+        let asked = self.departure == Departure::Planned.name() && !self.cut_off_meant;
+        self.cut_off.iter().find(|port| asked && !port.leaves)
     }
+
+    pub fn is_yes(&self) -> bool {
+        self.refusal.is_none() && self.strands().is_none()
+    }
+}
+
+/// The end ports that a plan cuts off; a node that `leaves` takes its own along.
+fn cut_off_by(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
+    CutOffPort::named(&plan.draft().before, &plan.draft().stranded, leaves)
 }
 
 impl Refused {
@@ -335,6 +360,7 @@ pub fn plan(report: &PlanReport) -> String {
     let mut text = String::new();
     line(&mut text, format_args!("{} change, scheme {}", report.departure, facts.scheme));
     elements(&mut text, facts);
+    cut_off::cut_off(&mut text, &report.cut_off);
     let engine = engine_pair(report.engine, report.engine_after);
     let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
     line(&mut text, format_args!("routing  {engine}{roots}; SM at {}", facts.sm));
@@ -347,7 +373,16 @@ pub fn plan(report: &PlanReport) -> String {
         (Some(file), None) => format!("written to {file}"),
         (None, _) => "nothing was written".to_string(),
     };
-    line(&mut text, format_args!("{}: {written}", if report.is_yes() { "yes, proved" } else { "NO, refused" }));
+    let strands = report.strands();
+    if let Some(first) = strands {
+        cut_off::refusal(&mut text, &report.cut_off, first);
+    }
+    let answer = match (&report.refusal, strands) {
+        (Some(_), _) => "NO, refused",
+        (None, Some(_)) => "NO, though proved",
+        (None, None) => "yes, proved",
+    };
+    line(&mut text, format_args!("{answer}: {written}"));
     text
 }
 
@@ -375,6 +410,9 @@ pub fn check(report: &CheckReport) -> String {
     let mut text = String::new();
     line(&mut text, format_args!("plan     scheme {}, for the fabric with digest {}", facts.scheme, facts.digest));
     elements(&mut text, facts);
+    if !facts.stranded.is_empty() {
+        line(&mut text, format_args!("stranded {}", some(&facts.stranded)));
+    }
     policy(&mut text, facts);
     waves(&mut text, facts);
     match report.findings.len() {
@@ -409,9 +447,6 @@ fn elements(text: &mut String, facts: &PlanFacts) {
     let named = [("leaves", &facts.leaves), ("comes", &facts.comes), ("cut", &facts.cut), ("joined", &facts.joined)];
     for (what, names) in named.into_iter().filter(|(_, names)| !names.is_empty()) {
         line(text, format_args!("{what:<8} {}", some(names)));
-    }
-    if !facts.stranded.is_empty() {
-        line(text, format_args!("stranded {}", some(&facts.stranded)));
     }
 }
 

@@ -82,11 +82,12 @@ pub(super) fn ending(outcome: Ending) -> &'static str {
     }
 }
 
-/// What the change lost, or what is stuck.
+/// What the change lost and what was lost in all, or what is stuck.
 pub(super) fn lost(outcome: Ending, packets: &PacketCounts) -> String {
-    match packets.lost_to_change {
-        0 if outcome == Ending::Deadlocked => format!("{} stuck", counted(packets.in_flight, "packet")),
-        0 => "nothing lost to the change".to_string(),
-        lost => format!("{} lost to the change", counted(lost, "packet")),
+    match (packets.lost_to_change, packets.lost()) {
+        (0, _) if outcome == Ending::Deadlocked => format!("{} stuck", counted(packets.in_flight, "packet")),
+        (0, 0) => "nothing lost to the change, nothing in all".to_string(),
+        (0, all) => format!("nothing lost to the change, {} in all", counted(all, "packet")),
+        (lost, all) => format!("{} lost to the change, {} in all", counted(lost, "packet"), count(all)),
     }
 }

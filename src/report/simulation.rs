@@ -1,13 +1,14 @@
 //! One simulated run on one screen: the change of one subnet, or several subnets with what lies between them.
 
 use super::adversary::adversary;
+use super::cut_off;
 use super::offered::{Offered, offered};
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::run;
 use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
-use reconfig::scenario::{Ending, Foreseen, Foresight, SimulationReport};
+use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
 
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {
@@ -17,12 +18,16 @@ pub fn simulation(report: &SimulationReport) -> String {
         Some(between) => subnets::headline(&mut text, report, between),
     }
     traffic(&mut text, report);
+    // A steered run has no driver, and no traffic but the adversary's.
+    let is_driven = report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none());
+    if let Some(outage) = report.outage.as_ref().filter(|_| is_driven) {
+        losses(&mut text, report, outage);
+    }
     proof(&mut text, report);
     if let Some(opposed) = &report.adversary {
         adversary(&mut text, opposed);
     }
-    // A steered run has no driver, and no traffic but the adversary's.
-    if report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none()) {
+    if is_driven {
         match report.settings.between {
             None => run::phases(&mut text, report.sweep.iter().chain(&report.phases)),
             Some(_) => report.changes.iter().for_each(|change| subnets::change(&mut text, change)),
@@ -62,6 +67,38 @@ fn headline(text: &mut String, report: &SimulationReport) {
     line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm.as_deref().unwrap_or_default()));
 }
 
+/// What was lost in all, and for how long pairs of end ports were without connection.
+fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
+    let change = match report.packets.lost_to_change {
+        0 => "none of them".to_string(),
+        lost => format!("{} of them", count(lost)),
+    };
+    match report.lost_in_all {
+        0 => line(text, format_args!("lost     nothing")),
+        lost => line(text, format_args!("lost     {} in all, {change} to the change", counted(lost, "packet"))),
+    }
+    let OutageReport { pairs, still_out, not_seen_again, cut_off, .. } = *outage;
+    let apart = if cut_off > 0 { format!("; {} cut off", counted(cut_off as u64, "pair")) } else { String::new() };
+    if pairs == 0 {
+        return line(text, format_args!("outage   none{apart}"));
+    }
+    let length = match (&outage.longest, outage.mean_ns) {
+        (Some(longest), Some(mean_ns)) => {
+            let (ns, mean) = (duration(longest.ns), duration(mean_ns));
+            format!("; longest {ns} ({} → {}), mean {mean}", longest.source, longest.destination)
+        }
+        _ => String::new(),
+    };
+    let missing = [(still_out, "still out"), (not_seen_again, "not seen again")];
+    let missing: Vec<String> = missing.into_iter().filter(|(pairs, _)| *pairs > 0).map(told_pairs).collect();
+    let back = if missing.is_empty() { "all back".to_string() } else { missing.join(", ") };
+    line(text, format_args!("outage   {} of end ports{length}; {back}{apart}", counted(pairs as u64, "pair")));
+}
+
+fn told_pairs((pairs, what): (usize, &str)) -> String {
+    format!("{} {what}", count(pairs as u64))
+}
+
 /// What sources send, how, and who is cut off.
 fn traffic(text: &mut String, report: &SimulationReport) {
     let settings = &report.settings;
@@ -80,12 +117,8 @@ fn traffic(text: &mut String, report: &SimulationReport) {
         sources(text, used, settings.lmc);
     }
     // Among several subnets those that a change cuts off stand beside that change.
-    let stranded = &report.change.stranded;
-    if settings.between.is_none() && !stranded.is_empty() {
-        let first = stranded.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        let more = if stranded.len() > 3 { ", …" } else { "" };
-        let ports = counted(stranded.len() as u64, "end port");
-        line(text, format_args!("stranded {ports}: {first}{more}"));
+    if settings.between.is_none() {
+        cut_off::cut_off(text, &report.change.cut_off);
     }
 }
 
@@ -174,8 +207,16 @@ fn verdict(text: &mut String, report: &SimulationReport) {
         None => format!(", {}", counted(report.smps.total, "SMP")),
         Some(_) => String::new(),
     };
+    let cut_off = match report.change.cut_off.len() as u64 {
+        0 => String::new(),
+        ports => format!("; {} cut off", counted(ports, "end port")),
+    };
     let hops = counted(report.packet_hops, "packet-hop");
-    line(text, format_args!("{ending}{when}{reason}: {lost}{unsent}; {hops}{smps}; trace {:016x}", report.trace_hash));
+    if let Some(first) = report.strands() {
+        cut_off::refusal(text, &report.change.cut_off, first);
+    }
+    let trace = report.trace_hash;
+    line(text, format_args!("{ending}{when}{reason}: {lost}{cut_off}{unsent}; {hops}{smps}; trace {trace:016x}"));
 }
 
 /// What was lost, or is stuck; where nothing changes, nothing is lost to a change.

@@ -1,8 +1,9 @@
 //! What a screen of a simulated run shows of several subnets: subnets and routers, changes, relations, loads of routers.
 
+use super::cut_off::cut_off;
 use super::quantity::{count, counted, latency, percent, root_pair, size_of};
 use super::run;
-use super::screen::{line, number, show, some, table};
+use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::scenario::{
@@ -86,9 +87,8 @@ fn moments(number: usize) -> String {
 /// What changes in one subnet, and its phases.
 pub(super) fn change(text: &mut String, change: &SubnetChange) {
     let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
-    let stranded =
-        if change.stranded.is_empty() { String::new() } else { format!("; stranded {}", some(&change.stranded)) };
-    line(text, format_args!("{}: {}{roots}{stranded}", change.subnet, change.what));
+    line(text, format_args!("{}: {}{roots}", change.subnet, change.what));
+    cut_off(text, &change.cut_off);
     run::phases(text, change.sweep.iter().chain(&change.phases));
 }
 

@@ -17,12 +17,14 @@ mod accounting;
 mod acting;
 pub mod adversary;
 mod between;
+mod cut_off;
 mod engines;
 mod error;
 mod estimate;
 mod foresight;
 mod load;
 mod measures;
+mod outages;
 mod outcome;
 mod run;
 mod setting;
@@ -37,8 +39,10 @@ mod witness;
 
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
+pub use cut_off::CutOffPort;
 pub use engines::Engines;
 pub use error::ScenarioError;
+pub use outages::{LongestOutage, OutageReport};
 pub use outcome::{
     AdversaryReport, BetweenSettings, BusyLink, ChangeReport, DisorderCause, Ending, FabricSize, Foreseen, Foresight,
     Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport, RelationReport, RouterPortReport,

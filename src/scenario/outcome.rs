@@ -2,6 +2,9 @@
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name has another unit.
 
 use super::adversary::schedule::Schedule;
+use super::cut_off::CutOffPort;
+use super::outages::OutageReport;
+use crate::change::Departure;
 use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
@@ -75,6 +78,10 @@ pub struct SimulationReport {
     pub change_ns: Option<u64>,
     /// The fate of every packet.
     pub packets: PacketCounts,
+    /// Packets lost in all: to the failure and to the change.
+    pub lost_in_all: u64,
+    /// Outages of pairs of end ports; none if nothing changes.
+    pub outage: Option<OutageReport>,
     /// Of the packets lost to the change: those delivered to a port that does not own the DLID.
     pub misdelivered: u64,
     /// Of the packets lost to the change or stranded: those that routers discarded, by reason.
@@ -188,6 +195,10 @@ pub struct ChangeReport {
     pub root_after: Option<String>,
     /// End ports that the change cuts off.
     pub stranded: Vec<String>,
+    /// The same, with the GUIDs of their nodes.
+    pub cut_off: Vec<CutOffPort>,
+    /// Whether end ports are meant to be cut off.
+    pub cut_off_meant: bool,
 }
 
 /// The settings of a run.
@@ -303,6 +314,8 @@ pub struct SubnetChange {
     pub root_after: Option<String>,
     /// End ports that the change cuts off.
     pub stranded: Vec<String>,
+    /// The same, with the GUIDs of their nodes.
+    pub cut_off: Vec<CutOffPort>,
     /// The sweep that found the loss, if there was one.
     pub sweep: Option<PhaseReport>,
     /// The phases, in order.
@@ -565,6 +578,18 @@ impl SimulationReport {
     pub fn is_clean(&self) -> bool {
         let proved = self.proof.whole.as_ref().is_none_or(|whole| whole.statistics.is_some());
         self.outcome == Ending::Completed && self.packets.lost_to_change == 0 && proved
+    }
+
+    /// The first end port that a planned change cuts off though nobody said that this is meant.
+    pub fn strands(&self) -> Option<&CutOffPort> {
+        let asked = self.departure == Departure::Planned.name() && !self.change.cut_off_meant;
+        self.change.cut_off.first().filter(|_| asked)
+    }
+
+    /// Whether the answer to the change is yes: the run is a success, and nobody is cut off who was not meant to be. A
+    /// sudden loss cuts off by itself, which is no fault of the change.
+    pub fn is_yes(&self) -> bool {
+        self.is_clean() && self.strands().is_none()
     }
 
     /// Whether a manager acted, so that something changed.

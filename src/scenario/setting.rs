@@ -66,6 +66,8 @@ pub struct Scenario {
     pub part_enforce: Option<PartEnforce>,
     /// When the element leaves.
     pub departure: Departure,
+    /// Whether a planned change is meant to cut off end ports.
+    pub cut_off_meant: bool,
     /// The scheme of the change.
     pub scheme: Scheme,
     /// Whether the cheapest scheme that is proved is taken instead.
@@ -129,6 +131,7 @@ impl Scenario {
             hop_limit: 64,
             part_enforce: None,
             departure: Departure::default(),
+            cut_off_meant: false,
             scheme: Scheme::Double,
             auto: false,
             policy: Policy::default(),

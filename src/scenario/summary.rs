@@ -1,8 +1,10 @@
 //! Builds the report from a finished simulation and the driver's records.
 
 use super::between;
+use super::cut_off::CutOffPort;
 use super::foresight::{foresight, named};
 use super::measures::{latency, link_loads, loads_between, present, throughput};
+use super::outages::outages;
 use super::outcome::{
     BetweenSettings, ChangeReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport, Periods, PhaseReport,
     ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport,
@@ -59,10 +61,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
     let made = changes.iter().all(|change| change.ending == Ending::Completed);
     let worst = changes.iter().find(|change| change.ending != Ending::Completed);
     let deadlock = sim.deadlock();
-    let (idle, circle) = match deadlock {
-        Some(_) => (Ending::Deadlocked, Some("packets wait for each other in a circle".to_string())),
-        None => (Ending::Completed, None),
-    };
+    let (idle, circle) = unless_stuck(deadlock.is_some());
     let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
     let change = change_report(setup, &reports);
     let scheme = plans.first().map_or(scenario.scheme, |plan| plan.plan().scheme());
@@ -85,6 +84,8 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         phases: only.map_or_else(Vec::new, |only| only.phases.clone()),
         change_ns: only.filter(|_| changes[0].report.is_some()).map(|only| only.change_ns),
         packets: sim.packets(),
+        lost_in_all: sim.packets().lost(),
+        outage: (!reports.is_empty()).then(|| outages(setup, sim)),
         misdelivered: sim.misdelivered(),
         relay_discards: sim.relay_discards().into_iter().map(|(why, count)| (why.name(), count)).collect(),
         packet_hops: sim.packet_hops(),
@@ -112,6 +113,14 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         notes: distinct(plans.iter().flat_map(|plan| plan.plan().draft().notes.iter().cloned())),
         changes: reports,
         change,
+    }
+}
+
+/// How a run without a change ends, and why it does not complete.
+fn unless_stuck(deadlocked: bool) -> (Ending, Option<String>) {
+    match deadlocked {
+        true => (Ending::Deadlocked, Some("packets wait for each other in a circle".to_string())),
+        false => (Ending::Completed, None),
     }
 }
 
@@ -194,6 +203,8 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
         root_before: only.and_then(|only| only.root_before.clone()),
         root_after: only.and_then(|only| only.root_after.clone()),
         stranded: reports.iter().flat_map(|own| own.stranded.iter().cloned()).collect(),
+        cut_off: reports.iter().flat_map(|own| own.cut_off.iter().cloned()).collect(),
+        cut_off_meant: scenario.cut_off_meant,
     }
 }
 
@@ -204,13 +215,15 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
     // A router that leaves cuts off none of its own ports: they leave with it.
     let leaves = |port: PortId| matches!(own.element, Element::EndNode(node) if own.whole.port(port).node == node);
+    let stranded: Vec<PortId> = stranded.iter().copied().filter(|&port| !leaves(port)).collect();
     SubnetChange {
         subnet: setup.subnets.subnet(subnet).name.clone(),
         outcome: change.ending,
         what: own.describe(asked(setup, subnet)),
         root_before: own.function.root().map(node),
         root_after: root.map(node),
-        stranded: stranded.iter().filter(|&&port| !leaves(port)).map(|&port| own.whole.describe_port(port)).collect(),
+        stranded: stranded.iter().map(|&port| own.whole.describe_port(port)).collect(),
+        cut_off: CutOffPort::named(&own.whole, &stranded, |_| false),
         sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase("sweep", sweep)),
         phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
         change_ns: change.end_ns - change.start_ns,

@@ -77,6 +77,7 @@ impl Timeline<'_> {
         if let (Some(routes), false) = (self.routes, self.is_sudden()) {
             time.transport.with(|sim| sim.set_routes(routes.after.clone()));
         }
+        time.transport.with(Sim::count_outages);
         self.strike(time);
         let until_ns = start_ns + self.settings.barrier_timeout_ns;
         let tasks = self.pairs().zip(&mut drivers);

@@ -9,6 +9,7 @@
 use super::Sim;
 use super::index::{By, Dense, EndPortRank, PacketId};
 use super::order::{DeliveryOrder, OrderCounts};
+use super::outage::Outages;
 use super::packet::Packet;
 use super::plane::{DataPlane, OutPort};
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -32,6 +33,32 @@ pub struct PacketCounts {
     pub lost_to_failure: u64,
     /// Everything else that is lost.
     pub lost_to_change: u64,
+}
+
+impl PacketCounts {
+    /// Lost in all: to the failure and to the change. What is stranded is not among it, since no manager can deliver it.
+    pub fn lost(&self) -> u64 {
+        self.lost_to_failure + self.lost_to_change
+    }
+}
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LossCause {
+    CutOff,
+    Failure,
+    Change,
+}
+
+impl LossCause {
+    /// The count of such losses.
+    fn count(self, counts: &mut PacketCounts) -> &mut u64 {
+        match self {
+            LossCause::CutOff => &mut counts.stranded,
+            LossCause::Failure => &mut counts.lost_to_failure,
+            LossCause::Change => &mut counts.lost_to_change,
+        }
+    }
 }
 
 /// Latency and volume of one period of a run.
@@ -136,6 +163,8 @@ pub struct Ledger {
     pub(super) misdelivered: u64,
     /// Order of arrival by flow; none where it is not counted.
     pub(super) order: Option<DeliveryOrder>,
+    /// Pairs of end ports that lost packets.
+    pub(super) outages: Outages,
 }
 
 impl Ledger {
@@ -149,6 +178,7 @@ impl Ledger {
             revived: By::filled(Ticks::MAX, ports),
             misdelivered: 0,
             order: count_order.then(DeliveryOrder::default),
+            outages: Outages::default(),
         }
     }
 
@@ -270,34 +300,41 @@ impl Sim {
     #[cold]
     pub(super) fn misdeliver(&mut self, id: PacketId) {
         self.ledger.misdelivered += 1;
-        self.settle(id, |counts| &mut counts.lost_to_change);
+        self.settle(id, LossCause::Change);
     }
 
     /// Counts a packet that is gone, and forgets it.
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId) {
+        self.settle(id, self.cause_of_loss(id));
+    }
+
+    fn cause_of_loss(&self, id: PacketId) -> LossCause {
         let (origin, destination) = self.ends_of(id);
         let sources = &self.sources;
         let cut_off = |rank: EndPortRank| rank.is_some() && (sources.cut_off[rank] || sources.unreachable[rank]);
         // First of all: no tables could have saved a packet whose end is cut off, so neither failure nor
         // change accounts for it.
         if cut_off(origin) || cut_off(destination) {
-            return self.settle(id, |counts| &mut counts.stranded);
+            return LossCause::CutOff;
         }
         let packet = &self.plane.packets[id];
         let source_port = sources.list[packet.source].port;
         if self.ledger.path_died(&self.plane, packet, source_port, self.clock.now()) {
-            self.settle(id, |counts| &mut counts.lost_to_failure);
+            LossCause::Failure
         } else {
             // The remainder: every loss without another cause is the change's, so none can be explained away.
-            self.settle(id, |counts| &mut counts.lost_to_change);
+            LossCause::Change
         }
     }
 
     /// Counts a packet's fate, and forgets it.
-    fn settle(&mut self, id: PacketId, count: impl Fn(&mut PacketCounts) -> &mut u64) {
-        *count(&mut self.ledger.counts) += 1;
-        self.count_in_relation(id, |relation| *count(&mut relation.counts) += 1);
+    fn settle(&mut self, id: PacketId, cause: LossCause) {
+        *cause.count(&mut self.ledger.counts) += 1;
+        self.count_in_relation(id, |relation| *cause.count(&mut relation.counts) += 1);
+        // A pair whose way died has been without it since then, whenever it next tried.
+        let since = if cause == LossCause::Failure { self.ledger.last_death } else { self.clock.now() };
+        self.break_pair(id, since);
         self.plane.packets.remove(id);
     }
 

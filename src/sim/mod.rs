@@ -34,6 +34,7 @@ mod lifetime;
 mod mad;
 mod management;
 mod order;
+mod outage;
 mod outside;
 mod packet;
 mod partners;
@@ -59,6 +60,7 @@ pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spr
 pub use errand::HeldSet;
 pub use ledger::{PacketCounts, Period};
 pub use order::{OrderCounts, OvertakenPacket};
+pub use outage::{OutageEnd, PairOutage};
 pub use port::SimTransport;
 pub use relay::{Joining, Relation};
 pub use source::Scripted;

@@ -100,6 +100,13 @@ impl Packets {
         self.slab.len() - self.free.len()
     }
 
+    /// Those alive, by number.
+    pub fn alive(&self) -> impl Iterator<Item = PacketId> {
+        let mut alive: By<PacketId, bool> = By::filled(true, self.slab.len());
+        self.free.iter().for_each(|&gone| alive[gone] = false);
+        self.slab.keys().filter(move |&id| alive[id])
+    }
+
     /// The most that were alive at once.
     pub fn peak(&self) -> usize {
         self.slab.len()

@@ -327,6 +327,10 @@ impl Sim {
         self.ledger.deliver(now, latency, packet.bytes);
         self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
         self.ledger.deliver_in_order(id);
+        if self.ledger.outages.any_out() {
+            let (ends, sent) = (self.ends_of(id), self.set_out(id));
+            self.ledger.outages.arrived(ends, sent, now);
+        }
         let asks = !packet.marks.has(PacketMarks::REPLY) && self.config.replies > 0.0;
         // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };

@@ -53,8 +53,10 @@ impl Desk {
         Answer(command.output().expect("the binary runs"))
     }
 
+    /// Plans the change; what it cuts off is meant.
     fn plan(&self, arguments: &[&str]) -> Answer {
-        self.run(&[&["plan", "before", "after"], arguments].concat())
+        let meant: &[&str] = if arguments.contains(&"--sudden") { &[] } else { &["--allow-cut-off"] };
+        self.run(&[&["plan", "before", "after"], meant, arguments].concat())
     }
 }
 
@@ -243,10 +245,33 @@ fn captures_that_do_not_fit_are_told_apart_from_changes_that_cannot_be_made() {
     desk.plan(&["--planned", "--sudden"]).says(2, &["cannot be used with"]);
     desk.plan(&["--planned", "--drain", "conservation"]).says(3, &["choose another drain observer than conservation"]);
     desk.plan(&["-o", "/no/such/folder/plan"]).says(3, &["cannot write /no/such/folder/plan"]);
-    desk.plan(&[]).says(0, &["stranded 4 in all"]);
+    desk.plan(&[]).says(0, &["cut off  4 end ports:", "host-1 HCA-1[1] (0x"]);
     let home = fabric.ports_of(host).find(|&port| fabric.peer(port).is_some()).expect("a cabled host");
     let desk = Desk::with(&fabric, &moved(&fabric.without_links(&[home]), host));
     desk.plan(&[]).says(3, &["a port cannot have both cables"]);
+}
+
+#[test]
+fn a_planned_change_that_strands_hosts_is_a_no_unless_it_is_meant() {
+    let fabric = bundled("fat-tree-4-2");
+    let (leaf, host) = (named(&fabric, "leaf-2"), named(&fabric, "host-5 HCA-1"));
+    let desk = Desk::with(&fabric, &fabric.without_nodes(&[leaf]));
+    let asked = ["plan", "before", "after", "-o", "change.plan"];
+    let no = ["NO: 4 end ports would be cut off, host-5 HCA-1[1] (0x", "NO, though proved: nothing was written"];
+    desk.run(&asked).says(1, &no);
+    assert!(!desk.path("change.plan").exists());
+    let object = desk.run(&["plan", "before", "after", "--json"]).json();
+    assert_eq!((&object["outcome"], object["cut_off"].as_array().map(Vec::len)), (&"proved".into(), Some(4)));
+    assert_eq!(object["cut_off"][0]["node"], "host-5 HCA-1");
+    desk.run(&[&asked[..], &["--sudden"]].concat()).says(0, &["cut off  4 end ports:", "yes, proved: written"]);
+    desk.run(&[&asked[..], &["--allow-cut-off"]].concat()).says(0, &["cut off  4 end ports:", "yes, proved: written"]);
+    desk.run(&[&asked[..], &["--allow-cut-off", "--sudden"]].concat()).says(2, &["cannot be used with"]);
+    // What the capture after lacks leaves with its switch.
+    let hosts = [5, 6, 7, 8].map(|n| named(&fabric, &format!("host-{n} HCA-1")));
+    let desk = Desk::with(&fabric, &fabric.without_nodes(&[leaf]).without_nodes(&hosts));
+    desk.run(&asked).says(0, &["host-5 HCA-1[1] (", "whose node leaves", "yes, proved: written"]);
+    let desk = Desk::with(&fabric, &fabric.without_nodes(&[host]));
+    desk.run(&asked).says(0, &["cut off  1 end port: host-5 HCA-1[1] (", "whose node leaves"]);
 }
 
 /// The fabric with the first port of `host` on the first free port of `leaf-2`.

@@ -11,7 +11,9 @@ use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::Fabric;
 use reconfig::plan::{Arming, Observer, Plan, Policy, Scheme, Sending};
 use reconfig::scenario::Witnessed;
-use reconfig::sim::{ArmedPort, Halt, Latch, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic};
+use reconfig::sim::{
+    ArmedPort, Halt, Latch, OutageEnd, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic,
+};
 use reconfig::subnet::{Manager, Timing};
 use reconfig::vet::{self, Objection, Vetted};
 use std::future::Future;
@@ -243,6 +245,7 @@ impl Play {
             self.pass(MS / 2);
         }
         self.transport.with(Sim::confirm_deadlock);
+        self.transport.with(|sim| assert_outages_add_up(sim));
         self.transport.with(|sim| sim.packets())
     }
 
@@ -257,6 +260,26 @@ impl Play {
 
     pub fn pass(&mut self, length_ns: u64) {
         self.transport.with(|sim| sim.run(sim.now_ns() + length_ns, false));
+    }
+}
+
+/// Every loss is of a pair, and no pair is back by a packet that was sent before one that it lost.
+fn assert_outages_add_up(sim: &Sim) {
+    let (outages, packets) = (sim.outages(), sim.packets());
+    let lost = |counts: fn(&OutageEnd) -> bool| {
+        outages.iter().filter(|pair| counts(&pair.end)).map(|pair| pair.lost).sum::<u64>()
+    };
+    // What a source holds that is cut off is stranded too, though it is not lost.
+    let all = lost(|_| true);
+    assert!((packets.lost()..=packets.lost() + packets.stranded).contains(&all), "{all} {packets:?}");
+    assert!(lost(|end| *end != OutageEnd::CutOff) <= packets.lost(), "{packets:?}");
+    for pair in &outages {
+        assert!(pair.lost > 0, "{pair:?}");
+        match pair.end {
+            OutageEnd::Back { at_ns } => assert!(at_ns > pair.last_sent_ns && at_ns >= pair.since_ns, "{pair:?}"),
+            OutageEnd::Out => assert!(packets.in_flight > 0, "nothing of it is under way: {pair:?}"),
+            OutageEnd::NotSeenAgain | OutageEnd::CutOff => {}
+        }
     }
 }
 
@@ -306,6 +329,7 @@ fn simulation(world: &World, setting: &Setting, built: &Built) -> Sim {
     if matches!(world.happening, Happening::Come { .. }) {
         built.switches.iter().for_each(|&node| sim.keep_away(node));
     }
+    sim.count_outages();
     sim.start();
     sim
 }

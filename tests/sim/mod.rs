@@ -3,5 +3,6 @@
 mod agents;
 mod loaded;
 mod novice;
+mod outages;
 mod packets;
 mod subnet;

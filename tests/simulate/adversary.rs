@@ -313,7 +313,7 @@ fn plans_and_checks_show_witnesses_and_drawings() {
     let after = reconfig::fabric::format::write(&fabric.without_nodes(&[root]), Format::Ibnetdiscover);
     std::fs::write(path("after"), after.expect("can be written")).expect("a file");
     let (after, plan, first, second) = (path("after"), path("plan"), path("plan.dot"), path("check.dot"));
-    let make = ["plan", GHOST_CYCLE, &after, "--scheme", "in-place", "--allow-unproved", "-o", &plan];
+    let make = ["plan", GHOST_CYCLE, &after, "--scheme", "in-place", "--allow-unproved", "--sudden", "-o", &plan];
     let (code, text, errors) = reconfig(&[&make[..], &["--witnesses", "--dot", &first]].concat());
     assert_eq!(code, Some(1), "{errors}");
     assert!(text.contains("    host-") && text.contains(" sends lid "), "{text}");

@@ -14,6 +14,7 @@ mod links;
 mod observers;
 mod order;
 mod ordered;
+mod outages;
 mod outside;
 mod random;
 mod repeated;

@@ -1,0 +1,36 @@
+//! End ports that a change cuts off, by name.
+
+use super::quantity::counted;
+use super::screen::line;
+use reconfig::scenario::CutOffPort;
+
+/// The most that are listed: JSON has them all.
+const LISTED: usize = 10;
+
+/// How many are cut off, and the first of them; nothing if none is.
+pub(super) fn cut_off(text: &mut String, ports: &[CutOffPort]) {
+    let all = counted(ports.len() as u64, "end port");
+    match ports {
+        [] => {}
+        [only] => line(text, format_args!("cut off  {all}: {}", entry(only))),
+        _ => {
+            line(text, format_args!("cut off  {all}:"));
+            ports.iter().take(LISTED).for_each(|port| line(text, format_args!("         {}", entry(port))));
+        }
+    }
+    if ports.len() > LISTED {
+        line(text, format_args!("         … and {} more (--json lists them all)", ports.len() - LISTED));
+    }
+}
+
+fn entry(port: &CutOffPort) -> String {
+    if port.leaves { format!("{port}, whose node leaves") } else { port.to_string() }
+}
+
+/// The answer to a planned change that cuts off end ports though nobody said that this is meant, and what to do.
+pub(super) fn refusal(text: &mut String, ports: &[CutOffPort], first: &CutOffPort) {
+    let staying = ports.iter().filter(|port| !port.leaves).count() as u64;
+    let all = counted(staying, "end port");
+    let fix = "connect them elsewhere beforehand, or say that this is meant (--allow-cut-off)";
+    line(text, format_args!("NO: {all} would be cut off, {first} first: {fix}"));
+}

@@ -1,0 +1,40 @@
+//! End ports that a change cuts off from the subnet manager, by name.
+
+use crate::fabric::{Fabric, PortId};
+use crate::ids::Guid;
+use serde::Serialize;
+use std::fmt;
+
+/// An end port of the fabric before the change that no links join with the subnet manager's part after it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CutOffPort {
+    /// The description of its node, as captured.
+    pub node: String,
+    /// The GUID of its node.
+    pub guid: Guid,
+    /// The number of the port.
+    pub port: u8,
+    /// Whether the node itself is removed, so that the port is not cut off from it but leaves with it.
+    pub leaves: bool,
+}
+
+impl CutOffPort {
+    /// The end ports of a list, by their names in `fabric`; a node that `leaves` takes them along.
+    pub fn named(fabric: &Fabric, ports: &[PortId], leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
+        let name = |&id: &PortId| {
+            let port = fabric.port(id);
+            let node = fabric.node(port.node);
+            let description = node.description.trim().to_string();
+            CutOffPort { node: description, guid: node.guid, port: port.num.0, leaves: leaves(node.guid) }
+        };
+        ports.iter().map(name).collect()
+    }
+}
+
+impl fmt::Display for CutOffPort {
+    /// `description[port] (GUID)`; a node without a description has its GUID alone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CutOffPort { node, guid, port, .. } = self;
+        if node.is_empty() { write!(f, "{guid}[{port}]") } else { write!(f, "{node}[{port}] ({guid})") }
+    }
+}

@@ -1,0 +1,110 @@
+//! What an administrator asks after a loss: how long pairs were without connection, what was lost in all, and who is cut
+//! off. Whoever removes a switch on purpose is told beforehand whom that strands.
+
+use super::command::{FABRIC, QUICK, screen};
+use super::{run, small};
+use crate::support::bundled::bundled;
+use reconfig::plan::Scheme;
+use reconfig::scenario::{Departure, Element, OutageReport, Scenario, SimulationReport};
+use serde_json::Value;
+
+fn outage(report: &SimulationReport) -> &OutageReport {
+    report.outage.as_ref().expect("something changes")
+}
+
+fn longest_ns(report: &SimulationReport) -> u64 {
+    outage(report).longest.as_ref().expect("some pair is back").ns
+}
+
+#[test]
+fn the_double_scheme_reconnects_later_than_a_rewrite_in_place() {
+    // Enough traffic that every pair is seen again.
+    let scenario = Scenario { load: Some(0.25), after_ns: 500_000, ..small(bundled("fat-tree-4-2")) };
+    let of = |scheme| run(&Scenario { scheme, ..scenario.clone() });
+    let (double, in_place) = (of(Scheme::Double), of(Scheme::InPlace));
+    for report in [&double, &in_place] {
+        let own = outage(report);
+        assert_eq!((own.pairs, own.back, own.cut_off), (192, 192, 0), "all that led over the dead spine: {own:?}");
+        assert_eq!(report.lost_in_all, report.packets.lost_to_failure + report.packets.lost_to_change);
+        assert!(own.mean_ns <= Some(longest_ns(report)), "{own:?}");
+        // Nobody is reconnected before the manager has found the loss.
+        let sweep = report.sweep.as_ref().expect("it was sudden");
+        assert!(own.mean_ns > Some(sweep.end_ns - sweep.start_ns), "{own:?} {sweep:?}");
+    }
+    assert!(longest_ns(&double) > longest_ns(&in_place));
+    assert!(outage(&double).mean_ns > outage(&in_place).mean_ns && double.lost_in_all > in_place.lost_in_all);
+}
+
+#[test]
+fn nobody_is_out_where_nothing_is_lost() {
+    let scenario = Scenario { departure: Departure::Planned, ..small(bundled("fat-tree-4-2")) };
+    let double = run(&scenario);
+    let none =
+        OutageReport { pairs: 0, back: 0, longest: None, mean_ns: None, still_out: 0, not_seen_again: 0, cut_off: 0 };
+    assert_eq!((double.lost_in_all, outage(&double)), (0, &none));
+    let stopped = run(&Scenario { scheme: Scheme::Static, ..scenario });
+    assert!(stopped.lost_in_all > 0 && outage(&stopped).pairs > 0, "{:?}", stopped.outage);
+}
+
+#[test]
+fn a_dead_leaf_cuts_its_hosts_off_and_no_change_is_to_blame() {
+    let fabric = bundled("fat-tree-4-2");
+    let leaf = fabric.nodes().find(|(_, node)| node.description == "leaf-2").expect("a leaf").0;
+    let report = run(&Scenario { change: Element::Switch(leaf).into(), ..small(fabric) });
+    let names: Vec<(&str, u8, bool)> =
+        report.change.cut_off.iter().map(|port| (port.node.as_str(), port.port, port.leaves)).collect();
+    let expected = ["host-5 HCA-1", "host-6 HCA-1", "host-7 HCA-1", "host-8 HCA-1"].map(|name| (name, 1, false));
+    assert_eq!(names, expected);
+    assert_eq!(outage(&report).pairs, 0, "{:?}", report.outage);
+    assert!(outage(&report).cut_off > 0 && report.packets.stranded > 0, "{:?}", report.outage);
+    assert!(report.is_yes() && report.strands().is_none(), "it was sudden");
+}
+
+/// The last two lines of the screen.
+fn verdict(screen: &str) -> (&str, &str) {
+    let mut lines = screen.lines().rev();
+    let last = lines.next().unwrap_or_default();
+    (lines.next().unwrap_or_default(), last)
+}
+
+#[test]
+fn a_planned_removal_that_strands_hosts_is_a_no_unless_it_is_meant() {
+    let removal = ["--remove-switch", "leaf-2"];
+    let asked = |more: &[&str]| screen(&[&removal, more, &QUICK, &[FABRIC]].concat());
+    let (code, shown) = asked(&["--planned"]);
+    let (answer, last) = verdict(&shown);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(answer.starts_with("NO: 4 end ports would be cut off, host-5 HCA-1[1] (0x"), "{answer}");
+    assert!(answer.ends_with("say that this is meant (--allow-cut-off)"), "{answer}");
+    assert!(last.starts_with("completed in ") && last.contains("; 4 end ports cut off; "), "{last}");
+    for part in ["\ncut off  4 end ports:\n", "\n         host-8 HCA-1[1] (0x", "\nlost     nothing\n"] {
+        assert!(shown.contains(part), "`{part}` is missing:\n{shown}");
+    }
+    for (more, lost) in
+        [(&["--planned", "--allow-cut-off"][..], "lost     nothing"), (&["--sudden"], "outage   none; ")]
+    {
+        let (code, shown) = asked(more);
+        let (before, last) = verdict(&shown);
+        assert_eq!((code, before), (Some(0), ""), "{shown}");
+        assert!(last.contains("; 4 end ports cut off; ") && shown.contains(lost), "{shown}");
+    }
+    let (code, shown) = asked(&["--planned", "--compare"]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("\ncut off  4 end ports:\n") && shown.contains("\nNO: 4 end ports"), "{shown}");
+    let (code, shown) = asked(&["--planned", "--json"]);
+    let report: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(4)));
+    assert!(report["change"]["cut_off"][0]["guid"].is_string() && report["outage"]["pairs"] == 0, "{report}");
+}
+
+#[test]
+fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
+    let (code, shown) = screen(&[&["--remove-root", "--compare"], &QUICK[..], &[FABRIC]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    for row in ["lost in all", "pairs out", "outage longest", "outage mean", "pairs still out", "pairs not seen again"]
+    {
+        let values = shown.lines().find_map(|line| line.trim_start().strip_prefix(row));
+        let values = values.unwrap_or_else(|| panic!("no row `{row}`:\n{shown}")).split_whitespace().count();
+        assert!(values >= 4, "{row}: one for each scheme\n{shown}");
+    }
+}

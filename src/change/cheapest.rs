@@ -4,6 +4,7 @@ use super::{ChangeError, ChangeInput, Groundwork, PlannedChange, Prepared, refus
 use crate::fabric::PortId;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
 use crate::tables::{Lft, arrivals};
+use crate::verify;
 use std::sync::Arc;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
@@ -71,8 +72,7 @@ fn outage(plan: &Plan) -> u64 {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
     let unserved: Vec<u64> = (0..=last).map(|index| unserved(plan, &plan.tables_at(index).lfts)).collect();
-    let observer = plan.policy().observer;
-    let waits = |wave: &Wave| wave.barriers.iter().map(|barrier| wait(*barrier, observer)).sum::<u64>();
+    let waits = |wave: &Wave| wave.barriers.iter().map(|barrier| wait(*barrier, plan)).sum::<u64>();
     let lasts = |(index, wave): (usize, &Wave)| {
         // While it waits for its barriers its writes have landed; after the last one nobody waits for them.
         let waited = if index + 1 < last { waits(wave) * unserved[index + 1] } else { 0 };
@@ -94,11 +94,16 @@ fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
 }
 
 /// SMPs served one after another while a barrier is waited for.
-fn wait(barrier: Barrier, observer: Observer) -> u64 {
-    match (barrier, observer) {
+fn wait(barrier: Barrier, plan: &Plan) -> u64 {
+    match (barrier, plan.policy().observer) {
         (Barrier::Vacated(rounds), Observer::Lifetime) => u64::from(rounds) * LIFETIME,
         (Barrier::Vacated(rounds), _) => u64::from(rounds) * ROUND,
-        (Barrier::Flushed(_), Observer::Lifetime) => 2 * LIFETIME,
+        // Behind a fence, strays of the spare half have a whole way before them (F.6).
+        (Barrier::Flushed(_), Observer::Lifetime) => {
+            let draft = plan.draft();
+            let way = verify::rounds_to_age(&draft.before, &draft.surviving, plan.tables_at(0));
+            (1 + way as u64) * LIFETIME
+        }
         (Barrier::Flushed(_), Observer::Token | Observer::Poll | Observer::Conservation) => ROUND,
         (Barrier::Acknowledged | Barrier::SourcesMoved | Barrier::Drained(_), _) => 0,
     }

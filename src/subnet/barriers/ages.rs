@@ -78,8 +78,7 @@ impl<T: Transport> Manager<T> {
         let ticket = Ticket::default();
         let wait = self.begin_wait("vacating, by age, before the first write");
         let switches = self.live_switches()?;
-        let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
-        let mut judge = VacateAge::new(question, 1, switches.iter().copied());
+        let mut judge = VacateAge::new(self.vacating_question(ticket, &wait)?, 1, switches.iter().copied());
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         self.proof(&wait, judge.due_ns()).map(|_| ())
     }
@@ -87,8 +86,7 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
         let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
         let switches = self.live_switches()?;
-        let question = self.age_question(ticket, VlSet::EMPTY, &wait)?;
-        let mut judge = VacateAge::new(question, rounds, switches.iter().copied());
+        let mut judge = VacateAge::new(self.vacating_question(ticket, &wait)?, rounds, switches.iter().copied());
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
         self.wait_until(due_ns).await?;
@@ -127,6 +125,13 @@ impl<T: Transport> Manager<T> {
         }
         let wire_ns = wire_ns(&self.topology("waiting for a barrier")?.fabric);
         Ok(AgeQuestion { ticket, lanes, since_ns: wait.begin_ns.saturating_add(held_ns), wire_ns })
+    }
+
+    /// What stands in switches ages from the last write on. A packet that an end port holds back has met no entry yet,
+    /// and meets the present ones when it comes.
+    fn vacating_question(&self, ticket: Ticket, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
+        let wire_ns = wire_ns(&self.topology("waiting for a barrier")?.fabric);
+        Ok(AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: wait.begin_ns, wire_ns })
     }
 
     /// How long clients have to follow, if end ports are fenced.

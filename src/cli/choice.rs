@@ -74,6 +74,13 @@ impl SchemeChoice {
         }
     }
 
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            SchemeChoice::Auto => AUTO,
+            SchemeChoice::Only(scheme) => scheme.name(),
+        }
+    }
+
     pub(super) fn is_auto(self) -> bool {
         self == SchemeChoice::Auto
     }
@@ -81,10 +88,7 @@ impl SchemeChoice {
 
 impl fmt::Display for SchemeChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SchemeChoice::Auto => f.write_str(AUTO),
-            SchemeChoice::Only(scheme) => scheme.fmt(f),
-        }
+        f.write_str(self.name())
     }
 }
 

@@ -10,7 +10,7 @@ use super::output::{self, Batch, Screen, check_places};
 use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::UnionError;
-use reconfig::plan::{Arming, Observer, Plan, Policy, Scheme};
+use reconfig::plan::{Arming, Observer, Plan, Policy};
 use reconfig::sim::SimConfig;
 use reconfig::verify::{self, Binding};
 use std::path::PathBuf;
@@ -49,9 +49,9 @@ pub(super) struct Arguments {
     /// does is no, and its plan is not written.
     #[arg(long, conflicts_with = "sudden")]
     allow_cut_off: bool,
-    /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
+    /// The scheme that changes the routing: double, ordered (forwarding entries alone, in proved waves), static or
     /// in-place; auto takes ordered where that is proved, and double elsewhere.
-    #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Only(Scheme::Double))]
+    #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Auto)]
     scheme: SchemeChoice,
     #[command(flatten)]
     engine: EngineArguments,

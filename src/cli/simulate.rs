@@ -387,7 +387,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     let report = outcome.map_err(failure)?;
     match arguments.accounting {
-        None => screen.show(&report, || report::simulation(&report))?,
+        None => screen.show(&report, || report::simulation(&report) + &cheaper(&routers, &scenario))?,
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
     let mut batch = Batch::default();
@@ -402,7 +402,11 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 
 /// The label of the progress bar.
 fn progress_name(scenario: &Scenario) -> &'static str {
-    if scenario.subnets.len() > 1 { "subnets" } else { scenario.scheme.name() }
+    match (scenario.subnets.len() > 1, scenario.auto) {
+        (true, _) => "subnets",
+        (false, true) => SchemeChoice::Auto.name(),
+        (false, false) => scenario.scheme.name(),
+    }
 }
 
 /// The routings: engines by name, or, before the change, tables that are already in force.
@@ -473,23 +477,35 @@ fn is_the_users(error: &ScenarioError) -> bool {
     )
 }
 
-/// Runs every scheme. The runs share nothing, so each has its own thread. The answer is that of the Double Scheme; the
-/// table exists to show the losses of the baselines.
+/// What scheme `auto` would do instead of the Double Scheme, in a line; nothing where it would do the same, or where no
+/// single subnet changes.
+fn cheaper(routers: &Routers, scenario: &Scenario) -> String {
+    if scenario.scheme != Scheme::Double || scenario.auto || scenario.subnets.len() > 1 {
+        return String::new();
+    }
+    let auto = Scenario { auto: true, ..scenario.clone() };
+    let plan = routers.engines().and_then(|engines| scenario::plan(&auto, engines).map_err(failure));
+    plan.map_or_else(|_| String::new(), |vetted| report::cheaper(vetted.plan()))
+}
+
+/// Runs every scheme, first the one that is chosen by itself. The runs share nothing, so each has its own thread. The
+/// answer is that of the first; the table exists to show what the others cost.
 fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
-    let start = |&scheme: &Scheme| {
-        let scenario = Scenario { scheme, ..scenario.clone() };
+    let start = |choice: SchemeChoice| {
+        let scenario = Scenario { scheme: choice.scheme(), auto: choice.is_auto(), ..scenario.clone() };
         let routers = routers.clone();
-        runtime.spawn_blocking(move || simulate(&routers, &scenario, Progress::lines(scheme.name())))
+        runtime.spawn_blocking(move || simulate(&routers, &scenario, Progress::lines(choice.name())))
     };
-    let runs: Vec<_> = Scheme::ALL.iter().map(|scheme| (*scheme, start(scheme))).collect();
+    let schemes = Scheme::ALL.iter().copied().map(SchemeChoice::Only);
+    let runs: Vec<_> = [SchemeChoice::Auto].into_iter().chain(schemes).map(|choice| (choice, start(choice))).collect();
     let (reports, absent) = runtime.block_on(async {
         let (mut reports, mut absent) = (Vec::with_capacity(runs.len()), Vec::new());
         for (scheme, run) in runs {
             match run.await.map_err(Failure::undone)? {
                 Ok(report) => reports.push(report),
                 // Forwarding entries alone do not always do; the other schemes are compared all the same.
-                Err(failure) if scheme == Scheme::Ordered => {
+                Err(failure) if scheme == SchemeChoice::Only(Scheme::Ordered) => {
                     absent.push(format!("{scheme}: not possible: {}", failure.text()))
                 }
                 Err(failure) => return Err(failure),
@@ -503,7 +519,7 @@ fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Ans
     } else {
         output::print(&report::comparison(&reports))?;
     }
-    Ok(reports.iter().filter(|report| report.scheme == Scheme::Double).all(SimulationReport::is_yes).into())
+    Ok(reports.first().is_some_and(SimulationReport::is_yes).into())
 }
 
 fn account(

@@ -251,11 +251,6 @@ impl<S: SubnetManager> Driver<S> {
         self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
     }
 
-    /// Whether a glance comes before a sweep: a change by entries alone is over before the sweep would be.
-    fn hurries(&self) -> bool {
-        self.intent.auto || self.intent.scheme == Scheme::Ordered
-    }
-
     async fn await_difference(
         &mut self,
         until_ns: u64,
@@ -268,8 +263,7 @@ impl<S: SubnetManager> Driver<S> {
                 let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
                 tracing::info!(?event, "the subnet reports a change");
             }
-            let glance = if self.hurries() { self.glance().await? } else { None };
-            let record = match glance {
+            let record = match self.glance().await? {
                 Some(record) => record,
                 None => {
                     let sighting = self.look().await?;

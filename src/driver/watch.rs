@@ -80,7 +80,7 @@ impl<S: SubnetManager> Driver<S> {
     /// Sweeps during a change, and returns whether something is gone. Neither a failed sweep nor an arrival stops the
     /// change; an arrival is remembered.
     pub(super) async fn look_during_change(&mut self) -> Result<bool, DriverError> {
-        if self.hurries() && self.subnet.glance().await? == Glance::Same {
+        if self.subnet.glance().await? == Glance::Same {
             // For the sweep after the change: something may have come.
             self.noticed = true;
             return Ok(false);

@@ -37,12 +37,17 @@ fn outage(report: &SimulationReport, value: impl Fn(&OutageReport) -> String) ->
     report.outage.as_ref().map_or("–".into(), value)
 }
 
+/// What a column is headed.
+fn name(report: &SimulationReport) -> String {
+    if report.auto { format!("auto: {}", report.scheme) } else { report.scheme.to_string() }
+}
+
 /// The table of a comparison, and under it what needs a sentence.
 pub fn comparison(reports: &[SimulationReport]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-    let schemes = reports.iter().map(|report| right(report.scheme.to_string()));
+    let schemes = reports.iter().map(|report| right(name(report)));
     table.set_header([Cell::new("")].into_iter().chain(schemes));
     for (name, value) in ROWS {
         table.add_row([Cell::new(name)].into_iter().chain(reports.iter().map(|report| right(value(report)))));
@@ -58,11 +63,11 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
     }
     for report in reports {
         if let Some(refusal) = &report.proof.refusal {
-            text += &format!("\n{}: the plan was refused, and run as a baseline: {refusal}\n", report.scheme);
+            text += &format!("\n{}: the plan was refused, and run as a baseline: {refusal}\n", name(report));
         }
         if report.outcome != Ending::Completed {
             let reason = report.reason.as_deref().unwrap_or("see the report of this scheme alone");
-            text += &format!("\n{}: {reason}\n", report.scheme);
+            text += &format!("\n{}: {reason}\n", name(report));
         }
     }
     text

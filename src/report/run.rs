@@ -3,8 +3,13 @@
 use super::quantity::{count, counted, duration, latency, percent};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
-use reconfig::scenario::{Ending, Latency, Periods, PhaseReport};
+use reconfig::scenario::{Ending, Latency, Periods, PhaseReport, SimulationReport};
 use reconfig::sim::PacketCounts;
+
+/// The scheme, and whether it was chosen.
+pub(super) fn scheme(report: &SimulationReport) -> String {
+    format!("scheme {}{}", report.scheme, if report.auto { " (auto)" } else { "" })
+}
 
 /// The phases of a change, with their times and datagrams.
 pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a PhaseReport>) {

@@ -4,10 +4,11 @@ use super::adversary::adversary;
 use super::cut_off;
 use super::offered::{Offered, offered};
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
-use super::run;
+use super::run::{self, scheme};
 use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
+use reconfig::plan::{Plan, Scheme};
 use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
 
 /// The report as text, at most 80 columns where names allow it.
@@ -56,9 +57,34 @@ pub fn simulation(report: &SimulationReport) -> String {
     text
 }
 
+/// The plan of the cheapest scheme that is proved, for who ran the Double Scheme.
+pub fn cheaper(plan: &Plan) -> String {
+    let mut text = String::new();
+    match plan.scheme() {
+        Scheme::Ordered => {
+            let blocks: usize = plan.waves().iter().map(|wave| wave.writes.len()).sum();
+            let waves = counted(plan.waves().len() as u64, "wave");
+            let waits = plan.waves().iter().filter(|wave| wave.vacating_rounds().is_some()).count();
+            let waits =
+                if waits > 0 { format!(" ({} among them)", counted(waits as u64, "wait")) } else { String::new() };
+            let writes = counted(blocks as u64, "write");
+            line(
+                &mut text,
+                format_args!("auto: {writes} in {waves}{waits} would do, proved, and no host moves; see --compare"),
+            );
+        }
+        scheme => {
+            let why = plan.draft().notes.iter().find(|note| note.contains("passed over"));
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            line(&mut text, format_args!("auto: scheme {scheme} too{why}"));
+        }
+    }
+    text
+}
+
 fn headline(text: &mut String, report: &SimulationReport) {
     let (size, change) = (report.fabric, &report.change);
-    line(text, format_args!("{} ({}), scheme {}", report.what, report.departure, report.scheme));
+    line(text, format_args!("{} ({}), {}", report.what, report.departure, scheme(report)));
     let fabric = size_of(size.switches, (size.cas, "CA"), size.links);
     let settings = &report.settings;
     line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));

@@ -13,7 +13,7 @@ use reconfig::scenario::{
 /// What changes, the subnets, the routers, and the routing between them.
 pub(super) fn headline(text: &mut String, report: &SimulationReport, between: BetweenSettings) {
     let how =
-        if report.has_change() { format!(" ({}), scheme {}", report.departure, report.scheme) } else { String::new() };
+        if report.has_change() { format!(" ({}), {}", report.departure, run::scheme(report)) } else { String::new() };
     line(text, format_args!("{}{how}", report.what));
     for subnet in &report.subnets {
         let size = size_of(subnet.fabric.switches, (subnet.hosts, "host"), subnet.fabric.links);

@@ -48,6 +48,8 @@ pub struct SimulationReport {
     pub departure: &'static str,
     /// The scheme.
     pub scheme: Scheme,
+    /// Whether it was chosen, as the cheapest that is proved; the notes say what was passed over.
+    pub auto: bool,
     /// The engine of the old routing.
     pub engine: String,
     /// The engine of the new routing, if it is another.

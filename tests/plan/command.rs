@@ -53,10 +53,11 @@ impl Desk {
         Answer(command.output().expect("the binary runs"))
     }
 
-    /// Plans the change; what it cuts off is meant.
+    /// Plans the change, by scheme `double` unless another is named; what it cuts off is meant.
     fn plan(&self, arguments: &[&str]) -> Answer {
         let meant: &[&str] = if arguments.contains(&"--sudden") { &[] } else { &["--allow-cut-off"] };
-        self.run(&[&["plan", "before", "after"], meant, arguments].concat())
+        let scheme: &[&str] = if arguments.contains(&"--scheme") { &[] } else { &["--scheme", "double"] };
+        self.run(&[&["plan", "before", "after"], meant, scheme, arguments].concat())
     }
 }
 
@@ -101,6 +102,30 @@ fn every_bundled_fabric_gets_a_plan_that_is_checked_again() {
             desk.run(&["check", "change.plan"]).says(0, &["lint     nothing found", "yes, the plan is sound"]);
         }
     }
+}
+
+/// By default the cheapest way that is proved is planned, and what was passed over is in the plan.
+#[test]
+fn without_a_scheme_the_cheapest_is_planned() {
+    for (name, scheme) in [("fat-tree-4-2", "ordered"), ("seed-16", "double")] {
+        let desk = Desk::losing_the_root(name);
+        let asked = ["plan", "before", "after", "--sudden", "-o", "change.plan"];
+        desk.run(&asked).says(0, &[&format!("sudden change, scheme {scheme}"), "yes, proved: written to change.plan"]);
+        desk.run(&["check", "change.plan"]).says(0, &["lint     nothing found", "yes, the plan is sound"]);
+        let passed_over = desk.text("change.plan").contains("scheme ordered was passed over: ");
+        assert_eq!(passed_over, scheme == "double", "{name}");
+    }
+    // Without a spare half, or with one data VL, entries alone are the only way; neither is needed for them.
+    let desk = Desk::losing_the_root("fat-tree-4-2");
+    for spare in [["--lmc", "0"], ["--vls", "1"]] {
+        desk.run(&[&["plan", "before", "after", "--sudden"], &spare[..]].concat())
+            .says(0, &["scheme ordered", "yes, proved"]);
+    }
+    // Where neither does, both reasons are told.
+    let desk = Desk::losing_the_root("torus-4x4");
+    let asked = ["plan", "before", "after", "--allow-cut-off", "--lmc", "0"];
+    desk.run(&asked)
+        .says(3, &["scheme ordered: repairing the routing in force: ", "; scheme double: ", "has LMC 0, one LID"]);
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl<S: SubnetManager> Driver<S> {
             tracing::info!(?event, "the subnet reports a change");
             noticed = true;
         }
-        if (noticed || failed) && self.look_during_change().await? {
+        if (noticed || failed) && self.look_during_change(failed).await? {
             events.push(Event::TopologyChanged);
         }
         // Last: an abort or a loss must call the change off before this answer leads into the next wave.

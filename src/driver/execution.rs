@@ -245,6 +245,8 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
                 self.running.routed = plan.draft().after.clone();
                 self.running.half = plan.new_half();
+                // A half that retired is closed, or left by everybody, and its entries are stale.
+                self.running.both_halves &= plan.old() == plan.new_half();
                 self.running.layers = prepared.layers;
                 self.running.ways = plan.new_ways().cloned();
             }

@@ -570,6 +570,7 @@ def moments_of(plan, fabric):
     check_newcomers(plan, fabric, tables)
     both = plan["both_halves"]
     sent = {half: both or any(tables.sending[at] == half for at in ends if not fabric.come[at]) for half in halves}
+    check_spare_half(plan, fabric, ends, sent)
     joined = {}
     steady = Moment("steady", tables, tables)
     steady.injected = dict(sent)
@@ -604,7 +605,7 @@ def moments_of(plan, fabric):
         moment = Moment(wave["name"], tables, after)
         idle = stopped(tables) and stopped(after)
         starts = begins(number, (tables, after))
-        moment.injected = {half: not idle and (sent[half] or starts[half]) for half in halves}
+        moment.injected = {half: not idle and (both or sent[half] or starts[half]) for half in halves}
         moment.empty, moment.aged = empty, aged
         moment.gone = {half: gone[half] or aged is not None for half in halves}
         moment.ways = ways(has_stopped or not stopped(after))
@@ -679,6 +680,14 @@ def need(plan, wave, assumption):
     """What a wave rests on must be named."""
     if assumption not in plan["assumptions"]:
         raise Refused(f"wave {wave['name']}: it takes {assumption} for granted, and the plan does not name it")
+
+
+def check_spare_half(plan, fabric, ends, sent):
+    """A half of which end ports have LIDs, and on which none of them sends at first, is taken to be unused."""
+    owners = [at for at in ends if fabric.lid[at]]
+    has_lids = {"lower": bool(owners), "upper": any(fabric.lmc[at] for at in owners)}
+    if "spare-half-unused" not in plan["assumptions"] and any(has_lids[half] and not sent[half] for half in HALVES):
+        raise Refused("plan: it takes spare-half-unused for granted, and the plan does not name it")
 
 
 def check_empty(wave, tables, empty, sent, fabric):
@@ -1169,8 +1178,8 @@ class Checker:
             return fabric.after[port] is not None and not fabric.stranded[port]
 
         ends = [port for port in {owner for owner, _ in owners.values()} if takes_part(port)]
-        sent = {tables.sending[port] for port in ends}
-        for half in sent:
+        sent = set(HALVES) if self.plan["both_halves"] and ends else {tables.sending[port] for port in ends}
+        for half in sorted(sent):
             self.check_open("afterwards", self.afterwards, half, ends)
         starts = [[at for at in sources if takes_part(at)] for sources in self.sources]
         for lid, (owner, half) in owners.items():

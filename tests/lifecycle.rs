@@ -147,7 +147,8 @@ fn explore(mut seen: impl FnMut(&Step<'_>)) {
 }
 
 /// The commands that an event answers.
-const QUESTIONS: [&str; 8] = ["look", "bring-up", "survey", "mirror", "set-up", "prepare", "change", "resume"];
+const QUESTIONS: [&str; 9] =
+    ["look", "bring-up", "glance", "survey", "mirror", "set-up", "prepare", "change", "resume"];
 /// The states in which nothing is asked, and orders and the election are heard.
 const WAITING: [&str; 5] = ["standby", "backing-off", "idle", "halted", "stopped"];
 
@@ -179,8 +180,9 @@ fn one_question_is_open_in_every_state_that_does_not_wait() {
         let names = step.names();
         let questions = names.iter().filter(|name| QUESTIONS.contains(name)).count();
         let last = names.last().is_some_and(|name| QUESTIONS.contains(name));
-        let (moved, asks) = (step.from != step.to, !waits(&step.to));
-        let wanted = usize::from(asks && moved);
+        // A survey after a glance is of the same state: it surveys.
+        let (heard, asks) = (step.from != step.to || !names.is_empty(), !waits(&step.to));
+        let wanted = usize::from(asks && heard);
         assert_eq!((questions, last), (wanted, wanted == 1), "{:?} on {}: {names:?}", step.from, step.event.name());
     });
 }
@@ -191,8 +193,8 @@ fn the_subnet_is_changed_under_a_full_mandate_only() {
         let names = step.names();
         let does = |command| names.contains(&command);
         assert!(!does("bring-up") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
-        // Between a survey and the end of its change the election is not heard.
-        let begins = (does("mirror") || does("set-up")) && step.event.name() == "surveyed";
+        // Between a survey or a glance and the end of its change the election is not heard.
+        let begins = (does("mirror") || does("set-up")) && ["surveyed", "glanced"].contains(&step.event.name());
         assert!(!begins || step.at.mandate == Mandate::Full, "{:?}", step.from);
         assert!(step.event.name() != "removal-ordered" || !does("prepare") || step.at.mandate == Mandate::Full);
     });

@@ -130,7 +130,7 @@ impl<S: SubnetManager> Driver<S> {
             tracing::info!(?event, "the subnet reports a change");
             noticed = true;
         }
-        if (noticed || failed) && self.look_during_change().await? {
+        if (noticed || failed) && self.look_during_change(failed).await? {
             events.push(Event::TopologyChanged);
         }
         // Last: an abort or a loss must call the change off before this answer leads into the next wave.
@@ -245,6 +245,8 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
                 self.running.routed = plan.draft().after.clone();
                 self.running.half = plan.new_half();
+                // A half that retired is closed, or left by everybody, and its entries are stale.
+                self.running.both_halves &= plan.old() == plan.new_half();
                 self.running.layers = prepared.layers;
                 self.running.ways = plan.new_ways().cloned();
             }

@@ -3,10 +3,10 @@
 //!
 //! On entry: a [`SubnetManager`] and the known state of the subnet ([`Running`]). On return of a change: a
 //! [`ChangeRecord`], and an updated `Running`, from which the next change starts. Between two commands the driver
-//! checks whether the subnet changed: an event counts as a change only if a sweep confirms it, since traps repeat and
-//! come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the next change
-//! serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the union of two
-//! fabrics). Deliberately omitted: any decision (`machine`), and a journal that outlives the process.
+//! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, since traps
+//! repeat and come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the
+//! next change serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the
+//! union of two fabrics). Deliberately omitted: any decision (`machine`), and a journal that outlives the process.
 
 mod error;
 mod execution;
@@ -46,7 +46,7 @@ pub struct Running {
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub half: Half,
-    /// Whether hosts may send on the other half as well, between changes, wherever every source may use every path: a
+    /// Whether hosts may send on the other half as well, because it is open and leads where the half in use leads: a
     /// host that never queried the SA again stays on the half that retired.
     pub both_halves: bool,
     /// The SM's own port.
@@ -170,10 +170,12 @@ impl<S: SubnetManager> Driver<S> {
         self.subnet.set_topology(&self.running.alive, self.running.sm);
     }
 
-    /// Records forwarding tables that were written without the driver, between two changes.
-    pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>) {
+    /// Records forwarding tables that were written without the driver, between two changes, and whether hosts may send
+    /// on both halves from then on.
+    pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>, both_halves: bool) {
         assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
         self.running.tables.lfts = lfts;
+        self.running.both_halves = both_halves;
     }
 
     /// Sets how later changes are made.

@@ -78,9 +78,10 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Sweeps during a change, and returns whether something is gone. Neither a failed sweep nor an arrival stops the
-    /// change; an arrival is remembered.
-    pub(super) async fn look_during_change(&mut self) -> Result<bool, DriverError> {
-        if self.subnet.glance().await? == Glance::Same {
+    /// change; an arrival is remembered. After a command that `failed` nothing less than a sweep will do: whoever is silent
+    /// behind a link that is up shows in nothing else.
+    pub(super) async fn look_during_change(&mut self, failed: bool) -> Result<bool, DriverError> {
+        if !failed && self.subnet.glance().await? == Glance::Same {
             // For the sweep after the change: something may have come.
             self.noticed = true;
             return Ok(false);

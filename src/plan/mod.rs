@@ -57,7 +57,7 @@ pub enum Assumption {
     AnswersAreLegal,
     /// VL arbitration serves every lane of both sets, so that none starves.
     ArbitrationServesAllLanes,
-    /// Nobody sends to LIDs or on service levels of the spare half before the swap.
+    /// Nobody sends to LIDs or on service levels of the spare half: before the swap, or, in a scheme without one, at all.
     SpareHalfUnused,
     /// A responder queues its reply before it reports itself settled.
     RepliesAreQueuedAtOnce,

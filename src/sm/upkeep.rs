@@ -318,7 +318,7 @@ impl<T: Transport> Upkeep<T> {
         if reopen {
             manager.open_ends(&running.alive).await?;
         }
-        self.driver.tables_are(lfts);
+        self.driver.tables_are(lfts, reopen);
         tracing::info!("the retired half follows");
         Ok(())
     }

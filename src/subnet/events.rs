@@ -80,13 +80,14 @@ impl<T: Transport> Manager<T> {
             }
         }
         let mut seen = Vec::new();
-        self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done))).await?;
+        let ran = self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done))).await;
+        // Even if it failed halfway: these bits are cleared.
         self.changed.extend(seen.iter().filter_map(|event| match *event {
             SubnetEvent::PortsChanged { switch } => Some(switch),
             _ => None,
         }));
         self.events.extend(seen);
-        Ok(())
+        ran
     }
 }
 

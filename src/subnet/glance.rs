@@ -1,10 +1,12 @@
 //! A quick look at a known subnet: only switches that report a change say which of their ports are down. It asks each
 //! switch for SwitchInfo, and one that changed for the ports with known cables: a hundredth of a sweep's SMPs.
 //!
-//! A switch sets its port-change bit whenever a link of it goes down or comes up (section 14.2.5.4), and sweeps clear it;
-//! so what no bit speaks of is as the last sweep found it. Switches are asked outwards from the SM over links that were
-//! found up, so no request goes through what died. Deliberately omitted: what came, ports that bounced, devices that are
-//! silent behind a link that is up. Of these a glance says that a sweep is needed, or nothing.
+//! A switch sets its port-change bit whenever a link of it goes down or comes up (section 14.2.5.4), and sweeps clear
+//! it; so what no bit speaks of is as the last sweep found it. Switches are asked outwards from the SM over links that
+//! were found up, so no request goes through what died. A link is gone if each of its ends that a switch in reach has
+//! says so; where two ends differ, only a sweep tells. Deliberately omitted: what came, ports that bounced, devices that
+//! are silent behind a link that is up, bits that another manager has cleared. Of these a glance says that a sweep is
+//! needed, or nothing; so a sweep must follow each.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Freshness, Manager, settled};
@@ -22,8 +24,8 @@ const SWITCH: u64 = 0;
 /// A glance in progress.
 struct Glancing<'a> {
     fabric: &'a Fabric,
-    /// Switches whose change bit was read, and cleared, since the last sweep.
-    changed: &'a BTreeSet<NodeId>,
+    /// Switches that have reported a change.
+    changed: BTreeSet<NodeId>,
     /// By node.
     asked: Vec<bool>,
     /// By node: PortInfo outstanding there.
@@ -35,9 +37,12 @@ struct Glancing<'a> {
 
 impl Glancing<'_> {
     fn visit(&mut self, exchange: &mut Exchange, switch: NodeId, path: DirectedPath) {
-        let taken = std::mem::replace(&mut self.asked[switch.index()], true);
-        if !taken && path.hops().len() <= MOST_HOPS {
-            exchange.submit(get(switch, path, AttributeId::SwitchInfo, SWITCH));
+        if std::mem::replace(&mut self.asked[switch.index()], true) {
+            return;
+        }
+        match path.hops().len() <= MOST_HOPS {
+            true => exchange.submit(get(switch, path, AttributeId::SwitchInfo, SWITCH)),
+            false => self.unsure = true,
         }
     }
 
@@ -52,6 +57,7 @@ impl Glancing<'_> {
         }
         let info = SwitchInfo::decode(&data);
         if request.method == Method::Get && info.port_state_change {
+            self.changed.insert(switch);
             // Cleared before the ports are read: a change in between sets it again.
             let data = Box::new(info.encode());
             let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data };
@@ -90,6 +96,12 @@ impl Glancing<'_> {
         }
     }
 
+    /// Whether a switch that answered does not say of its end of a link what the other end says: that it is down.
+    fn is_contradicted(&self) -> bool {
+        let mut far = self.down.iter().filter_map(|&port| self.fabric.peer(port));
+        far.any(|end| self.asked[self.fabric.port(end).node.index()] && !self.down.contains(&end))
+    }
+
     fn cabled(&self, switch: NodeId) -> Vec<(PortId, PortNum)> {
         let cabled = self.fabric.ports_of(switch).filter(|&port| self.fabric.peer(port).is_some());
         cabled.map(|port| (port, self.fabric.port(port).num)).collect()
@@ -110,12 +122,11 @@ impl<T: Transport> Manager<T> {
         if std::mem::replace(&mut self.found, Freshness::Stale) != Freshness::Known {
             return Ok(Glance::Unsure);
         }
-        let changed = std::mem::take(&mut self.changed);
         let mut exchange = Exchange::new(self.timing);
         let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
         let mut glancing = Glancing {
             fabric: &fabric,
-            changed: &changed,
+            changed: std::mem::take(&mut self.changed),
             asked: vec![false; nodes],
             open: vec![0; nodes],
             down: Vec::new(),
@@ -125,17 +136,25 @@ impl<T: Transport> Manager<T> {
             true => Some((home, DirectedPath::default())),
             false => fabric.neighbour(sm).map(|next| (next, DirectedPath::default().through(fabric.port(sm).num))),
         };
-        if let Some((switch, path)) = first.filter(|&(next, _)| fabric.node(next).is_switch()) {
-            glancing.visit(&mut exchange, switch, path);
+        match first.filter(|&(next, _)| fabric.node(next).is_switch()) {
+            Some((switch, path)) => glancing.visit(&mut exchange, switch, path),
+            // Nobody but a switch reports a link.
+            None => glancing.unsure = fabric.links().next().is_some(),
         }
         self.run(&mut exchange, |exchange, done| glancing.take(exchange, done)).await?;
-        if glancing.unsure {
+        if self.transport.now_ns() < self.quiet_at_ns {
+            // A late copy of a `Set` may clear what a later change sets.
+            self.changed.append(&mut glancing.changed);
+        }
+        if glancing.unsure || glancing.is_contradicted() {
             return Ok(Glance::Unsure);
         }
-        self.found = Freshness::Known;
         if glancing.down.is_empty() {
+            self.found = Freshness::Known;
             return Ok(Glance::Same);
         }
+        // Known once the caller has set what is left.
+        self.found = Freshness::New;
         let rest = fabric.without_links(&glancing.down);
         let paths = DirectedPaths::new(&rest, sm);
         let present = rest.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);

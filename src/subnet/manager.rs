@@ -46,7 +46,8 @@ pub struct Manager<T> {
     pub(super) topology: Option<KnownTopology>,
     /// What the last sweep found, compared with that topology.
     pub(super) found: Freshness,
-    /// Switches whose port-change bit was read, and cleared, since the last sweep.
+    /// Switches whose ports the next glance asks for, whatever they report: their port-change bits were cleared, or a
+    /// copy of the `Set` that clears them may still come.
     pub(super) changed: BTreeSet<NodeId>,
     next_tid: u32,
     pub(super) counts: SmpCounts,
@@ -60,7 +61,7 @@ pub struct Manager<T> {
     /// The last NodeInfo and SwitchInfo of each device, by its GUID.
     pub(super) node_infos: BTreeMap<Guid, (NodeInfo, Option<SwitchInfo>)>,
     /// Until when a copy of a repeated `Set` may be in flight.
-    quiet_at_ns: u64,
+    pub(super) quiet_at_ns: u64,
     /// The half that the SA answers with and the SM itself sends on.
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
@@ -84,7 +85,7 @@ pub struct Manager<T> {
 pub(super) enum Freshness {
     /// Change bits were cleared, and what they spoke of is in no known fabric.
     Stale,
-    /// A sweep found them, and the known fabric does not follow from them yet.
+    /// A sweep or a glance found them, and the known fabric does not follow from them yet.
     New,
     /// The known fabric follows from them.
     Known,
@@ -436,7 +437,9 @@ impl<T: Transport> SubnetManager for Manager<T> {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
         let discovered = sweep.finish()?;
-        self.found = Freshness::New;
+        // While a copy of a `Set` is under way, it may clear a bit that a later change sets.
+        let settled = self.transport.now_ns() >= self.quiet_at_ns;
+        self.found = if settled { Freshness::New } else { Freshness::Stale };
         Ok(discovered)
     }
 

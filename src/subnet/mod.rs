@@ -138,7 +138,7 @@ pub trait SubnetManager {
     fn smps(&self) -> &SmpCounts;
 
     /// Sets the known fabric: all that is alive, with LIDs, and the SM's own port. Directed paths follow from it; set
-    /// it again whenever something died or came.
+    /// it again whenever something died or came. After a sweep or a glance it is what these found.
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.

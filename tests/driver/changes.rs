@@ -1,13 +1,16 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
 use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
-use reconfig::driver::{ChangeRecord, DriverError};
+use reconfig::driver::{ChangeRecord, DriverError, Intent};
 use reconfig::fabric::NodeId;
 use reconfig::ids::Half;
+use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome, State};
-use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::plan::{self, Arming, Assumption, LanePartition, Lanes, Observer, Policy, Scheme};
+use reconfig::routing::UpDown;
 use reconfig::sim::SimConfig;
-use reconfig::subnet::SubnetManager;
+use reconfig::subnet::{SubnetManager, WriteOrder};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A planned removal of the root, one host of which is never cut off.
@@ -43,11 +46,63 @@ fn every_observer_sees_a_planned_change_through() {
 fn halves_alternate_and_changes_follow_each_other() {
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    let report = remove_next_root(&mut bench, Vec::new());
+    assert_eq!((report.outcome, bench.driver.running().half), (Outcome::Completed, Half::Lower));
+    let packets = at_rest(&bench);
+    assert_eq!(packets.injected, packets.delivered, "{packets:?}");
+}
+
+/// Has the retired half lead where the half in use leads, as `reconfig sm` does after a change; hosts that never asked
+/// again may then send on it.
+fn mirror(bench: &mut Bench) {
+    let running = bench.driver.running().clone();
+    let lfts = lid::mirrored(&running.routed, &running.tables.lfts, running.half);
+    let steady = Lanes::of_fabric(&running.routed).steady(LanePartition::Temporary);
+    let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
+    let transport = bench.transport.clone();
+    let written = bench.driver.subnet_mut().apply(&running.alive, &writes, WriteOrder::Any);
+    drive(&transport, written, Vec::new()).expect("they answer");
+    bench.driver.tables_are(lfts, true);
+}
+
+/// Removes the root of the routing in force.
+fn remove_next_root(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeRecord {
     let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").root;
     let after = Arc::new(bench.driver.running().routed.without_nodes(&[next.expect("a root")]));
     let transport = bench.transport.clone();
-    let report = drive(&transport, bench.driver.change_to(after), Vec::new()).expect("it can be prepared");
-    assert_eq!((report.outcome, bench.driver.running().half), (Outcome::Completed, Half::Lower));
+    drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared")
+}
+
+/// `double`, then entries alone, while hosts that never asked again stay on the half that retired.
+#[test]
+fn a_change_after_one_of_scheme_double_knows_of_hosts_on_the_retired_half() {
+    let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
+    let lfts = bench.driver.running().tables.lfts.clone();
+    bench.driver.tables_are(lfts, true);
+    remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    assert!(!bench.driver.running().both_halves, "the half that retired is not fit to be sent on");
+
+    let engine = Rc::new(UpDown::default());
+    let (scheme, policy) = (Scheme::Ordered, policy(Observer::Token));
+    bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
+    let everything = bench.driver.running().routed.clone();
+    let closed = bench.driver.prepare(everything).expect("it can be prepared");
+    assert!(closed.plan.plan().draft().assumptions.contains(&Assumption::SpareHalfUnused));
+
+    mirror(&mut bench);
+    let now_ns = bench.transport.with(|sim| sim.now_ns());
+    let switching = (1..200).map(|nth| -> Deed {
+        let half = if nth % 2 == 0 { Half::Lower } else { Half::Upper };
+        (now_ns + nth * 3_000, Box::new(move |transport| transport.with(|sim| sim.load_half(half))))
+    });
+    let record = remove_next_root(&mut bench, switching.collect());
+    assert_eq!(record.outcome, Outcome::Completed);
+    let draft = record.plan.plan().draft();
+    assert!(draft.both_halves && !draft.assumptions.contains(&Assumption::SpareHalfUnused));
+    let running = bench.driver.running().clone();
+    assert!(running.both_halves, "no half has retired");
+    tables_match(&bench, &running.tables, &running.routed);
+    assert_eq!(lid::mirrored(&running.routed, &running.tables.lfts, Half::Upper), running.tables.lfts);
     let packets = at_rest(&bench);
     assert_eq!(packets.injected, packets.delivered, "{packets:?}");
 }

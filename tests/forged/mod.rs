@@ -3,7 +3,7 @@
 //!
 //! `corpus` is a table of forgeries, each with the words that the refusals must contain; `fuzzed` makes more; `bounds`
 //! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well; `departed`
-//! has something leave before it is empty; `astray` leads packets from a whole way to a broken one.
+//! has something leave before it is empty; `halves` has hosts send on both halves of their LIDs; `astray` leads packets from a whole way to a broken one.
 
 mod astray;
 mod bounds;
@@ -11,6 +11,7 @@ mod corpus;
 mod departed;
 mod drained;
 mod fuzzed;
+mod halves;
 
 use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;

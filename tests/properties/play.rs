@@ -46,6 +46,8 @@ pub struct Management {
 pub struct Setting {
     pub seed: u64,
     pub scheme: Scheme,
+    /// Sources send on either half throughout, and the change knows it.
+    pub both_halves: bool,
     pub policy: Policy,
     pub latch: Latch,
     pub buffer_credits: u16,
@@ -99,6 +101,7 @@ pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
                 Setting {
                     seed,
                     scheme,
+                    both_halves: false,
                     policy,
                     latch,
                     buffer_credits,
@@ -148,7 +151,7 @@ impl Play {
             layers: 1,
             ways: None,
             half: OLD,
-            both_halves: false,
+            both_halves: setting.both_halves,
             sm: built.sm,
         };
         let intent = Intent {
@@ -195,6 +198,18 @@ impl Play {
         }
         self.transport.with(|sim| sim.omit(&prepared.stranded));
         self.drive(deeds, async |driver| driver.run(prepared).await.map(Some))
+    }
+
+    /// Sources that change the half that they send on, all at once, every few microseconds.
+    pub fn switching(&self) -> Vec<Deed> {
+        let halves = [OLD.other(), OLD].into_iter().cycle().zip(1u64..);
+        let deed = |(half, nth)| -> Deed {
+            (
+                self.now_ns() + nth * 7_000,
+                Box::new(move |transport: &SimTransport| transport.with(|sim| sim.load_half(half))),
+            )
+        };
+        halves.take(300).map(deed).collect()
     }
 
     /// Routes around what was lost while the last change ended; whether there was anything.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use reconfig::change::{ChangeError, ChangeInput, Prepared, prepare_baseline};
 use reconfig::check::lint;
 use reconfig::driver::DriverError;
+use reconfig::lid;
 use reconfig::machine::Outcome;
 use reconfig::plan::{Arming, Observer, Plan, PlanError, Scheme};
 use reconfig::verify::Refusal;
@@ -24,7 +25,7 @@ pub fn prepared(world: &World, setting: &Setting, built: &Built) -> Result<Prepa
         layers: 1,
         ways: None,
         old: OLD,
-        both_halves: false,
+        both_halves: setting.both_halves,
         engine: &world.new,
         scheme: setting.scheme,
         policy: setting.policy,
@@ -94,7 +95,10 @@ fn the_verdict_survives_the_plan_s_file() {
 fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCaseError> {
     let Some(built) = world.build() else { return Ok(()) };
     let refusal = match prepared(world, setting, &built) {
-        Ok(prepared) => prepared.plan.refusal().cloned(),
+        Ok(prepared) => {
+            prop_assert!(!setting.both_halves || keeps_twins(prepared.plan.plan()), "a half lags behind");
+            prepared.plan.refusal().cloned()
+        }
         Err(error) => match precondition(&error) {
             Some(why) => {
                 tally.count(why);
@@ -113,7 +117,8 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
     }
 
     let mut play = Play::begin(world, setting, built);
-    let end = play.change(world, Vec::new());
+    let deeds = if setting.both_halves { play.switching() } else { Vec::new() };
+    let end = play.change(world, deeds);
     let completed = match &end {
         End::Report(report) => report.outcome == Outcome::Completed,
         End::Deadlock => return Err(TestCaseError::fail(format!("a proved plan deadlocks: {:?}", play.stuck()))),
@@ -165,4 +170,22 @@ fn what_is_proved_neither_deadlocks_nor_loses_a_packet() {
         claim("proved plans under load", 100, cases, |tally, (world, setting)| holds(tally, &world, &setting));
     tally.demand("completed", cases, 2);
     tally.demand("lost nothing", cases, 4);
+}
+
+/// Whether the LIDs of the two halves lead alike whenever a wave has landed, those of the dead included.
+fn keeps_twins(plan: &Plan) -> bool {
+    let draft = plan.draft();
+    let alike = |lfts: &[_]| lid::mirrored(&draft.before, lfts, draft.old) == lfts;
+    (0..=plan.waves().len()).all(|moment| alike(&plan.tables_at(moment).lfts))
+}
+
+/// Hosts that never asked again since a half retired send on it, others on the half in use.
+#[test]
+fn what_is_proved_on_both_halves_holds_while_sources_send_on_both() {
+    let settings = settings(&[Scheme::Ordered]).prop_map(|setting| Setting { both_halves: true, ..setting });
+    let (tally, cases) = claim("proved plans on both halves", 80, (worlds(), settings), |tally, (world, setting)| {
+        holds(tally, &world, &setting)
+    });
+    tally.demand("completed", cases, 3);
+    tally.demand("lost nothing", cases, 3);
 }

@@ -39,6 +39,7 @@ fn rewritings() -> impl Strategy<Value = (World, Setting)> {
             let setting = Setting {
                 seed,
                 scheme: Scheme::InPlace,
+                both_halves: false,
                 policy: Policy::default(),
                 latch,
                 buffer_credits: 16,

@@ -54,6 +54,7 @@ impl Script {
         let setting = Setting {
             seed,
             scheme: Scheme::Double,
+            both_halves: false,
             policy: Policy { observer: Observer::Lifetime, ..Policy::default() },
             latch: Latch::Arrival,
             buffer_credits: 128,

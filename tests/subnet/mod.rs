@@ -2,6 +2,7 @@
 
 mod fabrics;
 mod fake;
+mod glance;
 
 use fake::{Fake, Faults};
 use proptest::prelude::*;

@@ -169,6 +169,19 @@ pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Re
     }
 }
 
+/// A half that end ports have LIDs of, and on which none of them sends when the plan begins, is taken to be unused.
+pub(super) fn check_spare_half(plan: &Plan, sent: [bool; 2]) -> Result<(), CertificateFault> {
+    let (draft, assumed) = (plan.draft(), Assumption::SpareHalfUnused);
+    let has_lids =
+        |half: Half| draft.before.end_ports().any(|port| draft.before.half_lids(port, half).next().is_some());
+    let mut spare = [Half::Lower, Half::Upper].into_iter().filter(|half| !sent[half.index()]);
+    if draft.assumptions.contains(&assumed) || !spare.any(has_lids) {
+        return Ok(());
+    }
+    let what = format!("it takes `{}` for granted, and the plan does not name it", assumed.name());
+    Err(fault("plan", what))
+}
+
 /// A claim rests on an assumption, which the plan must name.
 pub(super) fn need(plan: &Plan, wave: &Wave, assumption: Assumption) -> Result<(), CertificateFault> {
     if plan.draft().assumptions.contains(&assumption) {

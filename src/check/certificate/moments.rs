@@ -49,6 +49,7 @@ impl<'a> PlanMoments<'a> {
         let mut moments = PlanMoments { all: Vec::new(), joined: vec![[None; 2]; fabric.port_count()], come, both };
         believable::check(plan)?;
         let mut state = State::new(plan, &moments);
+        believable::check_spare_half(plan, state.sent)?;
         moments.all.push(PlanMoment {
             name: "steady".to_string(),
             tables: [plan.tables_at(0); 2],
@@ -133,7 +134,7 @@ impl<'a> State<'a> {
         // Both ends of the wave: a port that lets data pass in either may do so at any time in between.
         let idle = tables.iter().all(|tables| self.is_stopped(tables));
         let begins = self.begins(moments, index + 1, tables);
-        let injected = [0, 1].map(|half| !idle && (self.sent[half] || begins[half]));
+        let injected = [0, 1].map(|half| !idle && (moments.both || self.sent[half] || begins[half]));
         let (empty, aged) = (self.empty, self.aged);
         let gone = self.gone.map(|gone| gone || aged.is_some());
         // A half counts as sent until a barrier shows that it is gone: replies copy the half of their request.

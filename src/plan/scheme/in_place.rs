@@ -3,7 +3,7 @@
 //! before the end. Newcomers are started after that, as in OpenSM: their ports become ACTIVE once every table is
 //! written. Beyond OpenSM: a planned departure waits until what leaves is vacated.
 
-use super::{PlanInput, about_answers, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
+use super::{PlanInput, about_answers, about_spare_half, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::Write;
 use crate::verify::rounds_to_vacate;
@@ -24,6 +24,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let mut waves = vec![wave(Phase::Rewrite, tables)];
     let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
     assumptions.extend(about_answers(&input));
+    assumptions.extend(about_spare_half(&input));
     if !start.is_empty() {
         // Rewritten tables may already lead there.
         assumptions.push(Assumption::InitializeDiscards);

@@ -279,6 +279,14 @@ fn about_answers(input: &PlanInput) -> Option<Assumption> {
     special.then_some(Assumption::AnswersAreLegal)
 }
 
+/// What a scheme without a swap assumes of the spare half, where there is one: that nobody sends on it, unless the plan
+/// has sources send on both.
+fn about_spare_half(input: &PlanInput) -> Option<Assumption> {
+    let is_divided = |port| input.before.half_lids(port, input.old.other()).next().is_some();
+    let unused = !input.both_halves && input.before.end_ports().any(is_divided);
+    unused.then_some(Assumption::SpareHalfUnused)
+}
+
 /// The writes that tell new end ports where the subnet manager is, and that they may send on `half`.
 fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     let fabric = &*input.surviving;

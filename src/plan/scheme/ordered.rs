@@ -5,7 +5,9 @@
 //! What has come is made ready before the first of them and notified after the last. Section W of docs/PROTOCOL.md.
 
 use super::in_place::{VACATING_ROUNDS, vacated};
-use super::{PlanInput, about_answers, block_writes, by_guid, new_port_writes, sl_to_vl_writes, welcome_writes};
+use super::{
+    PlanInput, about_answers, about_spare_half, block_writes, by_guid, new_port_writes, sl_to_vl_writes, welcome_writes,
+};
 use crate::fabric::NodeId;
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::{Lft, SubnetTables, Write};
@@ -41,6 +43,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     }
     let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
     assumptions.extend(about_answers(&input));
+    assumptions.extend(about_spare_half(&input));
     let welcome = welcome_writes(&input, input.old);
     if readied || !welcome.is_empty() {
         waves.push(wave(Phase::Start.to_string(), Phase::Start, welcome));

@@ -8,7 +8,7 @@ use crate::ids::{Half, Lid, Lmc};
 pub enum PlanError {
     /// A link with too few lanes to separate old from new packets.
     #[error(
-        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there or choose scheme `static`"
+        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there, or choose scheme `auto`, which tries forwarding entries alone, or `static`"
     )]
     OneDataVl {
         /// One end of the link.
@@ -17,7 +17,9 @@ pub enum PlanError {
         data_vls: u8,
     },
     /// An end port without a second half.
-    #[error("{port} has LMC 0, one LID: the Double Scheme needs two halves of LIDs; assign LIDs with LMC 1 or more")]
+    #[error(
+        "{port} has LMC 0, one LID: the Double Scheme needs two halves of LIDs; assign LIDs with LMC 1 or more, or choose scheme `auto`, which tries forwarding entries alone"
+    )]
     LmcZero {
         /// The port.
         port: String,

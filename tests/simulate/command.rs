@@ -107,6 +107,16 @@ fn a_comparison_is_a_list_and_answers_for_the_cheapest_scheme() {
     assert!(reports[3]["packets"]["lost_to_change"].as_u64() > Some(0), "stopped ports lose what stands in them");
 }
 
+/// The Double Scheme needs two LIDs at each port; the comparison shows the schemes that do not.
+#[test]
+fn a_comparison_leaves_out_what_the_subnet_cannot_do() {
+    let output = simulate(&[&["--remove-root", "--compare", "--lmc", "0"], &QUICK[..], &[FABRIC]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let heading: Vec<&str> = text(&output.stdout).lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(heading, ["auto:", "ordered", "ordered", "static", "in-place"]);
+    assert!(text(&output.stderr).contains("double: not possible: "), "{}", text(&output.stderr));
+}
+
 #[test]
 fn the_screen_says_what_happened() {
     let output = simulate(&[&["--remove-switch", "spine-2", "--planned"], &QUICK[..], &[FABRIC]].concat());

@@ -40,8 +40,8 @@ pub fn prepare_cheapest(input: ChangeInput<'_>) -> Result<Prepared, ChangeError>
         return Ok(ordered);
     }
     let why = format!(
-        "it is proved, but its waves wait for one another: pairs of a switch and a LID are without a way for about {own} \
-         SMPs in all, and by scheme double for {other}"
+        "it is proved, but its waves wait for one another, and pairs of a host and a LID are without a way for longer: in \
+         SMPs served meanwhile, summed over pairs, {own}, by scheme double {other}"
     );
     Ok(noting(double, why).vet(refused).unwrap_or(ordered))
 }

@@ -38,7 +38,7 @@ Examples:
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
-Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme double), 1 otherwise, 2 wrong usage \
+Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is

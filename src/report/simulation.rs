@@ -65,8 +65,7 @@ pub fn cheaper(plan: &Plan) -> String {
             let blocks: usize = plan.waves().iter().map(|wave| wave.writes.len()).sum();
             let waves = counted(plan.waves().len() as u64, "wave");
             let waits = plan.waves().iter().filter(|wave| wave.vacating_rounds().is_some()).count();
-            let waits =
-                if waits > 0 { format!(" ({} among them)", counted(waits as u64, "wait")) } else { String::new() };
+            let waits = if waits > 0 { format!(" and {}", counted(waits as u64, "wait")) } else { String::new() };
             let writes = counted(blocks as u64, "write");
             line(
                 &mut text,

@@ -291,7 +291,10 @@ PLAN = record(
                 "arming": word("hold", "discard", "off"),
                 "observer": word("token", "poll", "conservation", "lifetime"),
             },
-            default={"partition": (word("temporary", "standing"), "temporary")},
+            default={
+                "partition": (word("temporary", "standing"), "temporary"),
+                "turned_back": (word("discarded", "returned"), "discarded"),
+            },
         ),
         "sm": END,
         "stranded": listed(END),
@@ -308,6 +311,7 @@ PLAN = record(
                 "agents-keep-the-protocol",
                 "counters-are-untouched",
                 "lifetimes-are-enforced",
+                "turned-back-is-discarded",
             )
         ),
         "notes": listed(text),
@@ -899,6 +903,7 @@ class Checker:
         self.before = Ways(plan["old_ways"], self.fabric) if plan.get("old_ways") else None
         self.path, self.selected, self.allowed = {}, {}, {}
         self.answerer = self.find_answerer()
+        self.discards_back = "turned-back-is-discarded" in plan["assumptions"]
         self.inject()
 
     def find_answerer(self):
@@ -1242,12 +1247,17 @@ class Checker:
         """By row: whether the first entries led into what died, and those of the moment's beginning lead to no port."""
         if number == 0 or self.answers or self.fabric.come[owner] or not self.moments[0].injected[half]:
             return before, None
-        if before is None and any(len(choices) > 1 for choices in outputs):
+        first = before is None and any(len(choices) > 1 for choices in outputs)
+        if first:
             before = [choices[0] for choices in outputs]
         if before is None:
             return before, None
         died, arrives = self.reached(number, before)[0], self.reached(number, [choices[0] for choices in outputs])[1]
-        return before, [row in died and row not in arrives for row in range(len(outputs))]
+        lost = [row in died and row not in arrives for row in range(len(outputs))]
+        if first:
+            self.fair = {(row, output) for row, output in enumerate(before) if row not in died}
+        self.fair.update((row, output) for row, choices in enumerate(outputs) if not lost[row] for output in choices)
+        return before, lost
 
     def reached(self, number, outputs):
         """The rows whose entries lead into what died, and those from which they lead to a port."""
@@ -1273,7 +1283,9 @@ class Checker:
 
     def check_lid(self, lid, owner, half):
         places, choosing, pairs, last = {}, None, 0, None
-        before = None
+        # (Row, output) by which packets may have left at some moment when their way was whole; unknown before any entry
+        # changes.
+        before, self.fair = None, None
         sizes = [len(group) for group in self.groups[half]]
         for number, moment in enumerate(self.moments):
             kept = 0 if moment.gone[half] else ~(moment.empty * EVERY)
@@ -1381,7 +1393,7 @@ class Checker:
                 continue
             self.step(number, lid, owner, half, places, row, input_, outputs[row], self.present(lanes), True)
             for output in outputs[row]:
-                if output < self.sides[row]:
+                if output < self.sides[row] and not (self.discards_back and output == input_):
                     key = (channel, output)
                     self.keys.add(key)
                     waits[key] = waits.get(key, 0) | lanes
@@ -1407,6 +1419,14 @@ class Checker:
                     raise Refused(f"{moment.name}: {fabric.nodes[place]['description']} discards packets to LID {lid}")
                 continue
             onward = self.into[channel][0]
+            if self.discards_back and onward >= 0 and output == input_:
+                # Discarded. The end of the channel back is the port by which the packets were sent.
+                sent = number > 0 and self.moments[0].injected[half] and not fabric.come[owner]
+                fair = self.fair is None or (onward, self.into[channel][1]) in self.fair
+                if not omitted and not (sent and not fair):
+                    name = fabric.nodes[place]["description"]
+                    raise Refused(f"{moment.name}: {name} discards packets to LID {lid}, which are to turn back")
+                continue
             if self.lost and onward >= 0 and self.lost[onward] and not self.lost[row] and not omitted:
                 name = fabric.nodes[place]["description"]
                 raise Refused(f"{moment.name}: {name} leads packets to LID {lid} from a whole way to one that died")

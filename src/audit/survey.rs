@@ -232,6 +232,7 @@ impl Sink<PortId> for FaultSurvey<'_> {
                     self.hole(class, node, cause, entry);
                 }
             }
+            DeadEnd::TurnedBack { .. } => unreachable!("an audit follows packets that turn back"),
             DeadEnd::Laneless { row, input, output } => self.laneless(class, self.net.rows[row], input, output),
             DeadEnd::Unsent { source } => {
                 let port = self.case.fabric.port(source);

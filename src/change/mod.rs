@@ -33,6 +33,7 @@ use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
 use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
+use repairing::RepairSteps;
 use std::sync::Arc;
 
 /// A change to prepare. All fabrics share one index space; between `before` and `surviving` something was lost, or
@@ -276,14 +277,15 @@ impl<'a> Groundwork<'a> {
             Scheme::Ordered | Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
         };
         let reroute = lid::merge(&self.whole, &self.initial.lfts, &self.function, &halves);
-        let (steps, target, new_ways) = match scheme {
+        let (repair, target, new_ways) = match scheme {
             Scheme::Ordered => {
-                let steps = repairing::steps(self, &reroute)?;
+                let repair = repairing::steps(self, &reroute)?;
+                let steps = &repair.steps;
                 let last = steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
-                (steps, last, input.ways.clone())
+                (repair, last, input.ways.clone())
             }
             Scheme::Double | Scheme::Static | Scheme::InPlace => {
-                (Vec::new(), reroute, self.function.path_layers().cloned())
+                (RepairSteps::default(), reroute, self.function.path_layers().cloned())
             }
         };
         let plan = plan::plan(
@@ -295,7 +297,8 @@ impl<'a> Groundwork<'a> {
                 after: self.after.clone(),
                 initial: self.initial.clone(),
                 target,
-                steps,
+                steps: repair.steps,
+                discards_turned_back: repair.discards_turned_back,
                 old: input.old,
                 // A half that other schemes retire must be closed first, as a fence does.
                 both_halves: input.both_halves && scheme == Scheme::Ordered,

@@ -2,18 +2,26 @@
 
 use super::{ChangeError, Groundwork};
 use crate::lid;
-use crate::plan::TableStep;
+use crate::plan::{TableStep, TurnedBack};
 use crate::repair::{Budget, RepairInput, RepairWave, repair};
 use crate::routing::{choose_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
 use std::sync::Arc;
 
+/// What a repair comes to.
+#[derive(Default)]
+pub(super) struct RepairSteps {
+    pub steps: Vec<TableStep>,
+    /// Whether they are free of deadlock only where switches discard packets that turn back.
+    pub discards_turned_back: bool,
+}
+
 /// Waves that lead from the tables in force to tables that serve what remains. `target` is the full re-route.
 ///
 /// # Errors
 /// The tables in force can deadlock, or some row finds no way: only another service level, or another LID, would do.
-pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Vec<TableStep>, ChangeError> {
+pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<RepairSteps, ChangeError> {
     let input = ground.input;
     let mut senders = InjectionRules::default();
     senders.injected[input.old.index()] = true;
@@ -31,6 +39,7 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Vec<
         answerer: Some(input.sm),
         switches: true,
         order: order.as_deref(),
+        discards_turned_back: input.policy.turned_back == TurnedBack::Discarded,
         budget: Budget { renewals: 0, ..Budget::default() },
     };
     let found = repair(&asked)?;
@@ -46,7 +55,7 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Vec<
     };
     let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
     follow(ground, &mut steps);
-    Ok(steps)
+    Ok(RepairSteps { steps, discards_turned_back: found.discards_turned_back })
 }
 
 /// Has LIDs of the spare half lead where their twins of the half in use lead, in the last wave that is written anyway.

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUpError};
 use reconfig::fabric::Fabric;
 use reconfig::ids::Lmc;
-use reconfig::plan::{LanePartition, Scheme, UnknownName};
+use reconfig::plan::{LanePartition, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
@@ -122,6 +122,25 @@ pub(super) struct PartitionArguments {
 impl PartitionArguments {
     pub(super) fn chosen(self) -> LanePartition {
         if self.standing_partition { LanePartition::Standing } else { LanePartition::Temporary }
+    }
+}
+
+/// What switches do with packets that are to leave by the port they came in by.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct TurnBackArguments {
+    /// Switches send a packet back that is to leave by the port it came in by. Without this option they discard it, as
+    /// InfiniBand requires (PortRcvSwitchRelayErrors), and plans may rest on that.
+    #[arg(long)]
+    turn_back: bool,
+}
+
+impl TurnBackArguments {
+    pub(super) fn chosen(self) -> TurnedBack {
+        if self.turn_back { TurnedBack::Returned } else { TurnedBack::Discarded }
+    }
+
+    pub(super) fn are_discarded(self) -> bool {
+        !self.turn_back
     }
 }
 

@@ -1,7 +1,7 @@
 //! `reconfig plan`: a proved plan for the change between two captures.
 
 use super::Common;
-use super::choice::{self, EngineArguments, PartitionArguments, SchemeChoice, SlToVlChoice};
+use super::choice::{self, EngineArguments, PartitionArguments, SchemeChoice, SlToVlChoice, TurnBackArguments};
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
@@ -74,6 +74,8 @@ pub(super) struct Arguments {
     drain: Observer,
     #[command(flatten)]
     partition: PartitionArguments,
+    #[command(flatten)]
+    turn_back: TurnBackArguments,
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
@@ -133,7 +135,12 @@ impl Arguments {
             engine_after: &*engines.after,
             scheme: self.scheme.scheme(),
             auto: self.scheme.is_auto(),
-            policy: Policy { arming: self.arming, observer: self.drain, partition: self.partition.chosen() },
+            policy: Policy {
+                arming: self.arming,
+                observer: self.drain,
+                partition: self.partition.chosen(),
+                turned_back: self.turn_back.chosen(),
+            },
         });
         match drawn {
             Ok(drawn) => Ok(Ok(drawn)),

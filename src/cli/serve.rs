@@ -105,10 +105,8 @@ struct HardwareArguments {
     /// Apply lifetime limits as the subnet manager programs them, rather than as given here.
     #[arg(long, conflicts_with_all = ["hoq_life", "switch_life"])]
     limits_as_programmed: bool,
-    /// Switches discard packets that are to leave by the port at which they arrived, as hardware does, rather than
-    /// return them.
-    #[arg(long)]
-    discard_turned_back: bool,
+    #[command(flatten)]
+    turn_back: choice::TurnBackArguments,
     /// Time in which a device serves one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
@@ -199,7 +197,7 @@ impl Arguments {
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             limits_as_programmed: hardware.limits_as_programmed,
-            discards_turned_back: hardware.discard_turned_back,
+            discards_turned_back: hardware.turn_back.are_discarded(),
             packet_bytes: traffic.packet_bytes,
             load: traffic.load,
             traffic: pattern(&traffic.traffic, fabric.end_ports().count())?,

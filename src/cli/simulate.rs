@@ -2,7 +2,9 @@
 
 mod change;
 
-use super::choice::{self, EngineArguments, FromArguments, PartitionArguments, SchemeChoice, SlToVlChoice};
+use super::choice::{
+    self, EngineArguments, FromArguments, PartitionArguments, SchemeChoice, SlToVlChoice, TurnBackArguments,
+};
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
 use super::input::{check_options, read_subnets, read_text};
@@ -262,6 +264,8 @@ struct HardwareArguments {
     /// When switches choose output and lane for a packet.
     #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
     latch: LatchChoice,
+    #[command(flatten)]
+    turn_back: TurnBackArguments,
     /// Form of the SL-to-VL tables that switches accept [default: as in the fabric; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
@@ -596,6 +600,7 @@ impl Arguments {
                 arming: self.method.arming,
                 observer: self.method.drain,
                 partition: self.method.partition.chosen(),
+                turned_back: self.hardware.turn_back.chosen(),
             },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
             vls_fixed: self.hardware.vls.is_some(),
@@ -624,6 +629,7 @@ impl Arguments {
             data_vls: choice::data_vls(hardware.vls.unwrap_or(SimConfig::default().data_vls))?,
             buffer_credits: hardware.buffer,
             latch: hardware.latch.into(),
+            discards_turned_back: hardware.turn_back.are_discarded(),
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             packet_bytes: self.traffic.packet_bytes.unwrap_or(SimConfig::default().packet_bytes),

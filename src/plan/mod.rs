@@ -30,7 +30,7 @@ pub use document::PlanReadError;
 pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer};
 pub use error::PlanError;
 pub use lanes::Lanes;
-pub use policy::{Arming, LanePartition, Observer, Phase, Policy, Scheme, UnknownName};
+pub use policy::{Arming, LanePartition, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
 pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between};
 pub use wave::{Barrier, Sending, Wave};
 
@@ -71,6 +71,9 @@ pub enum Assumption {
     CountersAreUntouched,
     /// A switch discards what is older than the lifetime that it reports.
     LifetimesAreEnforced,
+    /// A switch discards a packet whose output port is its input port (PortRcvSwitchRelayErrors, *looping*; InfiniBand
+    /// Architecture, volume 1, PortCounters).
+    TurnedBackIsDiscarded,
 }
 
 impl Assumption {
@@ -107,6 +110,7 @@ impl Assumption {
             Assumption::AgentsKeepTheProtocol => "agents-keep-the-protocol",
             Assumption::CountersAreUntouched => "counters-are-untouched",
             Assumption::LifetimesAreEnforced => "lifetimes-are-enforced",
+            Assumption::TurnedBackIsDiscarded => "turned-back-is-discarded",
         }
     }
 }
@@ -402,6 +406,10 @@ impl Transition for Plan {
 
     fn answerer(&self) -> Option<PortId> {
         self.proves_answers().then_some(self.draft.sm)
+    }
+
+    fn discards_turned_back(&self) -> bool {
+        self.draft.assumptions.contains(&Assumption::TurnedBackIsDiscarded)
     }
 
     /// Newcomers learn their half in the swap, or, if there is none, when ports are started.

@@ -103,6 +103,16 @@ choice! {
 }
 
 choice! {
+    /// What switches do with a packet that is to leave by the port it came in by.
+    TurnedBack, "way with packets that turn back" {
+        /// They discard it, as InfiniBand switches do (PortRcvSwitchRelayErrors, *looping*): plans may rest on that.
+        Discarded = "discarded";
+        /// They may send it back: no plan rests on anything else.
+        Returned = "returned";
+    }
+}
+
+choice! {
     /// The role of a wave in its scheme.
     Phase, "phase" {
         /// The service levels of the two halves go to separate lanes.
@@ -135,11 +145,14 @@ pub struct Policy {
     /// When the halves have lanes of their own.
     #[serde(default = "temporary", skip_serializing_if = "is_temporary")]
     pub partition: LanePartition,
+    /// What switches do with packets that turn back.
+    #[serde(default = "discarded", skip_serializing_if = "is_discarded")]
+    pub turned_back: TurnedBack,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { arming: Arming::Off, observer: Observer::Token, partition: temporary() }
+        Policy { arming: Arming::Off, observer: Observer::Token, partition: temporary(), turned_back: discarded() }
     }
 }
 
@@ -150,6 +163,15 @@ fn temporary() -> LanePartition {
 
 fn is_temporary(partition: &LanePartition) -> bool {
     *partition == temporary()
+}
+
+/// What switches are taken to do by plans that do not say.
+fn discarded() -> TurnedBack {
+    TurnedBack::Discarded
+}
+
+fn is_discarded(turned_back: &TurnedBack) -> bool {
+    *turned_back == discarded()
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ pub(super) struct Start<'c> {
 /// Rounds of the search, each with the targets first that the last one left.
 const ROUNDS: usize = 5;
 
+/// The most sinks that are tried as the main one.
+const SINKS: usize = 8;
+
 /// Costs of a changed entry, by attempt.
 const CHANGE: [u32; 4] = [4, 1, 0, 2];
 
@@ -131,6 +134,21 @@ fn leanest(subject: &RepairSubject<'_>, start: Start<'_>, blank: &LidColumns, af
         lean.set(at, &column);
     }
     lean
+}
+
+/// Guides for waves with no barrier between: restricted up*/down* on orders all turns of which go with those of the one
+/// in force, then the engine's re-route.
+pub(super) fn gentle_guides(
+    subject: &RepairSubject<'_>,
+    target: Option<&LidColumns>,
+    start: Start<'_>,
+) -> Vec<LidColumns> {
+    let order = subject.input.order.unwrap_or_default();
+    let grafted = (0..SINKS).map_while(|variant| {
+        (variant == 0 || !order.is_empty()).then(|| SwitchOrder::grafted(&subject.net, order, variant))
+    });
+    let route = |order: SwitchOrder| order.route(subject, start.columns, start.targets.to_vec(), start.load);
+    grafted.flatten().map(route).chain(target.cloned()).collect()
 }
 
 /// Guides for a wave behind `aged`: the engine's re-route, then restricted up*/down* on orders made of the one in force.

@@ -4,6 +4,7 @@ use super::balance::PairLoad;
 use super::blanked::{self, Finished, Start};
 use super::columns::{LidColumns, WantedLid};
 use super::course;
+use super::inward;
 use super::net::{HERE, NONE};
 use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
 use super::subject::{Ground, Moment, RepairSubject};
@@ -151,6 +152,31 @@ impl<'s, 'a> Making<'s, 'a> {
         Ok(())
     }
 
+    /// Whether every row has a way.
+    pub fn is_done(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    /// Waves with no barrier before them, if these serve everything.
+    pub fn inward(&mut self) {
+        if self.left.is_empty() {
+            return;
+        }
+        let (subject, ground) = (self.subject, &self.ground);
+        let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
+        let guides = blanked::gentle_guides(subject, self.target.as_ref(), start);
+        let guides = guides.iter().map(Some).chain([None]);
+        let mut found = guides.filter_map(|guide| inward::course(subject, ground, start, guide));
+        let Some(course) = found.find(|course| course.left.is_empty()) else { return };
+        self.tables.truncate(1);
+        self.steps.clear();
+        (self.left, self.load) = (course.left, course.load);
+        for (at, tables) in course.tables.into_iter().enumerate() {
+            let purpose = if at == 0 { WavePurpose::Reconnect } else { WavePurpose::Finish };
+            self.push(purpose, false, tables);
+        }
+    }
+
     /// Wave 2: what wave 1 left is blanked by it, and set anew once all that was sent before has left.
     ///
     /// # Errors
@@ -277,10 +303,14 @@ impl<'s, 'a> Making<'s, 'a> {
     pub fn join(&mut self) {
         let mut at = 0;
         while at + 2 < self.tables.len() {
-            let pair = [self.tables[at].clone(), self.tables[at + 2].clone()];
-            let moment = self.steps[at].moment();
-            if course::is_gentle(self.subject, &self.ground, &pair[0], &pair[1])
-                && course::proves(self.subject, &self.ground, &pair, moment)
+            // All waves that follow each other with no barrier between are proved together.
+            let first = (0..=at).rfind(|&step| self.steps[step].aged_before).unwrap_or(0);
+            let end = (at + 2..self.steps.len()).find(|&step| self.steps[step].aged_before).unwrap_or(self.steps.len());
+            let joined: Vec<LidColumns> =
+                (first..=end).filter(|&tables| tables != at + 1).map(|tables| self.tables[tables].clone()).collect();
+            let moment = self.steps[first].moment();
+            if course::is_gentle(self.subject, &self.ground, &self.tables[at], &self.tables[at + 2])
+                && course::proves(self.subject, &self.ground, &joined, moment)
             {
                 self.tables.remove(at + 1);
                 self.steps.remove(at + 1);
@@ -364,7 +394,8 @@ impl<'s, 'a> Making<'s, 'a> {
             unserved.rows.iter().map(move |&row| LostRow { lid, switch: self.subject.net.rows[row as usize] })
         });
         let (unsolved, broken) = (rows.collect(), self.broken.len());
-        Repair { waves, unsolved, full: self.full, broken, left_by_first: self.left_by_first }
+        let discards_turned_back = self.subject.input.discards_turned_back;
+        Repair { waves, unsolved, full: self.full, discards_turned_back, broken, left_by_first: self.left_by_first }
     }
 }
 

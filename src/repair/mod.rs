@@ -14,6 +14,7 @@ mod blanked;
 mod classes;
 mod columns;
 mod course;
+mod inward;
 mod making;
 mod net;
 mod occupancy;
@@ -58,6 +59,9 @@ pub struct RepairInput<'a> {
     pub switches: bool,
     /// The order of switches by which the tables in force go up and down, the root first, if they do.
     pub order: Option<&'a [NodeId]>,
+    /// Whether switches discard packets that are to leave by the port they came in by. A repair rests on that only where it
+    /// saves a wait, or finds no way otherwise.
+    pub discards_turned_back: bool,
     /// What may be spent, beyond one attempt of each step, on what is hard.
     pub budget: Budget,
 }
@@ -132,6 +136,8 @@ pub struct Repair {
     pub unsolved: Vec<LostRow>,
     /// What the full re-route would change at once, if there is one.
     pub full: Option<Changes>,
+    /// Whether the waves rest on [`RepairInput::discards_turned_back`].
+    pub discards_turned_back: bool,
     /// LIDs that had rows without a way.
     pub broken: usize,
     /// Of these, LIDs that the first wave could not serve in full.
@@ -183,17 +189,35 @@ pub enum RepairError {
 /// The input does not fit together, or the tables in force can deadlock by themselves.
 pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     check(input)?;
-    let subject = RepairSubject::of(*input);
-    let columns = LidColumns::read(input, &subject.net, &subject.targets, &input.tables.lfts);
-    let target = input.target.map(|lfts| LidColumns::read(input, &subject.net, &subject.targets, lfts));
-    let mut making = Making::new(&subject, columns, target);
-    making.reconnect()?;
+    // First as if what turns back went on: waves that do without a wait then are good for every switch.
+    let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
+    let mut making = begun(&subject)?;
+    if !making.is_done() && input.discards_turned_back {
+        let resting = RepairSubject::of(*input);
+        let other = begun(&resting)?;
+        if other.is_done() {
+            return Ok(ended(other));
+        }
+    }
     making.finish()?;
     making.relax();
+    Ok(ended(making))
+}
+
+/// Waves that need no wait, as far as there are any.
+fn begun<'s, 'a>(subject: &'s RepairSubject<'a>) -> Result<Making<'s, 'a>, RepairError> {
+    let read = |lfts: &[Arc<Lft>]| LidColumns::read(&subject.input, &subject.net, &subject.targets, lfts);
+    let mut making = Making::new(subject, read(&subject.input.tables.lfts), subject.input.target.map(read));
+    making.reconnect()?;
+    making.inward();
+    Ok(making)
+}
+
+fn ended(mut making: Making<'_, '_>) -> Repair {
     making.join();
     making.renew();
     making.hurry();
-    Ok(making.result())
+    making.result()
 }
 
 impl Repair {
@@ -264,6 +288,7 @@ mod tests {
                 answerer: None,
                 switches: true,
                 order: None,
+                discards_turned_back: false,
                 budget: Budget::default(),
             }
         }

@@ -154,6 +154,9 @@ impl Occupancy {
             return true;
         }
         let Passage { net, classes, .. } = way;
+        if way.discards_turned_back && net.channel(standing.channel).back == entry {
+            return true;
+        }
         let (class, all) = (standing.class as usize, classes.planes as u32);
         let (arrives, leaves) = (net.channel(standing.channel), net.channel(entry));
         let onward = classes.step(class, arrives.to as usize, arrives.input, leaves.port);
@@ -191,6 +194,8 @@ pub(super) struct Passage<'a> {
     pub feed: &'a Feed,
     /// By channel: whether it exists.
     pub flags: &'a [bool],
+    /// Whether packets that would go back whence they came end there.
+    pub discards_turned_back: bool,
 }
 
 fn planes_of(mask: PlaneMask) -> impl Iterator<Item = u32> {

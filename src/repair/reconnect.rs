@@ -6,7 +6,7 @@ use super::columns::Ways;
 use super::net::{HERE, NONE, Net};
 use super::trial::{Change, Mark, Trial};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// What a search prefers.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +20,13 @@ pub(super) struct Taste<'t> {
     pub stray: u32,
     /// Whether entries beside those of `toward` are tried.
     pub explore: bool,
+    /// Whether rows that have a way are moved to entries of `toward` for those that find none.
+    pub clears: bool,
 }
 
 impl Taste<'_> {
-    pub const PLAIN: Taste<'static> = Taste { toward: None, change: 1, seed: 0, stray: 0, explore: true };
+    pub const PLAIN: Taste<'static> =
+        Taste { toward: None, change: 1, seed: 0, stray: 0, explore: true, clears: false };
 }
 
 /// A row's candidate: hops, load, channel; the least first.
@@ -92,6 +95,9 @@ impl WaySearch {
         }
         self.added.drain(..).for_each(|(channel, pairs)| load.pairs[channel as usize] -= pairs);
         left.retain(|&row| self.hops[row as usize] == NONE);
+        if let Some(toward) = taste.toward.filter(|_| taste.clears) {
+            self.clear(trial, &left, toward);
+        }
         left
     }
 
@@ -135,6 +141,31 @@ impl WaySearch {
                         self.hops[row as usize] = self.hops[net.to(entry)] + 1;
                     }
                 }
+            }
+        }
+    }
+
+    /// Moves rows that have a way to entries of other tables where these lead those through them that have none, the rows
+    /// nearest by those tables first: a later wave finds them there.
+    fn clear(&mut self, trial: &mut Trial<'_, '_>, left: &[u32], toward: &[u32]) {
+        let net = &trial.subject.net;
+        self.kept.follow(net, toward, &net.kept);
+        let mut on_the_way = BTreeSet::new();
+        for &row in left {
+            let mut at = row as usize;
+            while self.kept.arrives(at) && on_the_way.insert((self.kept.hops[at], at as u32)) && toward[at] != HERE {
+                at = net.to(toward[at]);
+            }
+        }
+        for (_, row) in on_the_way {
+            let change = Change { row, entry: toward[row as usize] };
+            let leads = Net::leads(&net.kept, change.entry) && self.hops[net.to(change.entry)] != NONE;
+            if leads
+                && self.hops[row as usize] != NONE
+                && trial.now[row as usize] != change.entry
+                && trial.is_safe(change)
+            {
+                trial.admit(&[change]);
             }
         }
     }

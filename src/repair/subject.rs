@@ -52,7 +52,8 @@ impl<'a> RepairSubject<'a> {
             Moment::Loss => &self.existed,
             Moment::Aged => &self.net.alive,
         };
-        Passage { net: &self.net, classes: &self.classes, feed, flags }
+        let discards_turned_back = self.input.discards_turned_back;
+        Passage { net: &self.net, classes: &self.classes, feed, flags, discards_turned_back }
     }
 
     /// Where packets of a target stand by entries that do not change; `tell` gets the dependencies between lanes that

@@ -18,6 +18,8 @@ pub(super) struct Change {
 /// A wave in the making: its old tables, its new ones as far as they are known, and the order that proves them.
 pub(super) struct Trial<'s, 'a> {
     pub subject: &'s RepairSubject<'a>,
+    /// The tables before each wave that this one follows with no barrier between: what they put anywhere is still there.
+    earlier: Vec<LidColumns>,
     pub old: LidColumns,
     pub new: LidColumns,
     pub order: LaneOrder,
@@ -53,6 +55,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             feed: Feed::of(net, classes),
             intact: Ways::new(net),
             seen: vec![0; net.rows.len()],
+            earlier: Vec::new(),
             old: old.clone(),
             new: old.clone(),
             subject,
@@ -65,9 +68,15 @@ impl<'s, 'a> Trial<'s, 'a> {
         })
     }
 
+    /// The wave after this one, with no barrier between them: all dependencies that were admitted stay.
+    pub fn follow_up(mut self) -> Trial<'s, 'a> {
+        self.earlier.push(std::mem::replace(&mut self.old, self.new.clone()));
+        self
+    }
+
     /// Turns to a target. Its entries so far count as new ones.
     pub fn turn_to(&mut self, target: usize) {
-        let Trial { subject, old, new, order, occupancy, feed, was, now, .. } = self;
+        let Trial { subject, earlier, old, new, order, occupancy, feed, was, now, .. } = self;
         self.target = target;
         order.visited += was.len() as u64;
         was.clear();
@@ -76,15 +85,21 @@ impl<'s, 'a> Trial<'s, 'a> {
         now.extend_from_slice(new.column(target));
         self.intact.follow(&subject.net, was, &subject.net.alive);
         subject.feed(target, feed);
-        subject.settle(was, feed, self.moment, occupancy, &mut |_, _| ());
-        if was != now {
-            // What the entries changed so far let in was admitted then.
-            let way = subject.passage(feed, Moment::Aged);
-            let entries = Entries { old: was, new: now };
-            occupancy.stir();
-            occupancy.inject(&way, entries, &feed.now);
-            occupancy.spread(&way, entries, &mut |_, _| true);
+        let first = earlier.first().unwrap_or(old).column(target);
+        subject.settle(first, feed, self.moment, occupancy, &mut |_, _| ());
+        // What the entries changed so far let in was admitted then.
+        let way = subject.passage(feed, Moment::Aged);
+        let mut mix = |entries: Entries<'_>| {
+            if entries.old != entries.new {
+                occupancy.stir();
+                occupancy.inject(&way, entries, &feed.now);
+                occupancy.spread(&way, entries, &mut |_, _| true);
+            }
+        };
+        for (at, before) in earlier.iter().enumerate() {
+            mix(Entries { old: before.column(target), new: earlier.get(at + 1).unwrap_or(old).column(target) });
         }
+        mix(Entries { old: was, new: now });
     }
 
     /// The work of the subject so far, this trial included.

@@ -6,6 +6,7 @@ use super::net::{HERE, NONE, Net};
 use super::subject::RepairSubject;
 use crate::fabric::NodeId;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Switches in an order; up leads to its front.
 #[derive(Clone, PartialEq, Eq)]
@@ -68,6 +69,65 @@ impl SwitchOrder {
             rows.push(next);
         }
         SwitchOrder::new(net, rows)
+    }
+
+    /// The order of before with its extra sinks led into one. A sink is turned below one neighbour from which another way
+    /// leads up to the main sink. That neighbour is then its only one further up, so no turn that the order of before
+    /// allows becomes one from down to up: tables by either may be in force together. Variants differ in the main sink.
+    /// None where some sink has no such neighbour.
+    pub fn grafted(net: &Net, order: &[NodeId], variant: usize) -> Option<SwitchOrder> {
+        let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| row != NONE && net.stays[row as usize]);
+        let mut whole = SwitchOrder::new(net, known.collect());
+        let sinks = |order: &SwitchOrder| -> Vec<u32> {
+            order.rows.iter().copied().filter(|&row| order.above(net, row).next().is_none()).collect()
+        };
+        let first = sinks(&whole);
+        let main = *first.get(variant)?;
+        loop {
+            let led = whole.led_to(net, main);
+            let rest: Vec<u32> = sinks(&whole).into_iter().filter(|&row| row != main).collect();
+            let Some(()) = rest.iter().find_map(|&sink| {
+                // The neighbour highest up: all others stay below.
+                let beside = whole.neighbours(net, sink).filter(|&next| led[next as usize]);
+                let host = beside.min_by_key(|&next| whole.rank[next as usize])?;
+                whole = whole.grafting(net, sink, host)?;
+                Some(())
+            }) else {
+                return rest.is_empty().then_some(whole);
+            };
+        }
+    }
+
+    /// By row: whether a way up leads to a row.
+    fn led_to(&self, net: &Net, main: u32) -> Vec<bool> {
+        let mut led = vec![false; net.rows.len()];
+        for &row in &self.rows {
+            led[row as usize] = row == main || self.above(net, row).any(|next| led[next as usize]);
+        }
+        led
+    }
+
+    /// The order with one cable the other way up, and all others as they are; none if that is no order.
+    fn grafting(&self, net: &Net, sink: u32, host: u32) -> Option<SwitchOrder> {
+        let above =
+            |a: u32, b: u32| if (a, b) == (host, sink) { true } else { (a, b) != (sink, host) && self.before(a, b) };
+        let mut missing: Vec<usize> = vec![0; net.rows.len()];
+        for &row in &self.rows {
+            missing[row as usize] = self.neighbours(net, row).filter(|&next| above(next, row)).count();
+        }
+        let ready = self.rows.iter().copied().filter(|&row| missing[row as usize] == 0);
+        let mut ready: BTreeSet<(u32, u32)> = ready.map(|row| (self.rank[row as usize], row)).collect();
+        let mut rows = Vec::with_capacity(self.rows.len());
+        while let Some((_, row)) = ready.pop_first() {
+            rows.push(row);
+            for next in self.neighbours(net, row).filter(|&next| above(row, next)) {
+                missing[next as usize] -= 1;
+                if missing[next as usize] == 0 {
+                    ready.insert((self.rank[next as usize], next));
+                }
+            }
+        }
+        (rows.len() == self.rows.len()).then(|| SwitchOrder::new(net, rows))
     }
 
     /// The neighbours of a row further up.

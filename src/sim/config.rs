@@ -102,7 +102,7 @@ pub struct SimConfig {
     pub sources_move: bool,
     /// Whether a switch discards a packet that is to leave by the port it came in by, as InfiniBand switches do
     /// (PortRcvSwitchRelayErrors, *looping*). Otherwise it turns back, which is harder on a routing.
-    #[serde(default)]
+    #[serde(default = "as_switches_do")]
     pub discards_turned_back: bool,
     /// How sources use the paths of their half.
     #[serde(default)]
@@ -142,7 +142,7 @@ impl Default for SimConfig {
             smp_duplicate: 0.0,
             smp_delay_ns: 0,
             sources_move: true,
-            discards_turned_back: false,
+            discards_turned_back: true,
             dispersal: Dispersal::default(),
             message_packets: one_packet(),
             count_order: false,
@@ -152,6 +152,10 @@ impl Default for SimConfig {
 
 fn one_packet() -> u16 {
     1
+}
+
+fn as_switches_do() -> bool {
+    true
 }
 
 /// Why a fabric cannot be simulated as asked.

@@ -33,6 +33,8 @@ pub(super) struct ProofCase<'a> {
     pub relays: RelayPorts,
     /// The port whose answers go to base LIDs on any level in use; see [`super::Transition::answerer`].
     pub answerer: Option<PortId>,
+    /// See [`super::Transition::discards_turned_back`].
+    pub discards_turned_back: bool,
 }
 
 /// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
@@ -93,6 +95,7 @@ impl<'a> ProofCase<'a> {
             switches,
             relays: RelayPorts::default(),
             answerer: None,
+            discards_turned_back: false,
         }
     }
 

@@ -87,6 +87,7 @@ impl Drawing {
         let (cause, tail) = match hole.cause {
             HoleCause::NoRoute => ("no route".to_string(), String::new()),
             HoleCause::NoCable { port } => ("no cable".to_string(), format!("taillabel=\"{port}\", ")),
+            HoleCause::TurnedBack { port } => ("turned back".to_string(), format!("taillabel=\"{port}\", ")),
             HoleCause::Astray { port } => ("no way on".to_string(), format!("taillabel=\"{port}\", ")),
         };
         let colour = colour(hole.entry, EntryAge::Unchanged);

@@ -15,6 +15,8 @@ pub(super) struct LostRows {
     /// By stage, then row; empty where no entry for the DLID has changed up to then. There a lost row is one whose
     /// entry leads into what died: nobody needs the others.
     stages: Vec<Vec<bool>>,
+    /// By row: whether the first entries led into what died; empty where no entry for the DLID changes.
+    died: Vec<bool>,
     /// A buffer.
     ways: WayEnds<End>,
 }
@@ -32,27 +34,26 @@ enum End {
 
 impl LostRows {
     pub fn new(net: &FlatFabric, stages: usize) -> LostRows {
-        LostRows { stages: vec![Vec::new(); stages], ways: WayEnds::new(net.rows.len()) }
+        LostRows { stages: vec![Vec::new(); stages], died: Vec::new(), ways: WayEnds::new(net.rows.len()) }
     }
 
     /// Turns to another DLID. `sent`: whether packets were sent to it before the change; otherwise nothing was lost.
     pub fn turn_to(&mut self, net: &FlatFabric, columns: &Columns, sent: bool) {
         self.stages.iter_mut().for_each(Vec::clear);
-        let mut died: Option<Vec<bool>> = None;
+        self.died.clear();
         for stage in 1..self.stages.len() {
-            let changes = sent && (died.is_some() || (0..net.rows.len()).any(|row| columns.changes(stage, row)));
-            if !changes {
+            let begun = !self.died.is_empty();
+            if !sent || !begun && !(0..net.rows.len()).any(|row| columns.changes(stage, row)) {
                 continue;
             }
-            let lost = match &died {
+            if begun {
+                let lost = self.ends(net, columns, stage, |end| end != Some(End::Arrives));
+                self.stages[stage] = self.died.iter().zip(lost).map(|(&died, lost)| died && lost).collect();
+            } else {
                 // Entries of this stage are the first to change, so those that it begins with are the first ones.
-                None => died.insert(self.ends(net, columns, stage, |end| end == Some(End::Dies))).clone(),
-                Some(died) => {
-                    let lost = self.ends(net, columns, stage, |end| end != Some(End::Arrives));
-                    died.iter().zip(lost).map(|(&died, lost)| died && lost).collect()
-                }
-            };
-            self.stages[stage] = lost;
+                self.died = self.ends(net, columns, stage, |end| end == Some(End::Dies));
+                self.stages[stage] = self.died.clone();
+            }
         }
     }
 
@@ -62,6 +63,17 @@ impl LostRows {
             Some(&lost) => lost,
             None => matches!(exit, Exit::Died(_)),
         }
+    }
+
+    /// Whether packets that come by an output of a row may be discarded where they would turn back: at every stage so far
+    /// at which the row may have sent by that output, it was lost, so whatever it sent was.
+    pub fn forgives_turning(&self, columns: &Columns, stage: usize, (row, output): (usize, PortNum)) -> bool {
+        let was_lost = |earlier: usize| match self.stages[earlier].get(row) {
+            Some(&lost) => lost || !columns.choices(earlier, row).any(|choice| choice == output),
+            // No entry had changed yet.
+            None => true,
+        };
+        stage > 0 && self.died.get(row).is_some_and(|&died| died) && (1..=stage).all(was_lost)
     }
 
     /// Whether an output leads from a row that is not lost to one that is.

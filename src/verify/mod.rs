@@ -103,6 +103,11 @@ pub trait Transition {
         None
     }
 
+    /// Whether every switch discards packets that are to leave by the port they came in by, so that they wait for nothing.
+    fn discards_turned_back(&self) -> bool {
+        false
+    }
+
     /// End ports of `fabric` that the routing in force does not know.
     fn newcomers(&self) -> Newcomers {
         Newcomers::default()

@@ -63,6 +63,8 @@ pub(crate) struct FlatFabric {
     heads: [Vec<Head>; 2],
     /// By time.
     senders: [Vec<SendingPort>; 2],
+    /// Whether switches discard packets that are to leave by the port they came in by, from another switch.
+    pub discards_turned_back: bool,
 }
 
 impl FlatFabric {
@@ -102,6 +104,7 @@ impl FlatFabric {
             sides: rows.iter().map(|&node| usize::from(during.node(node).num_ports) + 1).collect(),
             heads: times.map(|fabric| fabric.map_or_else(Vec::new, |fabric| heads(fabric, &row_of))),
             senders: [Vec::new(), Vec::new()],
+            discards_turned_back: false,
             rows,
         }
     }

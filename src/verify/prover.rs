@@ -123,6 +123,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     case.drains.extend((0..waves.len()).map(|wave| transition.drains(wave)));
     case.stages.extend(waves);
     case.answerer = transition.answerer();
+    case.discards_turned_back = transition.discards_turned_back();
     // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());
     check_tables(&case)?;

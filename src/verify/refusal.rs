@@ -216,6 +216,11 @@ pub enum HoleCause {
         /// The output port.
         port: PortNum,
     },
+    /// The port by which the packets came in.
+    TurnedBack {
+        /// That port.
+        port: PortNum,
+    },
     /// None, but packets that had a way are led to a switch from which none led on when the wave began.
     Astray {
         /// The output port.
@@ -234,6 +239,11 @@ impl fmt::Display for BlackHole {
             HoleCause::NoCable { port } => write!(
                 f,
                 "wave {wave}: switch {name:?} discards packets to lid {lid}: its port {port} has no cable ({entry})"
+            ),
+            HoleCause::TurnedBack { port } => write!(
+                f,
+                "wave {wave}: switch {name:?} discards packets to lid {lid}: they come in by port {port} and are to leave by \
+                 it ({entry})"
             ),
             HoleCause::Astray { port } => write!(
                 f,

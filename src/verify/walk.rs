@@ -71,6 +71,9 @@ pub(crate) struct Entrance {
 pub(crate) enum DeadEnd {
     /// A switch has no way on, or one into a cable that died. `firm`: see [`ClassPackets`].
     Hole { row: usize, exit: Exit, firm: bool },
+    /// A switch discards packets that are to leave by the port they came in by. `from` is the row that sent them, with its
+    /// output.
+    TurnedBack { row: usize, port: PortNum, from: (usize, PortNum) },
     /// A switch discards for want of a lane.
     Laneless { row: usize, input: PortNum, output: PortNum },
     /// A source discards for want of a lane.
@@ -342,6 +345,13 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         sink: &mut impl Sink<O>,
     ) {
         for output in self.columns.choices(now.stage, row) {
+            if output == input
+                && let Some(from) = self.turned_back_to(now.stage, row, input)
+            {
+                // What is discarded waits for no lane.
+                sink.dead_end(now, &self.columns, DeadEnd::TurnedBack { row, port: input, from });
+                continue;
+            }
             let taken = self.take(now, row, input, output, packets, sink);
             if let Some(to) = taken
                 && input != PortNum::ZERO
@@ -350,6 +360,20 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
                 let hop = ClassHop { stage: now.stage, row, input, from, output, to, origin };
                 sink.hop(now.class, &self.columns, &hop);
             }
+        }
+    }
+
+    /// The switch from which packets come by an input, with its output, where those that are to leave by it again are
+    /// discarded.
+    #[inline]
+    fn turned_back_to(&self, stage: usize, row: usize, input: PortNum) -> Option<(usize, PortNum)> {
+        match self.net.exit(stage, row, input) {
+            Exit::Channel(back) if self.net.discards_turned_back => match self.net.head(stage, back) {
+                // The head of the channel back is the port that sends into the input.
+                Head::Switch { row, input } => Some((row as usize, input)),
+                Head::End(_) | Head::Nothing => None,
+            },
+            _ => None,
         }
     }
 

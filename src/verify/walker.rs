@@ -114,7 +114,8 @@ impl<'a> Walker<'a> {
     /// A table that sends a service level in use onto a lane which the link does not carry; a manager's port whose
     /// answers are to be proved and that sends nothing.
     pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<Walker<'a>, Refusal> {
-        let net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
+        let mut net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
+        net.discards_turned_back = case.discards_turned_back;
         let lanes = tables::read(case.fabric, &net, &case.stages)?;
         let injection = Injection::new(&case, &net, &lanes);
         let answerer = Answerer::of(&case, &net)?;
@@ -414,6 +415,13 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
                 }
                 _ => return,
             },
+            DeadEnd::TurnedBack { row, port, from } => {
+                if !self.is_lost_in_turning(now, columns, from) {
+                    return;
+                }
+                let (cause, entry) = (HoleCause::TurnedBack { port }, columns.entry(stage, row, port));
+                FaultKind::BlackHole { row, cause, entry }
+            }
             DeadEnd::Wrong { at } => FaultKind::WrongArrival { at, owner: class.owner },
             DeadEnd::Laneless { .. } | DeadEnd::Unsent { .. } => {
                 unreachable!(
@@ -463,6 +471,16 @@ impl<S: ProofSink> Judge<'_, S> {
             return None;
         }
         self.firmly_owned(now).then_some(found)
+    }
+
+    /// Whether it is a fault that packets are discarded because they turn back into a channel's start.
+    fn is_lost_in_turning(&self, now: Now<'_>, columns: &Columns, from: (usize, PortNum)) -> bool {
+        let Walker { case, .. } = self.walker;
+        let (answers, forgiven) = (
+            case.is_answer(now.class.lid, self.walker.half(now.class)),
+            self.lost.forgives_turning(columns, now.stage, from),
+        );
+        !answers && !forgiven && self.firmly_owned(now)
     }
 
     /// A packet that was not lost is led to where all are: it is lost to the change.

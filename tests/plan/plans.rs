@@ -426,6 +426,7 @@ fn still() -> PlanInput {
         after: before.clone(),
         target: subnet.tables.lfts.clone(),
         steps: Vec::new(),
+        discards_turned_back: false,
         initial: subnet.tables,
         old: Half::Lower,
         both_halves: false,

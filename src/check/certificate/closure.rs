@@ -34,6 +34,8 @@ pub(super) struct Closure<'a> {
     groups: &'a Groups,
     /// By port: whether the new routing omits it.
     stranded: Vec<bool>,
+    /// Whether the plan rests on switches that discard what would turn back.
+    discards_turned_back: bool,
     /// The manager's port, where the plan does not assume of its answers what is to be checked.
     answerer: Option<Answerer>,
     /// By moment: the switches that end with another table than they begin with, where all begin with the one that they
@@ -118,6 +120,7 @@ impl<'a> Closure<'a> {
             moments,
             groups,
             stranded,
+            discards_turned_back: plan.draft().assumptions.contains(&Assumption::TurnedBackIsDiscarded),
             answerer: answerer(plan, net),
             rewritten: (0..moments.all.len()).map(|moment| rewritten(net, moments, moment)).collect(),
             injected: Vec::new(),
@@ -484,7 +487,11 @@ impl<'a> Closure<'a> {
             if ways.is_empty() {
                 ways.resize(self.net.way_count, 0);
             }
-            for output in choices(now.outputs[switch]).filter(|&output| output < self.net.sides[switch]) {
+            // What is discarded waits for nothing.
+            let goes_on = |&output: &usize| {
+                output < self.net.sides[switch] && !(self.discards_turned_back && output == input.index())
+            };
+            for output in choices(now.outputs[switch]).filter(goes_on) {
                 ways[self.net.way(channel as usize, switch, output)] |= lanes;
             }
         }
@@ -521,6 +528,10 @@ impl<'a> Closure<'a> {
                 }
                 Outlet::Port { channel, .. } => channel,
                 Outlet::Switch { channel, next } => {
+                    if self.discards_turned_back && input.is_some_and(|input| input.index() == output) {
+                        self.check_turned_back(now, switch, next, channel)?;
+                        continue;
+                    }
                     if now.forsaken.leads_astray(switch, next) {
                         self.check_astray(now, switch, output)?;
                     }
@@ -565,6 +576,26 @@ impl<'a> Closure<'a> {
             255 => "it has no route".to_string(),
             _ => format!("its port {output} has no cable, or a dead one"),
         };
+        let switch = self.fabric.describe_node(self.net.switches[switch]);
+        Err(CertificateFault::Hole { moment: self.name(moment), switch, lid: class.lid, what })
+    }
+
+    /// Judges packets that would leave by the port they came in by, `channel`, to the switch they came from: they are
+    /// discarded, and all of them must have been lost already when they left it.
+    fn check_turned_back(
+        &self,
+        now: &Now<'_>,
+        switch: usize,
+        before: usize,
+        channel: usize,
+    ) -> Result<(), CertificateFault> {
+        let Now { moment, class, .. } = *now;
+        let ChannelEnd::Switch(_, sent_by) = self.net.ends[channel] else { unreachable!("a channel into a switch") };
+        let sent = moment > 0 && self.was_sent(class);
+        if sent && now.forsaken.sent_only_lost(before, sent_by) || self.is_omitted(now) {
+            return Ok(());
+        }
+        let what = "they come in by the port that they are to leave by".to_string();
         let switch = self.fabric.describe_node(self.net.switches[switch]);
         Err(CertificateFault::Hole { moment: self.name(moment), switch, lid: class.lid, what })
     }

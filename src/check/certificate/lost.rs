@@ -4,6 +4,7 @@
 //! such a switch, nor into a hole.
 
 use super::net::{CheckedNet, Outlet};
+use crate::ids::{PortMask, PortNum};
 
 /// By switch: whether it had lost its way to the DLID in hand.
 #[derive(Default)]
@@ -11,6 +12,8 @@ pub(super) struct Forsaken {
     /// The first outputs of the change, by switch, once some moment has written another; empty until then.
     first: Vec<u8>,
     now: Vec<bool>,
+    /// By switch: outputs by which packets may have left it at some moment at which it still had its way.
+    fair: Vec<PortMask>,
 }
 
 impl Forsaken {
@@ -18,12 +21,17 @@ impl Forsaken {
     pub fn begin(&mut self, net: &CheckedNet, moment: usize, outputs: &[[u8; 2]]) {
         if self.first.is_empty() && outputs.iter().any(|[old, new]| old != new) {
             self.first = outputs.iter().map(|[old, _]| *old).collect();
+            let lost = reaches(net, moment, &self.first, Goal::Dead);
+            self.fair = self.first.iter().zip(lost).map(|(&first, lost)| only(first, !lost)).collect();
         }
         if !self.first.is_empty() {
             let old: Vec<u8> = outputs.iter().map(|[old, _]| *old).collect();
             let (died, arrives) =
                 (reaches(net, moment, &self.first, Goal::Dead), reaches(net, moment, &old, Goal::Port));
             self.now = died.iter().zip(arrives).map(|(&died, arrives)| died && !arrives).collect();
+            for ((fair, lost), outputs) in self.fair.iter_mut().zip(&self.now).zip(outputs) {
+                outputs.iter().filter(|_| !lost).for_each(|&output| fair.insert(PortNum(output)));
+            }
         }
     }
 
@@ -32,10 +40,24 @@ impl Forsaken {
         self.now.get(switch).copied().unwrap_or(dead)
     }
 
+    /// Whether all that a switch can have sent by an output had lost its way there: it may be discarded further on.
+    pub fn sent_only_lost(&self, switch: usize, output: PortNum) -> bool {
+        self.fair.get(switch).is_some_and(|fair| !fair.contains(output))
+    }
+
     /// Whether a switch that has a way leads packets to one that has none.
     pub fn leads_astray(&self, switch: usize, next: usize) -> bool {
         !self.now.is_empty() && !self.now[switch] && self.now[next]
     }
+}
+
+/// A mask of one port, or of none.
+fn only(output: u8, counts: bool) -> PortMask {
+    let mut mask = PortMask::default();
+    if counts {
+        mask.insert(PortNum(output));
+    }
+    mask
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -38,6 +38,8 @@ pub struct PlanInput {
     pub target: Vec<Arc<Lft>>,
     /// For `ordered`: the waves, the last of which ends at the wanted tables.
     pub steps: Vec<TableStep>,
+    /// Whether the waves of `ordered` are proved only if switches discard packets that turn back.
+    pub discards_turned_back: bool,
     /// The half in use.
     pub old: Half,
     /// Whether sources may send on the other half as well: for schemes that have no half retire.

@@ -44,6 +44,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
     assumptions.extend(about_answers(&input));
     assumptions.extend(about_spare_half(&input));
+    assumptions.extend(input.discards_turned_back.then_some(Assumption::TurnedBackIsDiscarded));
     let welcome = welcome_writes(&input, input.old);
     if readied || !welcome.is_empty() {
         waves.push(wave(Phase::Start.to_string(), Phase::Start, welcome));

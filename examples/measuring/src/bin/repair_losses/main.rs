@@ -253,6 +253,7 @@ impl Cell {
             answerer: None,
             switches: true,
             order: order.as_deref(),
+            discards_turned_back: true,
             budget: Budget::default(),
         };
         let start = cpu_s();

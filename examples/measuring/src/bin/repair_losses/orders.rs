@@ -63,6 +63,7 @@ fn measure(topology: &str, name: &str, seed: u64) -> Result<Quality, Box<dyn Err
         answerer: None,
         switches: true,
         order: None,
+        discards_turned_back: true,
         budget: Budget::default(),
     };
     Ok(quality(&input, &tables.lfts)?)

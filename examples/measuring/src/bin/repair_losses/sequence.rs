@@ -102,6 +102,7 @@ impl Sequence {
             answerer: None,
             switches: true,
             order: order.as_deref(),
+            discards_turned_back: true,
             budget: Budget::default(),
         };
         let done = repair(&input)?;

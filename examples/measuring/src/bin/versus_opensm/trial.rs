@@ -107,8 +107,8 @@ impl Setting {
     fn options(&self, side: Side) -> Vec<String> {
         let mut options = vec!["--load", &self.load, "--speed", &self.speed, "--seed", &self.seed];
         options.extend(["--paths", side.paths(&self.engine)]);
-        if !self.turn_back {
-            options.push("--discard-turned-back");
+        if self.turn_back {
+            options.push("--turn-back");
         }
         if self.limits {
             options.push("--limits-as-programmed");

@@ -1,0 +1,59 @@
+//! Gives lost rows ways in waves that follow each other at once, from rows that have ways outwards into the loss.
+//!
+//! A row is set once the row that its new entry leads to has a way, so no wave blanks anything and each serves somebody.
+//! What was sent before may still be under way in all of them, so an entry must be admitted beside all that the waves
+//! before could put anywhere. What stands in the way is most often a mixture that leads round: a row's new entry leads
+//! to a row whose old entry leads back. There the second is set in one wave and the first in the next.
+
+use super::balance::PairLoad;
+use super::blanked::Start;
+use super::columns::LidColumns;
+use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
+use super::subject::{Ground, Moment, RepairSubject};
+use super::trial::Trial;
+
+/// Waves with no barrier before them.
+pub(super) struct Course {
+    /// The tables after each.
+    pub tables: Vec<LidColumns>,
+    pub left: Vec<Unserved>,
+    pub load: PairLoad,
+}
+
+/// The most waves: beyond, the Double Scheme is as soon done.
+const WAVES: usize = 24;
+
+/// Waves from the tables in force, as long as each gives some row a way: first by the entries of a guide, then by any.
+/// None where the tables in force have a cycle by themselves.
+pub(super) fn course(
+    subject: &RepairSubject<'_>,
+    ground: &Ground,
+    start: Start<'_>,
+    guide: Option<&LidColumns>,
+) -> Option<Course> {
+    let mut search = WaySearch::new(&subject.net);
+    let mut trial = Trial::new(subject, ground, start.columns, Moment::Loss)?;
+    let (mut tables, mut left, mut load) = (Vec::new(), Vec::new(), start.load.clone());
+    let mut targets = start.targets.to_vec();
+    let by_guide = Taste { explore: false, clears: true, ..Taste::PLAIN };
+    for taste in guide.map(|_| by_guide).into_iter().chain([Taste::PLAIN]) {
+        while !targets.is_empty() && tables.len() < WAVES {
+            let pass = Pass {
+                targets: std::mem::take(&mut targets),
+                prefer: start.columns,
+                toward: guide,
+                taste,
+                whole: false,
+            };
+            left = serve(&mut trial, &mut search, &mut load, &pass);
+            targets = left.iter().map(|unserved: &Unserved| unserved.target).collect();
+            if !pass.targets.iter().any(|&target| trial.old.differs(&trial.new, target as usize)) {
+                break;
+            }
+            tables.push(trial.new.clone());
+            trial = trial.follow_up();
+        }
+    }
+    trial.into_new();
+    Some(Course { tables, left, load })
+}

@@ -137,18 +137,17 @@ fn leanest(subject: &RepairSubject<'_>, start: Start<'_>, blank: &LidColumns, af
 }
 
 /// Guides for waves with no barrier between: restricted up*/down* on orders all turns of which go with those of the one
-/// in force, then the engine's re-route.
-pub(super) fn gentle_guides(
-    subject: &RepairSubject<'_>,
-    target: Option<&LidColumns>,
-    start: Start<'_>,
-) -> Vec<LidColumns> {
+/// in force, then those of [`guides`].
+pub(super) fn gentle_guides<'g, 'a>(
+    subject: &'g RepairSubject<'a>,
+    target: Option<&'g LidColumns>,
+    start: Start<'g>,
+) -> impl Iterator<Item = LidColumns> + use<'g, 'a> {
     let order = subject.input.order.unwrap_or_default();
-    let grafted = (0..SINKS).map_while(|variant| {
-        (variant == 0 || !order.is_empty()).then(|| SwitchOrder::grafted(&subject.net, order, variant))
-    });
-    let route = |order: SwitchOrder| order.route(subject, start.columns, start.targets.to_vec(), start.load);
-    grafted.flatten().map(route).chain(target.cloned()).collect()
+    let grafted = (0..SINKS).filter_map(|variant| SwitchOrder::grafted(&subject.net, order, variant));
+    let route = move |order: SwitchOrder| order.route(subject, start.columns, start.targets.to_vec(), start.load);
+    let others = std::iter::once_with(move || guides(subject, target, start)).flatten();
+    grafted.map(route).chain(others)
 }
 
 /// Guides for a wave behind `aged`: the engine's re-route, then restricted up*/down* on orders made of the one in force.

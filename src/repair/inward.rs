@@ -6,8 +6,9 @@
 //! to a row whose old entry leads back. There the second is set in one wave and the first in the next.
 
 use super::balance::PairLoad;
-use super::blanked::Start;
+use super::blanked::{self, Start};
 use super::columns::LidColumns;
+use super::course;
 use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
 use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
@@ -56,4 +57,20 @@ pub(super) fn course(
     }
     trial.into_new();
     Some(Course { tables, left, load })
+}
+
+impl Course {
+    /// The same in two waves, where that proves: what the first does not serve is blank in it.
+    pub fn in_two(&mut self, subject: &RepairSubject<'_>, ground: &Ground, start: Start<'_>) {
+        let [first, .., last] = &self.tables[..] else { return };
+        if self.tables.len() < 3 {
+            return;
+        }
+        let two = [start.columns.clone(), blanked::blanked(subject, first, start.targets), last.clone()];
+        let gentle = two.windows(2).all(|pair| course::is_gentle(subject, ground, &pair[0], &pair[1]));
+        if gentle && course::proves(subject, ground, &two, Moment::Loss) {
+            let [_, blank, last] = two;
+            self.tables = vec![blank, last];
+        }
+    }
 }

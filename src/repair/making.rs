@@ -164,10 +164,12 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
-        let guides = blanked::gentle_guides(subject, self.target.as_ref(), start);
-        let guides = guides.iter().map(Some).chain([None]);
-        let mut found = guides.filter_map(|guide| inward::course(subject, ground, start, guide));
-        let Some(course) = found.find(|course| course.left.is_empty()) else { return };
+        let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);
+        let mut courses = guides.filter_map(|guide| inward::course(subject, ground, start, guide.as_ref()));
+        let found = courses.find(|course| course.left.is_empty());
+        drop(courses);
+        let Some(mut course) = found else { return };
+        course.in_two(subject, ground, start);
         self.tables.truncate(1);
         self.steps.clear();
         (self.left, self.load) = (course.left, course.load);

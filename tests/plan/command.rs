@@ -107,9 +107,12 @@ fn every_bundled_fabric_gets_a_plan_that_is_checked_again() {
 /// By default the cheapest way that is proved is planned, and what was passed over is in the plan.
 #[test]
 fn without_a_scheme_the_cheapest_is_planned() {
-    for (name, scheme) in [("fat-tree-4-2", "ordered"), ("seed-16", "double")] {
+    for (name, option, scheme) in
+        [("fat-tree-4-2", None, "ordered"), ("seed-16", None, "ordered"), ("seed-16", Some("--turn-back"), "double")]
+    {
         let desk = Desk::losing_the_root(name);
         let asked = ["plan", "before", "after", "--sudden", "-o", "change.plan"];
+        let asked: Vec<&str> = asked.into_iter().chain(option).collect();
         desk.run(&asked).says(0, &[&format!("sudden change, scheme {scheme}"), "yes, proved: written to change.plan"]);
         desk.run(&["check", "change.plan"]).says(0, &["lint     nothing found", "yes, the plan is sound"]);
         let passed_over = desk.text("change.plan").contains("scheme ordered was passed over: ");

@@ -14,7 +14,9 @@ use reconfig::drain::{
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
 use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
-use reconfig::plan::{Arming, Assumption, Barrier, Draft, Lanes, Phase, Plan, Policy, Scheme, Sending, Wave};
+use reconfig::plan::{
+    Arming, Assumption, Barrier, Draft, Lanes, Phase, Plan, Policy, Scheme, Sending, TurnedBack, Wave,
+};
 use reconfig::tables::{NodeSlToVl, SubnetTables};
 use reconfig::vet::{Vetted, vet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,9 +74,10 @@ fn ordered_plans(subnet: &Subnet) -> Vec<(&'static str, Arc<Vetted>)> {
     let host = subnet.fabric.end_ports().find(is_other).map(|port| subnet.fabric.port(port).node);
     host_comes.before = Arc::new(subnet.fabric.without_nodes(&[host.expect("a ring has several hosts")]));
     let mut plans = prepared(vec![
-        ("ordered, the root dies, two waves", dies(bundled("ring-8"))),
-        ("ordered, the root dies, some waves at once", dies(bundled("seed-16"))),
-        ("ordered, the root dies, long waits", dies(ring(32))),
+        ("ordered, the root dies, two waves", turning(dies(bundled("ring-8")))),
+        ("ordered, the root dies, some waves at once", turning(dies(bundled("seed-16")))),
+        ("ordered, the root dies, long waits", turning(dies(ring(32)))),
+        ("ordered, the root dies, all waves at once", dies(bundled("ring-8"))),
         ("ordered, the root leaves", removal(&bring_up(&bundled("ghost-cycle"), 1, true), scheme, Removal::Planned)),
         ("ordered, the root comes back", root_comes_back(subnet, scheme)),
         ("ordered, the root comes back and another switch leaves", replaced(subnet, scheme)),
@@ -97,7 +100,7 @@ fn ordered_plans(subnet: &Subnet) -> Vec<(&'static str, Arc<Vetted>)> {
     first.waves.insert(0, empty("rewrite/0"));
     first.waves[0].barriers.push(Barrier::Vacated(16));
     // The second step waits, and all its entries are of what has come, which the first wave has written.
-    let mut last = draft(4);
+    let mut last = draft(5);
     last.waves[1].barriers.push(Barrier::Vacated(16));
     last.waves.insert(2, empty("rewrite/2"));
     last.assumptions.push(Assumption::AgentsKeepTheProtocol);
@@ -106,6 +109,11 @@ fn ordered_plans(subnet: &Subnet) -> Vec<(&'static str, Arc<Vetted>)> {
         plans.push((name, Arc::new(vetted)));
     }
     plans
+}
+
+/// The same where switches may send packets back, so that waves wait for one another.
+fn turning(input: ChangeInput<'static>) -> ChangeInput<'static> {
+    ChangeInput { policy: Policy { turned_back: TurnedBack::Returned, ..input.policy }, ..input }
 }
 
 fn nothing_goes(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {

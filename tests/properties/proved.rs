@@ -97,6 +97,9 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
     let refusal = match prepared(world, setting, &built) {
         Ok(prepared) => {
             prop_assert!(!setting.both_halves || keeps_twins(prepared.plan.plan()), "a half lags behind");
+            if std::env::var_os("DBG").is_some() {
+                std::fs::write("/tmp/dbg.plan", prepared.plan.plan().to_json()).unwrap();
+            }
             prepared.plan.refusal().cloned()
         }
         Err(error) => match precondition(&error) {
@@ -156,7 +159,12 @@ fn judge_loss(tally: &Tally, world: &World, setting: &Setting, play: &Play, lost
         // The scheme's own price, or the specification's (claim A.2).
         tally.count(if lost > 0 { "lost by design" } else { "lost nothing though it might" });
     } else {
-        prop_assert!(lost <= aged, "{} packets are lost to the change, {} by age: {:?}", lost, aged, world.happening);
+        let why = play.transport.with(|sim| format!("{:?}", sim.relay_discards()));
+        prop_assert!(
+            lost <= aged,
+            "{lost} packets are lost to the change, {aged} by age; {why}: {:?}",
+            world.happening
+        );
         tally.count(if lost > 0 { "lost by age" } else { "lost nothing" });
     }
     Ok(())

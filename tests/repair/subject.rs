@@ -102,6 +102,7 @@ impl Subnet {
             answerer: None,
             switches: true,
             order: self.order.as_deref(),
+            discards_turned_back: false,
             budget: Budget { relax: 300_000, renewals: 2 },
         }
     }

@@ -77,7 +77,8 @@ proptest! {
 fn rewriting_in_place_can_deadlock_where_the_double_scheme_does_not() {
     let base = small(bundled("random-regular-16-4"));
     let deadlocks = (1..=8).any(|seed| {
-        let sim = SimConfig { seed, ..base.sim.clone() };
+        // Packets that turn back close the shortest cycles; switches that discard them leave the longer ones.
+        let sim = SimConfig { seed, discards_turned_back: false, ..base.sim.clone() };
         let scheme = reconfig::plan::Scheme::InPlace;
         let report = run(&Scenario { scheme, sim: sim.clone(), load: Some(0.15), ..base.clone() });
         let stuck = report.outcome == reconfig::scenario::Ending::Deadlocked;

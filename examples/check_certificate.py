@@ -1134,6 +1134,8 @@ class Checker:
         for number, moment in enumerate(self.moments):
             if moment.aged is None:
                 continue
+            if self.discards_back:
+                raise Refused(f"{moment.name}: it waits for what was sent before, and takes turned-back-is-discarded for granted")
             tables, longest = moment.tables[0], 0
             # To end ports that have died, too, packets are on their way.
             for lid in owners:

@@ -251,6 +251,16 @@ impl Ledger {
         }
     }
 
+    /// Whether a packet that a switch discards was lost to what died, though entries that have changed since led it another
+    /// way, so that its hops say nothing of where it was when that happened: its path as above leads into the death, and so
+    /// do the tables of that moment from the switch that sent it last.
+    fn was_doomed(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, at: PortId, now: Ticks) -> bool {
+        let sent = Course { plane, packet, now, tables: packet.born, passed: 0 };
+        let at_death = Course { tables: self.last_death, ..sent };
+        let dies = |course, from| matches!(self.end_of(course, from), CourseEnd::Dead);
+        dies(sent, source_port) && dies(at_death, plane.ports[at].peer)
+    }
+
     /// Where the path of a packet ends, from a port that sends it.
     fn end_of(&self, course: Course<'_>, from: PortId) -> CourseEnd {
         let Course { plane, packet, now, tables, passed } = course;
@@ -307,6 +317,20 @@ impl Sim {
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId) {
         self.settle(id, self.cause_of_loss(id));
+    }
+
+    /// The same for one that a switch discards, which stands at an input.
+    #[cold]
+    pub(super) fn lose_at(&mut self, id: PacketId, at: PortId) {
+        let mut cause = self.cause_of_loss(id);
+        if cause == LossCause::Change {
+            let packet = &self.plane.packets[id];
+            let source_port = self.sources.list[packet.source].port;
+            if self.ledger.was_doomed(&self.plane, packet, source_port, at, self.clock.now()) {
+                cause = LossCause::Failure;
+            }
+        }
+        self.settle(id, cause);
     }
 
     fn cause_of_loss(&self, id: PacketId) -> LossCause {

@@ -63,7 +63,7 @@ impl Change {
 
     /// A plan that the prover accepted.
     pub fn proved(&self, scheme: Scheme) -> Plan {
-        let prepared = self.with_input(scheme, Arming::Off, prepare);
+        let prepared = self.with_input(scheme, Policy::default(), prepare);
         let prepared = prepared.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         prepared.plan.plan().clone()
     }
@@ -76,19 +76,24 @@ impl Change {
 
     /// A plan as the machine takes it.
     pub fn vetted(&self, scheme: Scheme, arming: Arming) -> Arc<Vetted> {
-        let prepared = self.with_input(scheme, arming, prepare_baseline);
+        self.vetted_under(scheme, Policy { arming, ..Policy::default() })
+    }
+
+    /// The same by any policy.
+    pub fn vetted_under(&self, scheme: Scheme, policy: Policy) -> Arc<Vetted> {
+        let prepared = self.with_input(scheme, policy, prepare_baseline);
         prepared.unwrap_or_else(|error| panic!("{}: {error}", self.name)).plan
     }
 
     /// Whether a double plan can be made at all: a removal may leave nobody to talk to.
     pub fn is_possible(&self) -> bool {
-        self.with_input(Scheme::Double, Arming::Off, prepare).is_ok()
+        self.with_input(Scheme::Double, Policy::default(), prepare).is_ok()
     }
 
     fn with_input<T>(
         &self,
         scheme: Scheme,
-        arming: Arming,
+        policy: Policy,
         run: fn(ChangeInput<'_>) -> Result<T, ChangeError>,
     ) -> Result<T, ChangeError> {
         let capable = self.fabric.with_capabilities(VLS, self.optimised);
@@ -118,7 +123,6 @@ impl Change {
         let stays = |port: &PortId| before.peer(*port).is_some() && after.peer(*port).is_some();
         let sm = whole.end_ports().find(stays).expect("an end port that stays");
         let engine = UpDown { root: roots[1] };
-        let policy = Policy { arming, ..Policy::default() };
         let input = ChangeInput {
             before,
             surviving,

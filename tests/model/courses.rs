@@ -15,7 +15,7 @@ use reconfig::drain::{
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, PortNum, VlSet};
 use reconfig::machine::{Command, Event, Outcome, State, step};
-use reconfig::plan::{Arming, Barrier, Phase, Plan, Scheme};
+use reconfig::plan::{Arming, Barrier, Phase, Plan, Policy, Scheme, TurnedBack};
 use reconfig::tables::{SubnetTables, Write};
 use reconfig::vet::Vetted;
 use std::collections::BTreeSet;
@@ -406,7 +406,9 @@ fn plans() -> Vec<Arc<Vetted>> {
         (comes, Scheme::Ordered, Arming::Off),
     ];
     let of_four = cases.into_iter().map(|(what, scheme, arming)| ring_change(4, what).vetted(scheme, arming));
-    let waits = ring_change(8, dies).vetted(Scheme::Ordered, Arming::Off);
+    // Where packets may turn back, the second wave waits.
+    let turning = Policy { turned_back: TurnedBack::Returned, ..Policy::default() };
+    let waits = ring_change(8, dies).vetted_under(Scheme::Ordered, turning);
     assert!(waits.plan().waves()[0].vacating_rounds().is_some(), "two waves, and a wait between them");
     of_four.chain([waits]).collect()
 }

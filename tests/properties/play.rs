@@ -9,7 +9,7 @@ use rand_pcg::Pcg64;
 use reconfig::change::Prepared;
 use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::Fabric;
-use reconfig::plan::{Arming, Observer, Plan, Policy, Scheme, Sending};
+use reconfig::plan::{Arming, Observer, Plan, Policy, Scheme, Sending, TurnedBack};
 use reconfig::scenario::Witnessed;
 use reconfig::sim::{
     ArmedPort, Halt, Latch, OutageEnd, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic,
@@ -90,8 +90,14 @@ fn traffics() -> impl Strategy<Value = Traffic> {
 
 /// Settings for changes of one of these schemes.
 pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
-    let policies = (prop::sample::select(Arming::ALL), prop::sample::select(Observer::ALL));
-    let policies = policies.prop_map(|(arming, observer)| Policy { arming, observer, ..Policy::default() });
+    let ways = prop::sample::select(TurnedBack::ALL);
+    let policies = (prop::sample::select(Arming::ALL), prop::sample::select(Observer::ALL), ways);
+    let policies = policies.prop_map(|(arming, observer, turned_back)| Policy {
+        arming,
+        observer,
+        turned_back,
+        ..Policy::default()
+    });
     let latches = prop::sample::select(&[Latch::Arrival, Latch::Head, Latch::Grant][..]);
     let queues = (prop::sample::select(&[16u16, 24, 64][..]), 1u16..20, prop::sample::select(&[1u16, 64][..]));
     let replies = prop::sample::select(&[0.0, 0.1, 0.3][..]);
@@ -323,6 +329,7 @@ fn simulation(world: &World, setting: &Setting, built: &Built) -> Sim {
         buffer_credits: setting.buffer_credits,
         vl_weight: setting.vl_weight,
         latch: setting.latch,
+        discards_turned_back: setting.policy.turned_back == TurnedBack::Discarded,
         armed: if setting.policy.arming == Arming::Discard { ArmedPort::Discards } else { ArmedPort::Holds },
         switch_lifetime_ns: if lifetime { 4096 << setting.life_time_value } else { 0 },
         load: 1.0,

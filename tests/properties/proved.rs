@@ -97,9 +97,6 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
     let refusal = match prepared(world, setting, &built) {
         Ok(prepared) => {
             prop_assert!(!setting.both_halves || keeps_twins(prepared.plan.plan()), "a half lags behind");
-            if std::env::var_os("DBG").is_some() {
-                std::fs::write("/tmp/dbg.plan", prepared.plan.plan().to_json()).unwrap();
-            }
             prepared.plan.refusal().cloned()
         }
         Err(error) => match precondition(&error) {

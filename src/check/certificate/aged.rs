@@ -3,15 +3,25 @@
 use super::CertificateFault;
 use super::moments::PlanMoments;
 use super::net::{CheckedNet, Outlet};
-use crate::fabric::Fabric;
 use crate::ids::{Half, Lid, PortNum};
+use crate::plan::{Assumption, Plan};
 use crate::tables::SubnetTables;
 
 /// The rounds of every barrier that ages are as many as the longest way by the tables that it follows has channels, and
 /// one more for what was on a cable, or latched by an older entry.
-pub(super) fn check(fabric: &Fabric, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
+pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
+    let fabric = &*plan.draft().before;
+    // Where packets that turn back are discarded, ways out of switches that have lost theirs may lead round.
+    let unbounded = plan.draft().assumptions.contains(&Assumption::TurnedBackIsDiscarded);
     for (number, moment) in moments.all.iter().enumerate() {
         let Some(rounds) = moment.aged else { continue };
+        if unbounded {
+            let what = format!(
+                "it waits for what was sent before, and the plan takes `{}` for granted",
+                Assumption::TurnedBackIsDiscarded.name()
+            );
+            return Err(CertificateFault::Plan { wave: moment.name.clone(), what });
+        }
         // Packets are on their way to end ports that have died, too.
         let lids =
             fabric.end_ports().flat_map(|port| [Half::Lower, Half::Upper].map(|half| fabric.half_lids(port, half)));

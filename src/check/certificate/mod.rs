@@ -93,7 +93,7 @@ fn judge(plan: &Plan, file: &File, to_the_end: bool) -> Result<Checked, Certific
     let found = closure.check(&mut rows)?;
     rows.finish()?;
     let dependencies = rising::check(plan, &net, &moments, &groups, &closure, &numbers)?;
-    aged::check(&plan.draft().before, &net, &moments)?;
+    aged::check(plan, &net, &moments)?;
     if to_the_end {
         afterwards::check(plan, &net)?;
     }

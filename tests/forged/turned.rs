@@ -4,10 +4,10 @@ use super::{Files, Script};
 use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
 use crate::support::removal::{Removal, removal};
-use reconfig::change::prepare;
+use reconfig::change::{ChangeInput, prepare};
 use reconfig::fabric::NodeId;
 use reconfig::ids::{Lid, PortNum};
-use reconfig::plan::{Assumption, Barrier, Draft, Plan, Scheme};
+use reconfig::plan::{Assumption, Draft, Plan, Policy, Scheme, TurnedBack};
 use reconfig::tables::{LFT_BLOCK, SubnetTables, Write};
 use reconfig::verify::{Refusal, prove};
 
@@ -22,10 +22,9 @@ fn repaired(name: &str) -> Plan {
     plan
 }
 
-/// What checker and script say of a plan with the certificate of another, where there is a script.
-fn refused(plan: &Plan, forged: &Plan, script: &mut Option<Script>) -> Vec<String> {
-    let files = Files::of(plan.clone()).with_plan(forged.to_json());
-    let verdicts = [Some(files.checked()), script.as_mut().map(|script| script.judge(&files))];
+/// What checker and script say, where there is a script.
+fn refused(files: &Files, script: &mut Option<Script>) -> Vec<String> {
+    let verdicts = [Some(files.checked()), script.as_mut().map(|script| script.judge(files))];
     verdicts.into_iter().flatten().map(|verdict| verdict.expect_err("it is refused")).collect()
 }
 
@@ -41,7 +40,7 @@ fn without_the_assumption_no_judge_accepts_what_rests_on_it() {
         let mut draft = plan.draft().clone();
         draft.assumptions.retain(|held| *held != NAMED);
         let forged = Plan::seal(draft);
-        refused(&plan, &forged, &mut script);
+        refused(&sound.with_plan(forged.to_json()), &mut script);
         let refusal = prove(forged).map(|_| ()).expect_err("packets turn back").1;
         assert!(matches!(refusal, Refusal::Deadlock(_)), "{name}: {refusal}");
     }
@@ -51,12 +50,19 @@ fn without_the_assumption_no_judge_accepts_what_rests_on_it() {
 #[test]
 fn whoever_waits_may_not_rest_on_it() {
     let mut script = Script::start();
-    let plan = repaired("ring-8");
+    let subnet = bring_up(&bundled("ring-8"), 1, false);
+    let input = removal(&subnet, Scheme::Ordered, Removal::Sudden);
+    let policy = Policy { turned_back: TurnedBack::Returned, ..input.policy };
+    let plan = prepare(ChangeInput { policy, ..input }).expect("a plan").plan.plan().clone();
+    assert!(plan.waves().iter().any(|wave| wave.vacating_rounds().is_some()), "it waits");
+
     let mut draft = plan.draft().clone();
-    draft.waves[0].barriers.push(Barrier::Vacated(100));
-    draft.assumptions.push(Assumption::AgentsKeepTheProtocol);
+    draft.assumptions.push(NAMED);
     let forged = Plan::seal(draft);
-    for said in refused(&plan, &forged, &mut script) {
+    let files = Files::of(plan).with_plan(forged.to_json());
+    let mut header = files.header();
+    header["assumptions"].as_array_mut().expect("a list").push(NAMED.name().into());
+    for said in refused(&files.with_header(&header.to_string()), &mut script) {
         assert!(said.contains("waits for what was sent before"), "{said}");
     }
     let refusal = prove(forged).map(|_| ()).expect_err("it waits").1.to_string();
@@ -107,6 +113,7 @@ fn turned(draft: &Draft, switch: NodeId, lid: Lid, port: PortNum) -> Plan {
 fn no_packet_with_a_way_is_turned_back() {
     let mut script = Script::start();
     let plan = repaired("torus-4x4");
+    let sound = Files::of(plan.clone());
     let draft = plan.draft();
     let fabric = draft.surviving.clone();
     let lids: Vec<Lid> = fabric.end_ports().filter_map(|port| fabric.port(port).lid).collect();
@@ -119,7 +126,7 @@ fn no_packet_with_a_way_is_turned_back() {
             }
             let forged = turned(draft, next, lid, port);
             forgeries += 1;
-            for said in refused(&plan, &forged, &mut script) {
+            for said in refused(&sound.with_plan(forged.to_json()), &mut script) {
                 told += usize::from(said.contains("come in by the port") || said.contains("turn back"));
             }
             let refusal = prove(forged).map(|_| ()).expect_err("a whole way turns back").1;

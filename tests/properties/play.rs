@@ -90,14 +90,8 @@ fn traffics() -> impl Strategy<Value = Traffic> {
 
 /// Settings for changes of one of these schemes.
 pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
-    let ways = prop::sample::select(TurnedBack::ALL);
-    let policies = (prop::sample::select(Arming::ALL), prop::sample::select(Observer::ALL), ways);
-    let policies = policies.prop_map(|(arming, observer, turned_back)| Policy {
-        arming,
-        observer,
-        turned_back,
-        ..Policy::default()
-    });
+    let policies = (prop::sample::select(Arming::ALL), prop::sample::select(Observer::ALL));
+    let policies = policies.prop_map(|(arming, observer)| Policy { arming, observer, ..Policy::default() });
     let latches = prop::sample::select(&[Latch::Arrival, Latch::Head, Latch::Grant][..]);
     let queues = (prop::sample::select(&[16u16, 24, 64][..]), 1u16..20, prop::sample::select(&[1u16, 64][..]));
     let replies = prop::sample::select(&[0.0, 0.1, 0.3][..]);
@@ -108,7 +102,7 @@ pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
                     seed,
                     scheme,
                     both_halves: false,
-                    policy,
+                    policy: Policy { turned_back: TurnedBack::ALL[seed as usize % 2], ..policy },
                     latch,
                     buffer_credits,
                     replies,

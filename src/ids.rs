@@ -377,7 +377,7 @@ impl Half {
     /// The service level of a virtual layer, 0 to 7, in this half.
     #[inline]
     pub fn sl_of(self, layer: u8) -> Sl {
-        debug_assert!(layer < 8, "a half has eight service levels");
+        assert!(layer < 8, "a half has eight service levels");
         Sl(8 * self.index() as u8 + layer % 8)
     }
 

@@ -81,7 +81,7 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
                 }
                 done
             });
-            debug_assert!(served || left.last().is_some_and(|last| last.target == target));
+            assert!(served || left.last().is_some_and(|last| last.target == target));
         }
         let first: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
         if best.as_ref().is_none_or(|best| left.len() < best.left.len()) {

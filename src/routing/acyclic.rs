@@ -27,11 +27,25 @@ pub(super) struct Acyclic {
     places: Vec<u32>,
 }
 
-/// A channel that moves, and its old position.
+/// A channel that moves, and its old position, which takes the upper half of the word: sorting compares one number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Moved {
-    place: u32,
-    channel: u32,
+struct Moved(u64);
+
+impl Moved {
+    #[inline]
+    fn new(place: u32, channel: u32) -> Moved {
+        Moved(u64::from(place) << 32 | u64::from(channel))
+    }
+
+    #[inline]
+    fn place(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    fn channel(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// The position of a bit.
@@ -139,7 +153,7 @@ impl Acyclic {
         if !self.collect(net, before, after) {
             return false;
         }
-        let moved = |&channel: &u32| Moved { place: self.place[channel as usize], channel };
+        let moved = |&channel: &u32| Moved::new(self.place[channel as usize], channel);
         self.moved.clear();
         self.moved.extend(self.below.iter().chain(&self.above).map(moved));
         let (below, above) = self.moved.split_at_mut(self.below.len());
@@ -148,11 +162,11 @@ impl Acyclic {
         // The two sets share their old positions: first the channels that lead to `before`, then those that `after`
         // leads to, each in its old order. No other channel moves, so no other dependency is reversed.
         self.places.clear();
-        self.places.extend(self.moved.iter().map(|moved| moved.place));
+        self.places.extend(self.moved.iter().map(|moved| moved.place()));
         // Two ascending runs, which a stable sort merges.
         self.places.sort();
         let moved = self.moved.iter().zip(&self.places);
-        moved.for_each(|(moved, &place)| self.place[moved.channel as usize] = place);
+        moved.for_each(|(moved, &place)| self.place[moved.channel() as usize] = place);
         true
     }
 

@@ -30,7 +30,7 @@ impl SimEvent {
     /// Packs an event.
     #[inline]
     pub fn new(kind: u8, a: u32, b: u32) -> SimEvent {
-        debug_assert!(kind < 16 && b < 1 << 28);
+        assert!(kind < 16 && b < 1 << 28);
         SimEvent { a, b: b << 4 | u32::from(kind) }
     }
 
@@ -116,7 +116,7 @@ impl Wheel {
     /// Adds an event at a time not before the last one popped.
     #[inline]
     pub fn push(&mut self, time: Ticks, event: SimEvent) {
-        debug_assert!(time >= self.now, "an event at {time}, before {}", self.now);
+        assert!(time >= self.now, "an event at {time}, before {}", self.now);
         let spans = time / SPAN - self.now / SPAN;
         // The fine ring has a slot for every tick of this half span and the next, so no two times share a slot.
         if spans < 2 {

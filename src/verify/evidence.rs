@@ -15,7 +15,6 @@ use super::walker::{FaultKind, FirstFault, ProofSink, Walker};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::SubnetTables;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A fault as a refusal.
 pub(super) fn of_fault(walker: &Walker<'_>, fault: FirstFault) -> Refusal {
@@ -44,7 +43,7 @@ pub(super) fn of_cycle(
 ) -> Refusal {
     // Switches that send one class round are a fault of the tables whatever the lanes, and easier to mend than a
     // deadlock. So the whole stage is searched for such a class before the cycle is explained.
-    let mut loops = LoopSearch { walker, stage, edges: BTreeMap::new(), found: None };
+    let mut loops = LoopSearch::new(walker, stage);
     walker.run(&mut loops);
     if let Some(found) = loops.found {
         return Refusal::Loop(found);
@@ -72,7 +71,7 @@ pub(super) fn dependencies(
     stage: usize,
     turns: &[(u32, u32)],
 ) -> Vec<Dependency> {
-    let mut search = ClassSearch { walker, stage, wanted: wanted(layout, halves, stage, turns) };
+    let mut search = ClassSearch::new(walker, stage, wanted(layout, halves, stage, turns));
     walker.run(&mut search);
     search.wanted.iter().map(|wanted| search.explain(wanted)).collect()
 }
@@ -137,9 +136,19 @@ struct ClassSearch<'a> {
     walker: &'a Walker<'a>,
     stage: usize,
     wanted: Vec<Wanted>,
+    /// By row: whether a dependency wanted is there. Nearly every hop is elsewhere.
+    has_wanted: Vec<bool>,
+    /// Of the dependencies wanted: how many have no class that chose so at the stage itself.
+    open: usize,
 }
 
-impl ClassSearch<'_> {
+impl<'a> ClassSearch<'a> {
+    fn new(walker: &'a Walker<'a>, stage: usize, wanted: Vec<Wanted>) -> ClassSearch<'a> {
+        let mut has_wanted = vec![false; walker.net.rows.len()];
+        wanted.iter().for_each(|wanted| has_wanted[wanted.row] = true);
+        ClassSearch { walker, stage, open: wanted.len(), wanted, has_wanted }
+    }
+
     fn explain(&self, wanted: &Wanted) -> Dependency {
         let case = &self.walker.case;
         let switch = NamedDevice::of(case.fabric, self.walker.net.rows[wanted.row]);
@@ -177,7 +186,7 @@ pub(super) fn mapping_entry(
 
 impl Sink for ClassSearch<'_> {
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
-        if hop.stage > self.stage {
+        if hop.stage > self.stage || !self.has_wanted[hop.row] {
             return;
         }
         for index in 0..self.wanted.len() {
@@ -189,8 +198,14 @@ impl Sink for ClassSearch<'_> {
             let later = wanted.cause.as_ref().is_none_or(|cause| cause.stage < hop.stage);
             if here && lanes && later && wanted.halves[self.walker.half(class).index()] {
                 self.wanted[index].cause = Some(self.cause(class, columns, hop, self.wanted[index].to));
+                self.open -= usize::from(hop.stage == self.stage);
             }
         }
+    }
+
+    /// A choice at the stage itself is replaced by none, so nothing is left to find once all are known.
+    fn limit(&self) -> usize {
+        if self.open == 0 { 0 } else { self.stage + 1 }
     }
 }
 
@@ -202,8 +217,14 @@ fn has(mask: LaneMask, lane: u8) -> bool {
 struct LoopSearch<'a> {
     walker: &'a Walker<'a>,
     stage: usize,
-    /// Of the class in hand, at the stage: outputs towards other switches, by switch.
-    edges: BTreeMap<usize, BTreeSet<PortNum>>,
+    /// Of the class in hand, at the stage, by row: outputs towards other switches. There are two at most: an old entry
+    /// and a new one.
+    edges: Vec<[Option<PortNum>; 2]>,
+    /// Rows that have such outputs.
+    rows: Vec<usize>,
+    /// By row: the last search that entered it.
+    entered: Vec<usize>,
+    search: usize,
     found: Option<ClassLoop>,
 }
 
@@ -211,35 +232,64 @@ struct LoopSearch<'a> {
 struct Visit {
     row: usize,
     output: PortNum,
-    left: Vec<PortNum>,
+    left: [Option<PortNum>; 2],
 }
 
-impl LoopSearch<'_> {
+impl<'a> LoopSearch<'a> {
+    fn new(walker: &'a Walker<'a>, stage: usize) -> LoopSearch<'a> {
+        let rows = walker.net.rows.len();
+        let (edges, entered) = (vec![[None; 2]; rows], vec![0; rows]);
+        LoopSearch { walker, stage, edges, rows: Vec::new(), entered, search: 0, found: None }
+    }
+
+    /// Notes that the class in hand leaves a switch by an output.
+    fn note(&mut self, row: usize, output: PortNum) {
+        match &mut self.edges[row] {
+            [Some(first), _] if *first == output => {}
+            [Some(_), Some(second)] => assert_eq!(*second, output, "a stage has an old entry and a new one"),
+            [Some(_), second @ None] => *second = Some(output),
+            [first @ None, _] => {
+                *first = Some(output);
+                self.rows.push(row);
+            }
+        }
+    }
+
     /// The hops of a round trip among the edges, as (row, output), by depth-first search.
-    fn round(&self) -> Option<Vec<(usize, PortNum)>> {
-        let outputs = |row: usize| self.edges.get(&row).into_iter().flatten().rev().copied().collect();
-        let visit = |row| Visit { row, output: PortNum::ZERO, left: outputs(row) };
+    fn round(&mut self) -> Option<Vec<(usize, PortNum)>> {
+        // In rising order of rows, then outputs: what is found depends on the class alone, not on the walk.
+        self.rows.sort_unstable();
+        self.rows.iter().for_each(|&row| self.edges[row].sort_unstable_by_key(|output| (output.is_none(), *output)));
         // A switch that was entered before and is not on the path leads to no cycle: the search would have ended
         // there.
-        let mut entered = BTreeSet::new();
-        for &start in self.edges.keys() {
-            let mut path = if entered.insert(start) { vec![visit(start)] } else { Vec::new() };
+        self.search += 1;
+        let mut path: Vec<Visit> = Vec::new();
+        for start in 0..self.rows.len() {
+            path.extend(self.visit(self.rows[start]));
             while let Some(last) = path.last_mut() {
-                let Some(output) = last.left.pop() else {
+                let Some(output) = last.left.iter_mut().find_map(Option::take) else {
                     path.pop();
                     continue;
                 };
                 last.output = output;
                 let next = self.next_row(last.row, output);
-                if let Some(at) = path.iter().position(|visit| visit.row == next) {
-                    return Some(path[at..].iter().map(|visit| (visit.row, visit.output)).collect());
-                }
-                if entered.insert(next) {
-                    path.push(visit(next));
+                match self.visit(next) {
+                    Some(visit) => path.push(visit),
+                    None => {
+                        if let Some(at) = path.iter().position(|visit| visit.row == next) {
+                            return Some(path[at..].iter().map(|visit| (visit.row, visit.output)).collect());
+                        }
+                    }
                 }
             }
         }
         None
+    }
+
+    /// A row to be searched from; none if it was entered before.
+    fn visit(&mut self, row: usize) -> Option<Visit> {
+        let fresh = std::mem::replace(&mut self.entered[row], self.search) != self.search;
+        fresh.then(|| Visit { row, output: PortNum::ZERO, left: self.edges[row] })
     }
 
     fn next_row(&self, row: usize, output: PortNum) -> usize {
@@ -254,8 +304,12 @@ impl Sink for LoopSearch<'_> {
     fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &ClassHop) {
         let onward = self.walker.net.head(hop.stage, self.walker.net.channel(hop.row, hop.output));
         if hop.stage == self.stage && self.found.is_none() && matches!(onward, Head::Switch { .. }) {
-            self.edges.entry(hop.row).or_default().insert(hop.output);
+            self.note(hop.row, hop.output);
         }
+    }
+
+    fn limit(&self) -> usize {
+        if self.found.is_some() { 0 } else { self.stage + 1 }
     }
 }
 
@@ -271,7 +325,7 @@ impl ProofSink for LoopSearch<'_> {
             self.found = Some(ClassLoop { wave, lid: class.lid, hops: round.iter().map(hop).collect() });
         }
         // Edges are of one class: two classes that go opposite ways make no loop.
-        self.edges.clear();
+        self.rows.drain(..).for_each(|row| self.edges[row] = [None; 2]);
     }
 }
 

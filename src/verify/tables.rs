@@ -9,6 +9,8 @@ use super::refusal::Refusal;
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Half, PortNum, Sl, Vl};
 use crate::tables::{NodeSlToVl, SlToVl, SubnetTables};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// Reads the tables of all stages.
 ///
@@ -79,17 +81,20 @@ fn agreed(fabric: &Fabric, node: NodeId, table: &NodeSlToVl) -> Option<SlToVl> {
 /// Service levels by half, grouped where no table of any stage distinguishes them.
 fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
     let mut distinct: Vec<SlToVl> = Vec::new();
+    // Stages share the tables of most nodes, and nodes those of one another.
+    let mut seen: FxHashSet<*const NodeSlToVl> = FxHashSet::default();
     for tables in stages.iter().flat_map(|facts| [facts.before, facts.after]) {
-        for node in &tables.sl_to_vl {
+        for node in tables.sl_to_vl.iter().filter(|&node| seen.insert(Arc::as_ptr(node))) {
             let tables = match &**node {
                 NodeSlToVl::Uniform(table) => std::slice::from_ref(table),
                 NodeSlToVl::PerPair { tables, .. } => tables,
             };
-            tables.iter().for_each(|table| {
-                if !distinct.contains(table) {
+            for (at, table) in tables.iter().enumerate() {
+                // Neighbouring pairs mostly have one table.
+                if (at == 0 || tables[at - 1] != *table) && !distinct.contains(table) {
                     distinct.push(*table);
                 }
-            });
+            }
         }
     }
     // Two levels that every table maps alike have the same hops at every stage, so walking one walks both. Halves

@@ -236,6 +236,8 @@ pub(crate) struct Walk<'a, O = ()> {
     stack: Vec<Standing<O>>,
     /// By lane: the first sender of what can stand there. Kept only where a later stage begins with it.
     origins: Vec<O>,
+    /// The origin where none is recorded.
+    nobody: O,
 }
 
 impl<'a, O: Copy + PartialEq> Walk<'a, O> {
@@ -251,6 +253,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
             touched: Vec::new(),
             stack: Vec::new(),
             origins: vec![nobody; kept],
+            nobody,
         }
     }
 
@@ -289,6 +292,11 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
             *lanes != 0
         });
         for &channel in &self.touched {
+            if size_of::<O>() == 0 {
+                let origin = self.nobody;
+                self.stack.push(Standing { channel, lanes: self.occupied[channel as usize], origin });
+                continue;
+            }
             // Neighbouring lanes of one origin become one entry of the stack: a hop costs per entry, not per lane.
             // Origins are recorded whenever a later stage exists, so those read here are never the initial ones.
             let mut run: Option<Standing<O>> = None;
@@ -437,7 +445,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         self.stack.push(Standing { channel: channel as u32, lanes: fresh, origin });
         // The first origin stays: within a stage a lane is fresh once, and evidence must not depend on who comes
         // later.
-        if stage + 1 < self.stages.end {
+        if size_of::<O>() > 0 && stage + 1 < self.stages.end {
             let vls = self.lanes.vls;
             lanes_of(fresh).for_each(|lane| self.origins[channel * vls + lane] = origin);
         }

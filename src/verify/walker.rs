@@ -219,6 +219,10 @@ impl<'a> Walker<'a> {
             walk.follow(&class, &senders, &mut judge);
             walk.clear();
             judge.sink.walked(&class, &walk.columns);
+            // A sink for which no stage matters any more has found what it was looking for.
+            if judge.sink.limit() == 0 {
+                break;
+            }
         }
         judge.found
     }
@@ -404,7 +408,7 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
     fn dead_end(&mut self, now: Now<'_>, columns: &Columns, end: DeadEnd) {
         // Only an earlier stage replaces what was found. Of faults of one stage the first class is kept, so the
         // evidence depends on the order of classes alone.
-        if now.stage >= self.limit() {
+        if now.stage >= self.first_unsound() {
             return;
         }
         let Now { class, stage } = now;
@@ -446,11 +450,15 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
 
     /// What happens at the stage of the earliest fault, or later, is not judged.
     fn limit(&self) -> usize {
-        self.found.as_ref().map_or(usize::MAX, FirstFault::unsound_stage)
+        self.first_unsound().min(self.sink.limit())
     }
 }
 
 impl<S: ProofSink> Judge<'_, S> {
+    fn first_unsound(&self) -> usize {
+        self.found.as_ref().map_or(usize::MAX, FirstFault::unsound_stage)
+    }
+
     /// Why it is a fault that a switch discards packets of the class, and the output that its entry names; none where
     /// it may discard them.
     fn hole(&self, now: Now<'_>, row: usize, exit: Exit) -> Option<(HoleCause, PortNum)> {

@@ -124,9 +124,9 @@ pub fn revive(at_ns: u64, node: NodeId) -> Deed {
     (at_ns, Box::new(move |transport| transport.with(|sim| sim.revive_node(node))))
 }
 
-/// Light traffic with replies.
+/// Light traffic with replies. More of it would cost the tests time in proportion.
 pub fn light() -> SimConfig {
-    SimConfig { load: 0.05, replies: 0.5, ..SimConfig::default() }
+    SimConfig { load: 0.02, replies: 0.5, ..SimConfig::default() }
 }
 
 /// A tree of four spines and four leaves, four hosts on each.

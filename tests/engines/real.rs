@@ -1,5 +1,6 @@
-//! Captures of real fabrics.
+//! Captures of real fabrics, by an oracle that follows every way hop by hop.
 
+use super::every::is_tried;
 use super::fabrics::demand;
 use super::oracle::examine;
 use crate::support::captures::captures;
@@ -32,21 +33,29 @@ fn trimmed(fabric: &Fabric, mut demand: Demand) -> Demand {
     demand
 }
 
-#[test]
-fn captures_are_routed() {
-    let engines: [&dyn Engine; 5] = [&MinHop, &Dfsssp, &Nue, &Lash, &FatTree];
-    for (name, fabric) in fabrics() {
-        let demand = trimmed(&fabric, demand(&fabric, 1));
-        for engine in engines {
-            match engine.route(&fabric, &demand) {
-                Ok(function) => {
-                    let safe = examine(&fabric, &demand, &function).is_free_of_deadlock();
-                    assert!(safe || engine.name() == "min-hop", "{name} by {}", engine.name());
-                    println!("{name}: {} on {} layers, safe: {safe}", engine.name(), function.layers());
-                }
-                Err(RouteError::Unsuited { engine: "fat-tree", why }) => println!("{name}: {why}"),
-                Err(error) => panic!("{name}: {error}"),
-            }
+/// Engines by destination whose ways are followed on captures.
+pub const FOLLOWED: [&str; 5] = ["min-hop", "dfsssp", "nue", "lash", "fat-tree"];
+
+/// Routes a capture with as many layers as the engine likes, and follows every way.
+pub fn follow(name: &str, fabric: &Fabric, engine: &dyn Engine) {
+    let demand = trimmed(fabric, demand(fabric, 1));
+    match engine.route(fabric, &demand) {
+        Ok(function) => {
+            let safe = examine(fabric, &demand, &function).is_free_of_deadlock();
+            assert!(safe || engine.name() == "min-hop", "{name} by {}", engine.name());
+            println!("{name}: {} on {} layers, safe: {safe}", engine.name(), function.layers());
         }
+        Err(RouteError::Unsuited { engine: "fat-tree", why }) => println!("{name}: {why}"),
+        Err(error) => panic!("{name}: {error}"),
+    }
+}
+
+/// The captures that are one subnet are routed, and followed, where every engine is proved on them.
+#[test]
+fn captures_of_several_parts_are_routed() {
+    let engines: [&dyn Engine; 5] = [&MinHop, &Dfsssp, &Nue, &Lash, &FatTree];
+    assert_eq!(engines.map(|engine| engine.name()), FOLLOWED);
+    for (name, fabric) in fabrics().iter().filter(|(_, fabric)| !is_tried(fabric)) {
+        engines.iter().for_each(|engine| follow(name, fabric, *engine));
     }
 }

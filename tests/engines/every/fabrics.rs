@@ -64,7 +64,7 @@ fn thinned(mut fabric: Fabric, (switches, links): (usize, usize), rng: &mut Pcg6
 }
 
 /// Whether links join all that is left, two hosts at least.
-fn whole(fabric: &Fabric) -> bool {
+pub fn whole(fabric: &Fabric) -> bool {
     let links = Connectivity::of(fabric);
     let Some(first) = fabric.lid_ports().next() else { return false };
     fabric.end_ports().count() >= 2 && fabric.lid_ports().all(|port| links.joins(first, port))
@@ -79,7 +79,7 @@ pub fn real() -> Option<Vec<Case>> {
     let mut cases = Vec::new();
     for (name, bytes) in captures {
         let fabric = format::read(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
-        match whole(&fabric) && fabric.switches().next().is_some() {
+        match super::is_tried(&fabric) {
             true => cases.push(Case { name, fabric, seed: 1 }),
             false => println!("{name}: not one subnet of hosts behind switches: left out"),
         }

@@ -1,18 +1,23 @@
 //! Every engine of the registry, on 200 fabrics from seeds and on the captures: what it computes is proved, and where it is
 //! not meant to be safe, refused whenever an oracle that shares nothing with the prover finds a cycle.
 //!
+//! On the captures an oracle follows what engines by destination compute, too, hop by hop: routing the largest takes
+//! seconds, so it is routed once for both.
+//!
 //! Bounded: fabrics are small, and engines by path stay away from captures with many hosts. `RECONFIG_THOROUGH=1` takes
 //! every engine to every capture.
 
 mod fabrics;
 mod oracle;
 
-use fabrics::{Case, random, real};
+use super::oracle::examine;
+use super::real::{FOLLOWED, follow};
+use fabrics::{Case, random, real, whole};
 use oracle::closes_a_cycle;
 use reconfig::change::{BringUpError, LmcWish, Realised, RouteInput, Routed, route};
 use reconfig::fabric::Fabric;
 use reconfig::lid::Heuristic;
-use reconfig::routing::{ENGINES, Engine, EngineEntry, EngineKind, Parameters, RouteError};
+use reconfig::routing::{Demand, ENGINES, Engine, EngineEntry, EngineKind, Parameters, RouteError};
 use reconfig::verify::Refusal;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -48,16 +53,27 @@ fn engine(entry: &EngineEntry, seed: u64) -> (Box<dyn Engine>, bool) {
     }
 }
 
-/// Routes and judges. The oracle is asked wherever its work is small.
-fn outcome(entry: &EngineEntry, engine: &dyn Engine, fabric: &Fabric, small: bool) -> Result<Outcome, String> {
+/// Routes and judges. The oracle of packets is asked wherever its work is small, that of ways elsewhere.
+fn outcome(entry: &EngineEntry, engine: &dyn Engine, case: &Case, small: bool) -> Result<Outcome, String> {
+    let fabric = &case.fabric;
     let routed = match route(RouteInput { fabric, engine, data_vls: DATA_VLS, lmc: LmcWish::Each }) {
         Ok(routed) => routed,
         Err(BringUpError::Route(RouteError::Unsuited { .. })) => return Ok(Outcome::Unsuited),
         Err(BringUpError::Route(RouteError::TooFewLayers { needed, .. })) if needed > usize::from(DATA_VLS) => {
+            // On as many layers as it likes it must be safe all the same.
+            if !small && FOLLOWED.contains(&entry.name) {
+                follow(&case.name, fabric, engine);
+            }
             return Ok(Outcome::TooFewLayers);
         }
         Err(error) => return Err(error.to_string()),
     };
+    if !small && FOLLOWED.contains(&entry.name) {
+        let found = examine(&routed.fabric, &Demand::all(&routed.fabric, 1), &routed.function);
+        if entry.safe && !found.is_free_of_deadlock() {
+            return Err("the oracle that follows every way finds a cycle".to_string());
+        }
+    }
     let judged = routed.prove();
     if small && closes_a_cycle(&routed)? != matches!(judged, Err(Refusal::Deadlock(_))) {
         return Err(format!("the oracle says otherwise than the prover: {judged:?}"));
@@ -79,6 +95,11 @@ fn check_layers(entry: &EngineEntry, routed: &Routed) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether every engine is tried on a capture.
+pub fn is_tried(fabric: &Fabric) -> bool {
+    whole(fabric) && fabric.switches().next().is_some()
+}
+
 type Tally = BTreeMap<(&'static str, Outcome), usize>;
 
 /// Every engine on every case, two at a time; what came of it, and what went wrong.
@@ -93,7 +114,7 @@ fn judged(cases: &[Case], small: bool) -> (Tally, Vec<String>) {
                 println!("{}: left out for {} (RECONFIG_THOROUGH=1 takes it)", case.name, entry.name);
                 continue;
             }
-            match outcome(entry, &*engine, &case.fabric, small) {
+            match outcome(entry, &*engine, case, small) {
                 Ok(outcome) => {
                     *tally.lock().expect("nobody panics holding it").entry((entry.name, outcome)).or_default() += 1
                 }

@@ -204,7 +204,8 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    Groundwork::of(&input)?.planned(input.scheme)?.vet(refused)
+    let ground = Groundwork::of(&input)?;
+    ground.vetted(ground.planned(input.scheme)?, refused)
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -213,8 +214,9 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    let planned = Groundwork::of(&input)?.planned(input.scheme)?;
-    planned.vet(|plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused)))
+    let ground = Groundwork::of(&input)?;
+    let baseline = |plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused));
+    ground.vetted(ground.planned(input.scheme)?, baseline)
 }
 
 fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
@@ -257,16 +259,27 @@ impl<'a> Groundwork<'a> {
         Ok(Groundwork { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
     }
 
-    /// The change by a scheme, R′ proved by itself.
+    /// The change by a scheme; nothing of it is proved yet.
     fn planned(&self, scheme: Scheme) -> Result<PlannedChange, ChangeError> {
         let plan = self.draw_up(scheme)?;
+        let (function, stranded) = (self.function.clone(), self.stranded.clone());
+        Ok(PlannedChange { plan, layers: self.layers_after(scheme), function, stranded })
+    }
+
+    /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
+    /// caller's choice.
+    fn vetted(
+        &self,
+        change: PlannedChange,
+        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
+    ) -> Result<Prepared, ChangeError> {
+        let plan = &change.plan;
         let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
         let ways = plan.new_ways().cloned();
         let scope = Scope { halves, stranded: self.stranded.clone(), switches: true, ways };
         let last = plan.tables_at(plan.waves().len());
         verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
-        let (function, stranded) = (self.function.clone(), self.stranded.clone());
-        Ok(PlannedChange { plan, layers: self.layers_after(scheme), function, stranded })
+        change.vet(refused)
     }
 
     fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
@@ -318,7 +331,7 @@ impl<'a> Groundwork<'a> {
     }
 }
 
-/// A change, planned, R and R′ proved by themselves.
+/// A change, planned, R proved by itself.
 struct PlannedChange {
     plan: Plan,
     layers: u8,

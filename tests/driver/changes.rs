@@ -2,14 +2,15 @@
 
 use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
 use reconfig::driver::{ChangeRecord, DriverError, Intent};
-use reconfig::fabric::NodeId;
+use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::Half;
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome, State};
 use reconfig::plan::{self, Arming, Assumption, LanePartition, Lanes, Observer, Policy, Scheme};
-use reconfig::routing::UpDown;
+use reconfig::routing::{Demand, Engine, RouteError, UpDown};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{SubnetManager, WriteOrder};
+use reconfig::tables::RoutingFunction;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -139,6 +140,65 @@ fn a_death_is_noticed_by_trap_and_routed_around() {
     let later = bench.transport.with(|sim| sim.now_ns()) + 5 * MS;
     let more = drive(&transport, bench.driver.await_loss(later), Vec::new()).expect("the port is there");
     assert!(more.is_none(), "{more:?}");
+}
+
+/// Routes nothing where `first` is gone and `second` is not.
+struct Particular {
+    first: NodeId,
+    second: NodeId,
+}
+
+impl Engine for Particular {
+    fn name(&self) -> &'static str {
+        "particular"
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        match fabric.node(self.first).present || !fabric.node(self.second).present {
+            true => UpDown::default().route(fabric, demand),
+            false => Err(RouteError::Unsuited { engine: self.name(), why: "half of it is gone".to_string() }),
+        }
+    }
+}
+
+/// The first of two switches dies, is glanced at, and then the second dies.
+#[test]
+fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
+    for scheme in [Scheme::Ordered, Scheme::Double] {
+        // Only who has swept can glance.
+        let swept = || {
+            let mut bench = bench("fat-tree:4,2", light(), scheme, policy(Observer::Token));
+            let transport = bench.transport.clone();
+            drive(&transport, bench.driver.look(), Vec::new()).expect("the subnet answers");
+            let now_ns = transport.with(|sim| sim.now_ns());
+            (bench, now_ns + MS / 2)
+        };
+        let glanced = |bench: &mut Bench, deeds: Vec<Deed>| {
+            let transport = bench.transport.clone();
+            drive(&transport, bench.driver.await_loss(50 * MS), deeds)
+        };
+        let (mut undisturbed, at_ns) = swept();
+        let deeds = vec![kill(at_ns, undisturbed.root)];
+        let glance = glanced(&mut undisturbed, deeds).expect("it can be prepared").expect("a trap came");
+        let glance = glance.sweep.expect("a loss begins with a glance");
+        assert_eq!(glance.name, "glance");
+
+        let (mut bench, at_ns) = swept();
+        let (first, second) = (bench.root, second(&bench));
+        let engine = Rc::new(Particular { first, second });
+        let policy = policy(Observer::Token);
+        bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
+        let deeds = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
+        let report = glanced(&mut bench, deeds).expect("the rest can be routed").expect("a trap came");
+        assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{scheme}");
+        let sweep = report.sweep.expect("a sweep showed the rest");
+        assert_eq!((sweep.name, sweep.start_ns), ("sweep", glance.start_ns), "{scheme}: the glance is counted with it");
+        assert!(sweep.smps.total() > glance.smps.total() + 100, "{scheme}: {:?}", sweep.smps);
+        let alive = bench.driver.running().alive.clone();
+        assert!(!alive.node(first).present && !alive.node(second).present, "{scheme}");
+        tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
+        assert_eq!(at_rest(&bench).lost_to_change, 0, "{scheme}");
+    }
 }
 
 #[test]
@@ -290,4 +350,63 @@ fn counters_give_no_verdict_once_an_end_port_has_died() {
     let name = bench.fabric.describe_port(last);
     let Outcome::Failed { state: "draining", reason } = &report.outcome else { panic!("{:?}", report.outcome) };
     assert!(reason.contains(&format!("{name}: the port died: what it sent and received is missing")), "{reason}");
+}
+
+#[test]
+fn zz_probe_stale() {
+    for topology in [
+        "fat-tree:4,2",
+        "fat-tree:4,3",
+        "mesh:4x4",
+        "torus:4x4",
+        "ring:8",
+        "hypercube:4",
+        "dragonfly:2,4,2",
+        "random-regular:16,4,2",
+        "mesh:4x4,2",
+        "leaf-spine:12,6,8",
+    ] {
+        let mut bench = bench(topology, light(), Scheme::Double, policy(Observer::Token));
+        let lfts = bench.driver.running().tables.lfts.clone();
+        bench.driver.tables_are(lfts, true);
+        if let Err(error) = remove_root(&mut bench, Vec::new()) {
+            println!("{topology}: {error}");
+            continue;
+        }
+        let engine = Rc::new(UpDown::default());
+        bench.driver.intend(Intent {
+            engine,
+            scheme: Scheme::Ordered,
+            auto: false,
+            policy: policy(Observer::Token),
+            unproved_baselines: false,
+        });
+        let routed = bench.driver.running().routed.clone();
+        let switches: Vec<_> = routed.switches().collect();
+        let outcomes = |bench: &Bench| -> Vec<String> {
+            switches
+                .iter()
+                .map(|&switch| {
+                    let after = Arc::new(routed.without_nodes(&[switch]));
+                    match bench.driver.prepare(after) {
+                        Ok(p) => format!("ok {}", p.plan.plan().draft().notes.len()),
+                        Err(e) => e.to_string().chars().take(70).collect(),
+                    }
+                })
+                .collect()
+        };
+        let stale = outcomes(&bench);
+        mirror(&mut bench);
+        let current = outcomes(&bench);
+        for (at, (a, b)) in stale.iter().zip(&current).enumerate() {
+            if a != b {
+                println!("{topology} switch {at}: stale {a} | mirrored {b}");
+            }
+        }
+        println!(
+            "{topology}: {} ok stale, {} ok mirrored",
+            stale.iter().filter(|a| a.starts_with("ok")).count(),
+            current.iter().filter(|a| a.starts_with("ok")).count()
+        );
+    }
 }

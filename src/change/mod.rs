@@ -450,7 +450,7 @@ fn is_switch_port(fabric: &Fabric, port: PortId) -> bool {
 }
 
 /// The fabric less the nodes that no links join with the SM: nothing can be written there.
-fn within_reach(fabric: &Fabric, sm: PortId) -> Fabric {
+pub(crate) fn within_reach(fabric: &Fabric, sm: PortId) -> Fabric {
     let links = Connectivity::of(fabric);
     let joined = |node: NodeId| fabric.ports_of(node).any(|port| links.joins(port, sm));
     let lost: Vec<_> = fabric.nodes().filter(|&(id, node)| node.present && !joined(id)).map(|(id, _)| id).collect();

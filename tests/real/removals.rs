@@ -34,13 +34,16 @@ fn a_removal_that_cuts_off_hosts_asks_first() {
             refused.output
         );
         assert!(refused.output.contains("--allow-cut-off"), "{}", refused.output);
-        assert!(refused.output.contains("cut off: host-5 HCA-1[1], host-6 HCA-1[1]"), "{}", refused.output);
+        assert!(refused.output.contains("cut off: 4 in all: host-5 HCA-1[1], host-6 HCA-1[1]"), "{}", refused.output);
     }
     assert_eq!(manager.count(OVER), 0, "nothing was written");
     let meant = manager.ask(&subnet, "change", &[&asked[..], &["--allow-cut-off", "--json"]].concat());
     let done: serde_json::Value = serde_json::from_str(&meant.output).expect("JSON");
     assert_eq!((meant.code, &done["outcome"]), (Some(0), &"completed".into()), "{}", meant.errors);
     assert_eq!(done["stranded"].as_array().map(Vec::len), Some(4), "{done}");
+    // The hosts are there, but no change leads to them.
+    let swept = manager.ask(&subnet, "status", &["--sweep"]);
+    assert_eq!((swept.code, manager.count(OVER)), (Some(0), 1), "{}", manager.log());
 }
 
 /// The second order comes while the first is carried out. Before it is prepared, the half that the first retired leads

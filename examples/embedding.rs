@@ -166,6 +166,10 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.flush(ticket, observer, lanes).await
     }
 
+    fn settle_ns(&self) -> u64 {
+        self.inner.settle_ns()
+    }
+
     async fn confirm_sources(
         &mut self,
         ticket: Ticket,

@@ -108,7 +108,8 @@ fn orders_of_one_connection_are_answered_in_turn_with_what_happens_on_the_way() 
     });
     let mut client = manager.client();
     assert_eq!(text_of(client.ask(&ControlOrder::Sweep, |_| {}).unwrap()), "Sweep");
-    let wanted = ChangeOrder { remove: SubnetElement::Switch("spine-1".to_string()), planned: true, dry_run: false };
+    let remove = SubnetElement::Switch("spine-1".to_string());
+    let wanted = ChangeOrder { remove, planned: true, dry_run: false, allow_cut_off: false };
     let mut seen = Vec::new();
     let answer = client.ask(&ControlOrder::Change(wanted), |event| seen.push(event.at_ns)).unwrap();
     assert!(text_of(answer).starts_with("Change"), "the answer belongs to the order");
@@ -296,13 +297,17 @@ fn exit_codes_tell_refusals_apart() {
         let down = Status { subnet_up: false, last_change: None, ..status() };
         answers.finish(match order {
             ControlOrder::Status => Reply::Status(Box::new(down)),
-            ControlOrder::Change(ChangeOrder { remove: SubnetElement::Switch(name), .. }) => match name.as_str() {
-                "planned" => outcome(ChangeOutcome::Planned),
-                "refused" => outcome(ChangeOutcome::Refused),
-                "called-off" => outcome(ChangeOutcome::CalledOff),
-                "failed" => outcome(ChangeOutcome::Failed),
-                _ => Reply::refused(Fault::Request, "there is no such switch"),
-            },
+            ControlOrder::Change(ChangeOrder { remove: SubnetElement::Switch(name), allow_cut_off, .. }) => {
+                match name.as_str() {
+                    "meant" if allow_cut_off => outcome(ChangeOutcome::Completed),
+                    "meant" => outcome(ChangeOutcome::Refused),
+                    "planned" => outcome(ChangeOutcome::Planned),
+                    "refused" => outcome(ChangeOutcome::Refused),
+                    "called-off" => outcome(ChangeOutcome::CalledOff),
+                    "failed" => outcome(ChangeOutcome::Failed),
+                    _ => Reply::refused(Fault::Request, "there is no such switch"),
+                }
+            }
             _ => Reply::refused(Fault::State, "not now"),
         });
     });
@@ -310,6 +315,10 @@ fn exit_codes_tell_refusals_apart() {
         let (code, _, said) = reconfig(&["change", "--remove-switch", name, "--planned"], &manager.path);
         assert_eq!(code, expected, "{name}: {said}");
     }
+    let asked = ["change", "--remove-switch", "meant", "--planned"];
+    assert_eq!(reconfig(&asked, &manager.path).0, 1);
+    assert_eq!(reconfig(&[&asked[..], &["--allow-cut-off"]].concat(), &manager.path).0, 0);
+    assert_eq!(reconfig(&["change", "--abort", "--allow-cut-off"], &manager.path).0, 2);
     assert_eq!(reconfig(&["change", "--continue"], &manager.path).0, 3);
     assert_eq!(reconfig(&["status"], &manager.path).0, 1, "the master's subnet is not up");
     assert_eq!(reconfig(&["status"], Path::new("/nowhere/at/all")).0, 3);

@@ -5,7 +5,7 @@ use crate::support::conformance::{Conformance, assert_page_is_current};
 use crate::support::removal::Removal;
 use reconfig::change::{Prepared, prepare};
 use reconfig::driver::ChangeRecord;
-use reconfig::fabric::NodeId;
+use reconfig::fabric::{NodeId, PortId};
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::plan::Scheme;
 use reconfig::sm::lifecycle::{
@@ -23,8 +23,9 @@ fn chart() -> Chart {
 
 fn prepared() -> Prepared {
     let subnet = crate::support::brought_up::bring_up(&crate::support::bundled::bundled("ring-8"), 1, true);
-    prepare(crate::support::removal::removal(&subnet, Scheme::Double, Removal::Planned))
-        .unwrap_or_else(|error| panic!("{error}"))
+    let prepared = prepare(crate::support::removal::removal(&subnet, Scheme::Double, Removal::Planned));
+    // As if the root had no hosts: who is cut off is asked about elsewhere.
+    Prepared { stranded: Vec::new(), ..prepared.unwrap_or_else(|error| panic!("{error}")) }
 }
 
 /// Every way a change can end.
@@ -54,24 +55,26 @@ fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
     }))
 }
 
+fn removal(goal: Goal, dry_run: bool, cut_off_meant: bool) -> LifecycleEvent {
+    let element = FoundElement::Node(NodeId(0));
+    LifecycleEvent::RemovalOrdered { order: ORDER, element, dry_run, cut_off_meant, goal }
+}
+
 fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 nodes and 2 cables go".to_string() };
-    let removal = |dry_run| LifecycleEvent::RemovalOrdered {
-        order: ORDER,
-        element: FoundElement::Node(NodeId(0)),
-        dry_run,
-        goal: goal.clone(),
-    };
+    let removal = |dry_run| removal(goal.clone(), dry_run, false);
+    let cutting_off = || Prepared { stranded: vec![PortId(0)], ..prepared.clone() };
     let mut events = vec![
         LifecycleEvent::Looked,
         LifecycleEvent::BroughtUp,
-        LifecycleEvent::Glanced { lost: true },
-        LifecycleEvent::Glanced { lost: false },
+        LifecycleEvent::Glanced(Some(goal.clone())),
+        LifecycleEvent::Glanced(None),
         LifecycleEvent::Surveyed,
         LifecycleEvent::Mirrored,
         LifecycleEvent::SetUp(None),
         LifecycleEvent::SetUp(Some(goal.clone())),
         LifecycleEvent::Prepared(Box::new(prepared.clone())),
+        LifecycleEvent::Prepared(Box::new(cutting_off())),
         LifecycleEvent::Failed("a switch is silent".to_string()),
         LifecycleEvent::Noticed,
         LifecycleEvent::Due,
@@ -95,8 +98,8 @@ fn input(state: &LifecycleState, mandate: Mandate) -> LifecycleInput {
 fn timeless(state: LifecycleState) -> LifecycleState {
     let still = |unfinished: Unfinished| Unfinished { retry_ns: unfinished.retry_ns.map(|_| 0), ..unfinished };
     let purpose = |purpose| match purpose {
-        Purpose::Remove { order, element, dry_run, unfinished } => {
-            Purpose::Remove { order, element, dry_run, unfinished: still(unfinished) }
+        Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
+            Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished: still(unfinished) }
         }
         react => react,
     };
@@ -194,10 +197,107 @@ fn the_subnet_is_changed_under_a_full_mandate_only() {
         let does = |command| names.contains(&command);
         assert!(!does("bring-up") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
         // Between a survey or a glance and the end of its change the election is not heard.
-        let begins = (does("mirror") || does("set-up")) && ["surveyed", "glanced"].contains(&step.event.name());
+        let begins = does("mirror") || does("set-up") || does("prepare");
+        let begins = begins && ["surveyed", "glanced"].contains(&step.event.name());
         assert!(!begins || step.at.mandate == Mandate::Full, "{:?}", step.from);
         assert!(step.event.name() != "removal-ordered" || !does("prepare") || step.at.mandate == Mandate::Full);
     });
+}
+
+/// Which ports bounced is known from the last sweep: on the word of a glance they would be set up for what they were.
+#[test]
+fn nothing_is_set_up_before_a_survey() {
+    explore(|step| {
+        let sets_up = step.names().contains(&"set-up") || step.names().contains(&"mirror");
+        assert!(!sets_up || ["surveyed", "mirrored"].contains(&step.event.name()), "{:?}", step.from);
+    });
+}
+
+/// What a glance shows may be half of what happened.
+#[test]
+fn a_change_that_cannot_be_made_after_a_glance_is_followed_by_a_survey_at_once() {
+    let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
+    let (failed, prepared) = (|| LifecycleEvent::Failed("no way is left".to_string()), prepared());
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 nodes and 2 cables go".to_string() };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let surveying = step(idle, LifecycleEvent::Noticed, at).0;
+    let preparing = step(surveying, LifecycleEvent::Glanced(Some(goal.clone())), at).0;
+    let changing = step(preparing, LifecycleEvent::Prepared(Box::new(prepared)), at).0;
+    for state in [preparing, changing] {
+        let (mut state, commands) = step(state, failed(), at);
+        let names: Vec<&str> = commands.iter().map(LifecycleCommand::name).collect();
+        assert_eq!((state.name(), &names[..]), ("surveying", &["report", "survey"][..]));
+        // The survey has shown the rest: what still fails waits.
+        let found = [LifecycleEvent::Surveyed, LifecycleEvent::Mirrored, LifecycleEvent::SetUp(Some(goal.clone()))];
+        for event in found.into_iter().chain([failed()]) {
+            state = step(state, event, at).0;
+        }
+        assert_eq!(state.name(), "idle");
+        assert!(state.due_ns().is_some_and(|due_ns| due_ns > at.now_ns), "{state:?}");
+    }
+}
+
+/// As `plan` and `simulate`, an order asks before it cuts off anybody; a loss has done so already.
+#[test]
+fn a_removal_that_cuts_off_end_ports_is_made_only_if_that_is_meant() {
+    let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
+    let whole = prepared();
+    let goal = Goal { fabric: whole.plan.plan().draft().after.clone(), why: "leaf-1 is set aside".to_string() };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let sm = whole.plan.plan().draft().sm;
+    let name = whole.plan.plan().draft().before.describe_port(sm);
+    let cutting_off = Prepared { stranded: vec![sm], ..whole };
+    for (dry_run, meant) in [(false, false), (true, false), (false, true), (true, true)] {
+        let preparing = step(idle, removal(goal.clone(), dry_run, meant), at).0;
+        let (state, commands) = step(preparing, LifecycleEvent::Prepared(Box::new(cutting_off.clone())), at);
+        match (dry_run, meant) {
+            (_, false) => {
+                let [LifecycleCommand::Answer(ORDER, OrderAnswer::CutsOff(ports))] = &commands[..] else {
+                    panic!("{commands:?}")
+                };
+                assert_eq!((state, &ports[..]), (idle, &[name.clone()][..]));
+            }
+            (true, true) => {
+                let [LifecycleCommand::Answer(ORDER, OrderAnswer::Planned { stranded, .. })] = &commands[..] else {
+                    panic!("{commands:?}")
+                };
+                assert_eq!((state, &stranded[..]), (idle, &[name.clone()][..]));
+            }
+            (false, true) => assert_eq!(state.name(), "changing"),
+        }
+    }
+    for glanced in [true, false] {
+        let surveying = step(idle, LifecycleEvent::Noticed, at).0;
+        let preparing = match glanced {
+            true => step(surveying, LifecycleEvent::Glanced(Some(goal.clone())), at).0,
+            false => {
+                let set_up = step(step(surveying, LifecycleEvent::Glanced(None), at).0, LifecycleEvent::Surveyed, at).0;
+                step(set_up, LifecycleEvent::SetUp(Some(goal.clone())), at).0
+            }
+        };
+        let changing = step(preparing, LifecycleEvent::Prepared(Box::new(cutting_off.clone())), at).0;
+        assert_eq!(changing.name(), "changing", "glanced: {glanced}");
+    }
+}
+
+/// Between a removal and the mirror that follows it the next order waits; a mirror that failed holds nothing up.
+#[test]
+fn the_retired_half_follows_before_the_next_order_is_taken() {
+    let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
+    let prepared = prepared();
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "spine-1 is set aside".to_string() };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: Some(1), retired: RetiredHalf::Current });
+    assert!(!idle.precedes_orders(at.now_ns), "orders come before a survey that mirrors nothing");
+    let preparing = step(idle, removal(goal, false, false), at).0;
+    let changing = step(preparing, LifecycleEvent::Prepared(Box::new(prepared.clone())), at).0;
+    let removed = step(changing, record(&prepared, Outcome::Completed), at).0;
+    assert!(removed.precedes_orders(at.now_ns), "{removed:?}");
+    let mirroring = step(step(removed, LifecycleEvent::Due, at).0, LifecycleEvent::Surveyed, at).0;
+    assert_eq!(mirroring.name(), "mirroring");
+    let failed = step(mirroring, LifecycleEvent::Failed("a switch is silent".to_string()), at).0;
+    assert!(!failed.precedes_orders(at.now_ns), "{failed:?}");
+    let followed = step(step(mirroring, LifecycleEvent::Mirrored, at).0, LifecycleEvent::SetUp(None), at).0;
+    assert!(!followed.precedes_orders(at.now_ns), "{followed:?}");
 }
 
 /// The order that a state has yet to answer.
@@ -208,8 +308,8 @@ fn owed(state: &LifecycleState) -> usize {
         | LifecycleState::Mirroring(reaction)
         | LifecycleState::SettingUp(reaction)
         | LifecycleState::Resuming(reaction)
-        | LifecycleState::Preparing(Purpose::React(reaction))
-        | LifecycleState::Changing(Purpose::React(reaction)) => by_order(reaction),
+        | LifecycleState::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction))
+        | LifecycleState::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => by_order(reaction),
         LifecycleState::Preparing(Purpose::Remove { .. }) | LifecycleState::Changing(Purpose::Remove { .. }) => 1,
         _ => 0,
     }
@@ -257,8 +357,10 @@ fn only_a_mirror_makes_the_retired_half_current_again() {
             | LifecycleState::SettingUp(reaction)
             | LifecycleState::Mirroring(reaction)
             | LifecycleState::Resuming(reaction)
-            | LifecycleState::Preparing(Purpose::React(reaction))
-            | LifecycleState::Changing(Purpose::React(reaction)) => Some(reaction.retired != RetiredHalf::Current),
+            | LifecycleState::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction))
+            | LifecycleState::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => {
+                Some(reaction.retired != RetiredHalf::Current)
+            }
             LifecycleState::Preparing(Purpose::Remove { unfinished, .. })
             | LifecycleState::Changing(Purpose::Remove { unfinished, .. }) => {
                 Some(unfinished.retired != RetiredHalf::Current)

@@ -137,8 +137,7 @@ fn draw_on(
         function.engine()
     ));
     let steady = Lanes::of_fabric(&whole.fabric).steady(captures.policy.partition);
-    let prepare = if captures.auto { prepare_cheapest } else { prepare_baseline };
-    let prepared = prepare(ChangeInput {
+    let input = ChangeInput {
         tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),
         surviving: match captures.departure {
             Departure::Planned => Arc::new(whole.fabric),
@@ -154,7 +153,9 @@ fn draw_on(
         scheme: captures.scheme,
         policy: captures.policy,
         sm,
-    });
+    };
+    // Who plans from captures knows of no fence: sources are told.
+    let prepared = if captures.auto { prepare_cheapest(input, 0) } else { prepare_baseline(input) };
     let prepared = prepared.map_err(Box::new)?;
     Ok(Drawn { difference, root_before: function.root(), prepared, notes })
 }

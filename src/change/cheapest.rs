@@ -9,46 +9,86 @@ use std::sync::Arc;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
 const ROUND: u64 = 2;
-/// The same while a switch lifetime passes: 1.07 s, as OpenSM programs it, of some 20 µs for an SMP.
+/// Time that a device takes for an SMP: the rate at which waiting times become SMPs.
+const SMP_NS: u64 = 20_000;
+/// The SMPs served while a switch lifetime passes: 1.07 s, as OpenSM programs it, of some [`SMP_NS`] each.
 const LIFETIME: u64 = 50_000;
 
 /// Prepares the cheapest change that is proved. Scheme `ordered` is taken wherever it is proved, unless something died
 /// and its waves wait so long for one another that pairs of a switch and a LID would be without a way for longer, in
-/// all, than until the swap of `double`. The scheme of the input is not read.
+/// all, than until the swap of `double` is followed; sources follow it within `settle_ns`, or at once where that is 0.
+/// The notes of the plan say why the other scheme was passed over. The scheme of the input is not read.
 ///
 /// # Errors
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
-pub fn prepare_cheapest(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
+pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
     let ground = Groundwork::of(&input)?;
-    let planned = ground.planned(Scheme::Ordered);
-    let waits = planned.as_ref().is_ok_and(|ordered| has_lost(&ordered.plan) && waits(&ordered.plan));
-    let ordered = match planned.and_then(|ordered| ordered.vet(refused)) {
-        Ok(ordered) => ordered,
-        Err(why) => {
-            let note = first_line(&why.to_string());
-            let double = ground.planned(Scheme::Double).and_then(|double| noting(double, note).vet(refused));
-            return double.map_err(|double| ChangeError::NoScheme { ordered: Box::new(why), double: Box::new(double) });
+    let (ordered, double) = match (ground.planned(Scheme::Ordered), ground.planned(Scheme::Double)) {
+        (Ok(ordered), Ok(double)) => (ordered, double),
+        (Ok(ordered), Err(why)) => {
+            let ordered = noting(ordered, Scheme::Double, &why.to_string());
+            return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
         }
+        (Err(why), Ok(double)) => {
+            let double = noting(double, Scheme::Ordered, &why.to_string());
+            return ground.vetted(double, refused).map_err(|double| neither(why, double));
+        }
+        (Err(ordered), Err(double)) => return Err(neither(ordered, double)),
     };
-    if !waits {
-        return Ok(ordered);
-    }
-    // What is proved is not given up for a scheme that is not.
-    let Ok(double) = ground.planned(Scheme::Double) else { return Ok(ordered) };
-    let (own, other) = (outage(ordered.plan.plan()), outage(&double.plan));
-    if other >= own {
-        return Ok(ordered);
-    }
-    let why = format!(
-        "it is proved, but its waves wait for one another, and pairs of a host and a LID are without a way for longer: in \
-         SMPs served meanwhile, summed over pairs, {own}, by scheme double {other}"
-    );
-    Ok(noting(double, why).vet(refused).unwrap_or(ordered))
+    let order = |error: ChangeError, other: ChangeError, first: Scheme| match first {
+        Scheme::Ordered => neither(error, other),
+        _ => neither(other, error),
+    };
+    let weighed = weigh(&ordered.plan, &double.plan, settle_ns);
+    let (first, second) = if weighed.taken == Scheme::Ordered { (ordered, double) } else { (double, ordered) };
+    let (taken, passed) = (first.plan.scheme(), second.plan.scheme());
+    ground.vetted(noting(first, passed, &weighed.why), refused).or_else(|why| {
+        // What is proved is not given up for what is not.
+        let second = noting(second, taken, &why.to_string());
+        ground.vetted(second, refused).map_err(|other| order(why, other, taken))
+    })
 }
 
-/// The change by scheme `double`, with a note on why `ordered` was not taken.
-fn noting(double: PlannedChange, why: String) -> PlannedChange {
-    PlannedChange { plan: double.plan.note_passed_over(Scheme::Ordered, &why), ..double }
+fn neither(ordered: ChangeError, double: ChangeError) -> ChangeError {
+    ChangeError::NoScheme { ordered: Box::new(ordered), double: Box::new(double) }
+}
+
+/// The change, with a note on why another scheme was not taken. A reason of several lines names a cycle: it is kept.
+fn noting(change: PlannedChange, passed_over: Scheme, why: &str) -> PlannedChange {
+    PlannedChange { plan: change.plan.note_passed_over(passed_over, why), ..change }
+}
+
+/// The scheme to take, and why the other is passed over.
+struct Weighed {
+    taken: Scheme,
+    why: String,
+}
+
+fn weigh(ordered: &Plan, double: &Plan, settle_ns: u64) -> Weighed {
+    if !has_lost(ordered) || !waits(ordered) {
+        let why = format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered));
+        return Weighed { taken: Scheme::Ordered, why };
+    }
+    let (own, other) = (outage(ordered, settle_ns), outage(double, settle_ns));
+    let unit = "in SMPs served meanwhile, summed over pairs";
+    if other < own {
+        let why = format!(
+            "its waves wait for one another, and pairs of a host and a LID are without a way for longer: {unit}, {own}, by \
+             scheme double {other}"
+        );
+        return Weighed { taken: Scheme::Double, why };
+    }
+    let why = format!(
+        "pairs of a host and a LID are without a way for longer, or as long: {unit}, {other}, by scheme ordered {own}"
+    );
+    Weighed { taken: Scheme::Ordered, why }
+}
+
+/// What a plan writes, in words.
+fn size(plan: &Plan) -> String {
+    let counted = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
+    format!("{} in {}", counted(writes, "write"), counted(plan.waves().len(), "wave"))
 }
 
 /// Whether something died.
@@ -62,20 +102,24 @@ fn waits(plan: &Plan) -> bool {
     plan.waves().iter().rev().skip(1).any(|wave| wave.vacating_rounds().is_some())
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_string()
-}
-
 /// How long pairs of a switch with hosts and a LID in use have no way, summed over pairs and weighted with the switch's
-/// hosts: by the SMPs that are served one after another until the last rewrite or the swap has landed.
-fn outage(plan: &Plan) -> u64 {
+/// hosts: by the SMPs that are served one after another until the last rewrite or the swap has landed, and meanwhile
+/// until sources have followed the swap.
+fn outage(plan: &Plan, settle_ns: u64) -> u64 {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
     let unserved: Vec<u64> = (0..=last).map(|index| unserved(plan, &plan.tables_at(index).lfts)).collect();
-    let waits = |wave: &Wave| wave.barriers.iter().map(|barrier| wait(*barrier, plan)).sum::<u64>();
+    let settle = settle_ns / SMP_NS;
+    let waits = |wave: &Wave| wave.barriers.iter().map(|barrier| wait(*barrier, plan, settle)).sum::<u64>();
     let lasts = |(index, wave): (usize, &Wave)| {
-        // While it waits for its barriers its writes have landed; after the last one nobody waits for them.
-        let waited = if index + 1 < last { waits(wave) * unserved[index + 1] } else { 0 };
+        // While it waits for its barriers its writes have landed. After the last one only those wait who have yet to
+        // ask for their new paths: the fence does not close before all have had their time (P3.8), and nobody knows
+        // when each asks, so all of it counts.
+        let waited = match (index + 1 < last, wave.phase) {
+            (true, _) => waits(wave) * unserved[index + 1],
+            (false, Phase::Swap) => settle * unserved[index],
+            (false, _) => 0,
+        };
         plan.cost(wave, 1).expected_ns * unserved[index] + waited
     };
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
@@ -93,18 +137,76 @@ fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
     lids.map(|lid| lost(lid).map(|(_, hosts)| hosts).sum::<u64>()).sum()
 }
 
-/// SMPs served one after another while a barrier is waited for.
-fn wait(barrier: Barrier, plan: &Plan) -> u64 {
+/// SMPs served one after another while a barrier is waited for; `settle`, while sources settle behind a fence.
+fn wait(barrier: Barrier, plan: &Plan, settle: u64) -> u64 {
     match (barrier, plan.policy().observer) {
         (Barrier::Vacated(rounds), Observer::Lifetime) => u64::from(rounds) * LIFETIME,
         (Barrier::Vacated(rounds), _) => u64::from(rounds) * ROUND,
-        // Behind a fence, strays of the spare half have a whole way before them (F.6).
+        // Behind a fence, strays of the spare half have a whole way before them (F.6), and what end ports had mapped
+        // before it closed has its time to leave them.
         (Barrier::Flushed(_), Observer::Lifetime) => {
             let draft = plan.draft();
             let way = verify::rounds_to_age(&draft.before, &draft.surviving, plan.tables_at(0));
-            (1 + way as u64) * LIFETIME
+            settle + (1 + way as u64) * LIFETIME
         }
         (Barrier::Flushed(_), Observer::Token | Observer::Poll | Observer::Conservation) => ROUND,
         (Barrier::Acknowledged | Barrier::SourcesMoved | Barrier::Drained(_), _) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
+    use crate::lid;
+    use crate::plan::Policy;
+    use crate::routing::{Demand, Engine, UpDown};
+    use crate::verify::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
+
+    fn dependency(switch: &str) -> Dependency {
+        let lane = PortLane { port: PortNum(1), vl: Vl::default() };
+        Dependency {
+            switch: NamedDevice { name: switch.to_string(), guid: crate::ids::Guid(1) },
+            input: lane,
+            output: lane,
+            lid: Lid(1),
+            sl: Sl::default(),
+            entry: EntryAge::Old,
+            mapping: EntryAge::Unchanged,
+            latched: None,
+        }
+    }
+
+    /// What can wait for what is the evidence; a note without it says that something is wrong, and not what.
+    #[test]
+    fn a_note_on_a_refusal_keeps_the_cycle() {
+        let plain = generate(&"ring:4".parse().unwrap(), &Options::default()).unwrap();
+        let fabric = Arc::new(lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).unwrap());
+        let engine = UpDown::default();
+        let function = engine.route(&fabric, &Demand::all(&fabric, 1)).unwrap();
+        let input = ChangeInput {
+            before: fabric.clone(),
+            surviving: fabric.clone(),
+            after: fabric.clone(),
+            tables: lid::bring_up(&fabric, &function, 4),
+            layers: 1,
+            ways: None,
+            old: Half::Lower,
+            both_halves: false,
+            engine: &engine,
+            scheme: Scheme::Double,
+            policy: Policy::default(),
+            sm: fabric.end_ports().next().unwrap(),
+        };
+        let ground = Groundwork::of(&input).unwrap();
+        let dependencies = ["leaf-7", "spine-9"].map(dependency).to_vec();
+        let why =
+            ChangeError::New(Refusal::Deadlock(Cycle { wave: "rewrite".to_string(), dependencies, shortest: true }));
+        let change = noting(ground.planned(Scheme::Double).unwrap(), Scheme::Ordered, &why.to_string());
+        let [note] = &change.plan.draft().notes[..] else { panic!("{:?}", change.plan.draft().notes) };
+        assert!(["leaf-7", "spine-9"].iter().all(|switch| note.contains(switch)), "{note}");
+        let read = Plan::from_json(&change.plan.to_json()).unwrap();
+        assert_eq!(read.draft().notes, change.plan.draft().notes);
     }
 }

@@ -205,7 +205,8 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    Groundwork::of(&input)?.planned(input.scheme)?.vet(refused)
+    let ground = Groundwork::of(&input)?;
+    ground.vetted(ground.planned(input.scheme)?, refused)
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -214,8 +215,9 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    let planned = Groundwork::of(&input)?.planned(input.scheme)?;
-    planned.vet(|plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused)))
+    let ground = Groundwork::of(&input)?;
+    let baseline = |plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused));
+    ground.vetted(ground.planned(input.scheme)?, baseline)
 }
 
 fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
@@ -258,16 +260,27 @@ impl<'a> Groundwork<'a> {
         Ok(Groundwork { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
     }
 
-    /// The change by a scheme, R′ proved by itself.
+    /// The change by a scheme; nothing of it is proved yet.
     fn planned(&self, scheme: Scheme) -> Result<PlannedChange, ChangeError> {
         let plan = self.draw_up(scheme)?;
+        let (function, stranded) = (self.function.clone(), self.stranded.clone());
+        Ok(PlannedChange { plan, layers: self.layers_after(scheme), function, stranded })
+    }
+
+    /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
+    /// caller's choice.
+    fn vetted(
+        &self,
+        change: PlannedChange,
+        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
+    ) -> Result<Prepared, ChangeError> {
+        let plan = &change.plan;
         let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
         let ways = plan.new_ways().cloned();
         let scope = Scope { halves, stranded: self.stranded.clone(), switches: true, ways };
         let last = plan.tables_at(plan.waves().len());
         verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
-        let (function, stranded) = (self.function.clone(), self.stranded.clone());
-        Ok(PlannedChange { plan, layers: self.layers_after(scheme), function, stranded })
+        change.vet(refused)
     }
 
     fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
@@ -321,7 +334,7 @@ impl<'a> Groundwork<'a> {
     }
 }
 
-/// A change, planned, R and R′ proved by themselves.
+/// A change, planned, R proved by itself.
 struct PlannedChange {
     plan: Plan,
     layers: u8,
@@ -440,7 +453,7 @@ fn is_switch_port(fabric: &Fabric, port: PortId) -> bool {
 }
 
 /// The fabric less the nodes that no links join with the SM: nothing can be written there.
-fn within_reach(fabric: &Fabric, sm: PortId) -> Fabric {
+pub(crate) fn within_reach(fabric: &Fabric, sm: PortId) -> Fabric {
     let links = Connectivity::of(fabric);
     let joined = |node: NodeId| fabric.ports_of(node).any(|port| links.joins(port, sm));
     let lost: Vec<_> = fabric.nodes().filter(|&(id, node)| node.present && !joined(id)).map(|(id, _)| id).collect();

@@ -14,6 +14,7 @@ Examples:
   reconfig change --remove-switch spine-1 --planned --dry-run
   reconfig change --remove-switch spine-1 --planned
   reconfig change --remove-link leaf-1:7 --planned --json
+  reconfig change --remove-switch leaf-1 --planned --allow-cut-off
   reconfig change --abort
 
 With --planned, the element is alive: traffic is routed around it, phase by phase, and when the command ends it can be \
@@ -49,6 +50,9 @@ pub(super) struct Arguments {
     /// Plan and prove only; write nothing.
     #[arg(long, requires = "planned")]
     dry_run: bool,
+    /// The removal is meant to cut off end ports; without this option one that does is refused.
+    #[arg(long, requires = "planned")]
+    allow_cut_off: bool,
 }
 
 /// Runs the command.
@@ -80,7 +84,8 @@ impl Arguments {
         let taken_back = element(&self.take_back_switch, &self.take_back_link);
         match (removed, taken_back) {
             (Some(remove), _) => {
-                Ok(ControlOrder::Change(ChangeOrder { remove, planned: self.planned, dry_run: self.dry_run }))
+                let (planned, dry_run, allow_cut_off) = (self.planned, self.dry_run, self.allow_cut_off);
+                Ok(ControlOrder::Change(ChangeOrder { remove, planned, dry_run, allow_cut_off }))
             }
             (None, Some(element)) => Ok(ControlOrder::TakeBack { element }),
             (None, None) if self.abort => Ok(ControlOrder::Abort),

@@ -13,7 +13,7 @@ use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
-use crate::report;
+use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
 use change::ElementArguments;
 use clap::{Args, ValueEnum};
@@ -358,6 +358,15 @@ enum AccountingChoice {
     Iba,
 }
 
+/// The report with what scheme `auto` would do.
+#[derive(Serialize)]
+struct Beside<'a> {
+    #[serde(flatten)]
+    report: &'a SimulationReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    auto_instead: Option<AutoInstead>,
+}
+
 /// The report with the lines of `--accounting`.
 #[derive(Serialize)]
 struct Accounted<'a> {
@@ -391,7 +400,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     let report = outcome.map_err(failure)?;
     match arguments.accounting {
-        None => screen.show(&report, || report::simulation(&report) + &cheaper(&routers, &scenario))?,
+        None => {
+            let beside = Beside { report: &report, auto_instead: auto_instead(&routers, &scenario, &report) };
+            let line =
+                |beside: &Beside<'_>| beside.auto_instead.as_ref().map_or_else(String::new, report::auto_instead);
+            screen.show(&beside, || report::simulation(&report) + &line(&beside))?;
+        }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
     let mut batch = Batch::default();
@@ -481,15 +495,19 @@ fn is_the_users(error: &ScenarioError) -> bool {
     )
 }
 
-/// What scheme `auto` would do instead of the Double Scheme, in a line; nothing where it would do the same, or where no
-/// single subnet changes.
-fn cheaper(routers: &Routers, scenario: &Scenario) -> String {
-    if scenario.scheme != Scheme::Double || scenario.auto || scenario.subnets.len() > 1 {
-        return String::new();
+/// What scheme `auto` would do instead of the Double Scheme; none where another scheme was asked for, nothing changed, or
+/// several subnets were simulated.
+fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<AutoInstead> {
+    let several = scenario.subnets.len() > 1;
+    if scenario.scheme != Scheme::Double || scenario.auto || several || !report.has_change() {
+        return None;
     }
     let auto = Scenario { auto: true, ..scenario.clone() };
     let plan = routers.engines().and_then(|engines| scenario::plan(&auto, engines).map_err(failure));
-    plan.map_or_else(|_| String::new(), |vetted| report::cheaper(vetted.plan()))
+    Some(match plan {
+        Ok(vetted) => AutoInstead::planned(vetted.plan()),
+        Err(failure) => AutoInstead::NotPossible { error: failure.text() },
+    })
 }
 
 /// Runs every scheme, first the one that is chosen by itself. The runs share nothing, so each has its own thread. The

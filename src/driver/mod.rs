@@ -213,7 +213,7 @@ impl<S: SubnetManager> Driver<S> {
         let span = tracing::info_span!("prepare", scheme = %self.intent.scheme, engine = self.intent.engine.name());
         let _entered = span.enter();
         let prepared = match (self.intent.auto, self.intent.unproved_baselines) {
-            (true, _) => change::prepare_cheapest(input),
+            (true, _) => change::prepare_cheapest(input, self.subnet.settle_ns()),
             (false, true) => change::prepare_baseline(input),
             (false, false) => change::prepare(input),
         };
@@ -265,24 +265,41 @@ impl<S: SubnetManager> Driver<S> {
                 let Some(event) = self.subnet.next_event(until_ns).await? else { return Ok(None) };
                 tracing::info!(?event, "the subnet reports a change");
             }
-            let record = match self.glance().await? {
-                Some(record) => record,
-                None => {
-                    let sighting = self.look().await?;
-                    if let Some(stranger) = sighting.stranger {
-                        return Err(stranger.into());
-                    }
-                    self.noticed = false;
-                    sighting.record
+            let glanced = self.glance().await?;
+            if let Some(record) = &glanced
+                && let Some(after) = wanted(&self.running)
+            {
+                let after = Arc::new(after);
+                match self.prepare(after.clone()) {
+                    Ok(prepared) => return self.follow(record.clone(), &after, prepared).await.map(Some),
+                    // What the glance saw may be half of what happened: the sweep below shows the rest.
+                    Err(error) => tracing::warn!(%error, "no change for what a glance found: sweeping"),
                 }
-            };
+            }
+            let Sighting { record, stranger, .. } = self.look().await?;
+            if let Some(stranger) = stranger {
+                return Err(stranger.into());
+            }
+            self.noticed = false;
             let Some(after) = wanted(&self.running) else { continue };
-            // Elements that are alive but not part of this change are left for the next one.
-            self.noticed |= watch::lacks(&after, &self.running.alive);
-            let prepared = self.prepare(Arc::new(after))?;
-            let mut report = self.run(prepared).await?;
-            report.sweep = Some(record);
-            return Ok(Some(report));
+            let after = Arc::new(after);
+            let prepared = self.prepare(after.clone())?;
+            let found = glanced.map_or_else(|| record.clone(), |glance| record.with(&glance));
+            return self.follow(found, &after, prepared).await.map(Some);
         }
+    }
+
+    /// Runs a change for what a glance or a sweep found.
+    async fn follow(
+        &mut self,
+        found: PhaseRecord,
+        after: &Fabric,
+        prepared: Prepared,
+    ) -> Result<ChangeRecord, DriverError> {
+        // Elements that are alive but not part of this change are left for the next one.
+        self.noticed |= watch::lacks(after, &self.running.alive);
+        let mut report = self.run(prepared).await?;
+        report.sweep = Some(found);
+        Ok(report)
     }
 }

@@ -19,6 +19,15 @@ pub struct PhaseRecord {
     pub smps: SmpCounts,
 }
 
+impl PhaseRecord {
+    /// The record with the time and the SMPs of what came before it to the same end.
+    pub(super) fn with(&self, earlier: &PhaseRecord) -> PhaseRecord {
+        let mut smps = self.smps.clone();
+        smps.add(&earlier.smps);
+        PhaseRecord { start_ns: earlier.start_ns, smps, ..self.clone() }
+    }
+}
+
 /// The record of a change.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChangeRecord {

@@ -1,6 +1,7 @@
 //! Checks whether the subnet still matches the known fabric.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
+use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::plan::{LanePartition, Lanes};
@@ -134,7 +135,8 @@ impl Running {
         if self.has_lost_something() {
             return Some(common(&self.alive, &self.routed));
         }
-        let wanted = aside(&self.alive);
+        // Whoever hangs on what is set aside is present, and no change can bring it back.
+        let wanted = change::within_reach(&aside(&self.alive), self.sm);
         lacks(&self.routed, &wanted).then_some(wanted)
     }
 

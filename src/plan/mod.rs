@@ -279,7 +279,7 @@ impl Plan {
         Plan { called_off: true, ..plan }
     }
 
-    /// The plan with a note on a scheme that would have cost less.
+    /// The plan with a note on a scheme that was not taken, and why.
     #[must_use]
     pub fn note_passed_over(mut self, scheme: Scheme, why: &str) -> Plan {
         self.draft.notes.push(format!("scheme {scheme} was passed over: {why}"));

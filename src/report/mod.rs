@@ -32,6 +32,6 @@ pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
 pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
 pub use serve::served;
-pub use simulation::{cheaper, simulation};
+pub use simulation::{AutoInstead, auto_instead, simulation};
 pub use tables_json::tables_json;
 pub use worst::WorstFacts;

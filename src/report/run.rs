@@ -11,8 +11,12 @@ pub(super) fn scheme(report: &SimulationReport) -> String {
     format!("scheme {}{}", report.scheme, if report.auto { " (auto)" } else { "" })
 }
 
-/// The phases of a change, with their times and datagrams.
+/// The phases of a change, with their times and datagrams; nothing where none was passed.
 pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a PhaseReport>) {
+    let mut phases = phases.peekable();
+    if phases.peek().is_none() {
+        return;
+    }
     let mut rows = table();
     rows.set_header(vec![Cell::new("phase"), number("from"), number("to"), number("took"), number("SMPs")]);
     for phase in phases {

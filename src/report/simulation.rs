@@ -10,6 +10,7 @@ use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::plan::{Plan, Scheme};
 use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
+use serde::Serialize;
 
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {
@@ -57,26 +58,56 @@ pub fn simulation(report: &SimulationReport) -> String {
     text
 }
 
-/// The plan of the cheapest scheme that is proved, for who ran the Double Scheme.
-pub fn cheaper(plan: &Plan) -> String {
-    let mut text = String::new();
-    match plan.scheme() {
-        Scheme::Ordered => {
-            let blocks: usize = plan.waves().iter().map(|wave| wave.writes.len()).sum();
-            let waves = counted(plan.waves().len() as u64, "wave");
-            let waits = plan.waves().iter().filter(|wave| wave.vacating_rounds().is_some()).count();
-            let waits = if waits > 0 { format!(" and {}", counted(waits as u64, "wait")) } else { String::new() };
-            let writes = counted(blocks as u64, "write");
-            line(
-                &mut text,
-                format_args!("auto: {writes} in {waves}{waits} would do, proved, and no host moves; see --compare"),
-            );
+/// What scheme `auto` would do, for who ran the Double Scheme.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
+pub enum AutoInstead {
+    /// Its plan.
+    Planned {
+        scheme: Scheme,
+        waves: usize,
+        writes: usize,
+        /// Waves that end with a wait until what was sent before has left.
+        waits: usize,
+        /// The plan's notes on schemes that were passed over.
+        passed_over: Vec<String>,
+    },
+    /// Why there is none.
+    NotPossible { error: String },
+}
+
+impl AutoInstead {
+    /// By the plan that it would make.
+    pub fn planned(plan: &Plan) -> AutoInstead {
+        let notes = plan.draft().notes.iter();
+        AutoInstead::Planned {
+            scheme: plan.scheme(),
+            waves: plan.waves().len(),
+            writes: plan.waves().iter().map(|wave| wave.writes.len()).sum(),
+            waits: plan.waves().iter().filter(|wave| wave.vacating_rounds().is_some()).count(),
+            passed_over: notes.filter(|note| note.contains("passed over")).cloned().collect(),
         }
-        scheme => {
-            let why = plan.draft().notes.iter().find(|note| note.contains("passed over"));
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    }
+}
+
+/// The line below the verdict.
+pub fn auto_instead(auto: &AutoInstead) -> String {
+    let mut text = String::new();
+    match auto {
+        AutoInstead::Planned { scheme: Scheme::Ordered, waves, writes, waits, .. } => {
+            let [writes, waves] = [(*writes, "write"), (*waves, "wave")].map(|(n, name)| counted(n as u64, name));
+            let waits = match waits {
+                0 => String::new(),
+                waits => format!(" and {}", counted(*waits as u64, "wait")),
+            };
+            let would = "would do, proved, and no host moves; see --compare";
+            line(&mut text, format_args!("auto: {writes} in {waves}{waits} {would}"));
+        }
+        AutoInstead::Planned { scheme, passed_over, .. } => {
+            let why = passed_over.first().map(|why| format!(": {why}")).unwrap_or_default();
             line(&mut text, format_args!("auto: scheme {scheme} too{why}"));
         }
+        AutoInstead::NotPossible { error } => line(&mut text, format_args!("auto: not possible: {error}")),
     }
     text
 }

@@ -155,6 +155,10 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         Ok(moved)
     }
 
+    fn settle_ns(&self) -> u64 {
+        self.manager.settle_ns()
+    }
+
     async fn drain(
         &mut self,
         ticket: Ticket,

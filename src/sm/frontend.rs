@@ -275,9 +275,13 @@ impl Frontend {
         let unwritten = |outcome, reason| ChangeDone::unwritten(outcome, half, cause.clone(), reason);
         answers.finish(match answer {
             OrderAnswer::Changed(record) => Reply::Changed(self.done(&record, cause)),
-            OrderAnswer::Planned { waves, writes } => {
+            OrderAnswer::Planned { waves, writes, stranded } => {
                 let planned = unwritten(ChangeOutcome::Planned, None);
-                Reply::Changed(Box::new(ChangeDone { waves: waves as u64, writes: writes as u64, ..planned }))
+                Reply::Changed(Box::new(ChangeDone { waves: waves as u64, writes: writes as u64, stranded, ..planned }))
+            }
+            OrderAnswer::CutsOff(stranded) => {
+                let refused = unwritten(ChangeOutcome::Refused, Some(cuts_off(&stranded)));
+                Reply::Changed(Box::new(ChangeDone { stranded, ..refused }))
             }
             OrderAnswer::Nothing => Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None))),
             OrderAnswer::Refused(why) => Reply::Changed(Box::new(unwritten(ChangeOutcome::Refused, Some(why)))),
@@ -296,6 +300,7 @@ impl Frontend {
                 return self.give(wanted.remove, cause, answers, |element| ManagerOrder::SetAside {
                     element,
                     dry_run: wanted.dry_run,
+                    cut_off_meant: wanted.allow_cut_off,
                 });
             }
             ControlOrder::TakeBack { element } => {
@@ -418,6 +423,19 @@ impl Frontend {
     }
 }
 
+/// Why a planned change is refused that cuts off end ports.
+fn cuts_off(ports: &[String]) -> String {
+    let count = match ports.len() {
+        1 => "1 end port".to_string(),
+        more => format!("{more} end ports"),
+    };
+    let first = ports.first().map_or("", String::as_str);
+    format!(
+        "{count} would be cut off, {first} first: connect them elsewhere beforehand, or say that this is meant \
+         (--allow-cut-off)"
+    )
+}
+
 fn done(text: &str) -> Reply {
     Reply::Done { text: text.to_string() }
 }
@@ -471,7 +489,8 @@ mod tests {
     #[test]
     fn what_cannot_be_done_now_is_refused_at_once() {
         let (mut frontend, _) = frontend();
-        let removal = |planned| ChangeOrder { remove: SubnetElement::Switch("a".to_string()), planned, dry_run: false };
+        let remove = || SubnetElement::Switch("a".to_string());
+        let removal = |planned| ChangeOrder { remove: remove(), planned, dry_run: false, allow_cut_off: false };
         for (order, fault) in [
             (ControlOrder::Abort, Fault::State),
             (ControlOrder::Continue, Fault::State),
@@ -511,6 +530,25 @@ mod tests {
         let Reply::Changed(done) = &said[1] else { panic!("{said:?}") };
         assert_eq!((done.outcome, done.reason.as_deref()), (ChangeOutcome::Refused, Some("no port")));
         assert_eq!(said.len(), 2);
+    }
+
+    /// The answer that reaches a client whose removal cuts off end ports.
+    #[test]
+    fn who_would_be_cut_off_is_named() {
+        let (mut frontend, mailbox) = frontend();
+        let (answers, mut replies) = Answers::channel();
+        frontend.wait_for(ManagerOrder::Sweep, "removal of leaf-1".to_string(), answers);
+        let (order, _) = mailbox.borrow_mut().next_order().expect("it is in the mailbox");
+        let ports = ["node-5 HCA-1[1]", "node-6 HCA-1[1]"].map(str::to_string).to_vec();
+        mailbox.borrow_mut().post(6, Happening::Answered(order, OrderAnswer::CutsOff(ports.clone())));
+        frontend.look(|_, _| {});
+        let std::task::Poll::Ready(Some(Reply::Changed(done))) = spawn(replies.recv()).poll() else {
+            panic!("it is answered")
+        };
+        assert_eq!((done.outcome, &done.stranded), (ChangeOutcome::Refused, &ports));
+        let reason = done.reason.expect("a refusal has one");
+        assert!(reason.starts_with("2 end ports would be cut off, node-5 HCA-1[1] first: "), "{reason}");
+        assert!(reason.ends_with("(--allow-cut-off)"), "{reason}");
     }
 
     #[test]

@@ -99,8 +99,11 @@ pub struct Reaction {
 /// The purpose of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// To follow losses or arrivals.
+    /// To follow losses or arrivals that a survey found.
     React(Reaction),
+    /// To follow the loss that a glance found. It may be half of what happened, so a survey decides if nothing can be
+    /// done about it.
+    Glanced(Reaction),
     /// To route around an element that is about to leave.
     Remove {
         /// The order to answer.
@@ -109,6 +112,8 @@ pub enum Purpose {
         element: FoundElement,
         /// Whether to plan and prove only.
         dry_run: bool,
+        /// Whether end ports may be cut off.
+        cut_off_meant: bool,
         /// Work left over when the order came.
         unfinished: Unfinished,
     },
@@ -150,11 +155,8 @@ pub enum LifecycleEvent {
     Looked,
     /// The subnet runs under this manager.
     BroughtUp,
-    /// Something is gone, or else only a survey tells what changed.
-    Glanced {
-        /// Whether something is gone.
-        lost: bool,
-    },
+    /// The glance ended; with the target of a change around what is gone, unless only a survey tells what changed.
+    Glanced(Option<Goal>),
     /// The sweep of a subnet that is up ended, and the election knows the other managers.
     Surveyed,
     /// The tables of the retired half lead where those of the half in use do.
@@ -186,6 +188,8 @@ pub enum LifecycleEvent {
         element: FoundElement,
         /// Whether to plan and prove only.
         dry_run: bool,
+        /// Whether end ports may be cut off.
+        cut_off_meant: bool,
         /// The fabric without the element.
         goal: Goal,
     },
@@ -256,6 +260,13 @@ impl LifecycleState {
         matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming(_))
     }
 
+    /// Whether what is due comes before orders: until the retired half follows, a removal would be planned beside stale
+    /// entries of that half, and a manager that stops would leave the half closed.
+    pub fn precedes_orders(&self, now_ns: u64) -> bool {
+        let stale = |unfinished: &Unfinished| unfinished.retired != RetiredHalf::Current;
+        matches!(self, LifecycleState::Idle(idle) if stale(idle) && idle.retry_ns.is_some_and(|due_ns| due_ns <= now_ns))
+    }
+
     /// When [`LifecycleEvent::Due`] is needed; none if the state has no deadline.
     pub fn due_ns(&self) -> Option<u64> {
         match self {
@@ -272,7 +283,7 @@ impl LifecycleEvent {
         match self {
             LifecycleEvent::Looked => "looked",
             LifecycleEvent::BroughtUp => "brought-up",
-            LifecycleEvent::Glanced { .. } => "glanced",
+            LifecycleEvent::Glanced(_) => "glanced",
             LifecycleEvent::Surveyed => "surveyed",
             LifecycleEvent::Mirrored => "mirrored",
             LifecycleEvent::SetUp(_) => "set-up",
@@ -364,10 +375,11 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
             (S::Surveying(Reaction::to(idle, None)), vec![C::Glance])
         }
-        (S::Surveying(reaction), E::Glanced { lost: true }) if at.mandate == Mandate::Full => {
-            (S::SettingUp(reaction), vec![C::SetUp])
+        // Nothing is set up before the survey: only that reads anew which ports bounced, and what came.
+        (S::Surveying(reaction), E::Glanced(Some(goal))) if at.mandate == Mandate::Full => {
+            prepare(Purpose::Glanced(reaction), goal)
         }
-        (S::Surveying(reaction), E::Glanced { .. }) => survey(reaction),
+        (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
         (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
         (S::Halted(halted), E::Noticed | E::Due) => resume(halted, None),
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
@@ -395,7 +407,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // In `changing`, `Failed` is an error of the manager itself; a change that ends badly is a `Changed` with its
         // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
-        (S::Changing(Purpose::React(reaction)), E::Changed(record)) => changed(reaction, &record, at),
+        (S::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Changed(record)) => {
+            changed(reaction, &record, at)
+        }
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
             removed(order, element, unfinished, record, at)
         }
@@ -407,8 +421,10 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager is master of this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
         // A removal begins a change, so it needs the full mandate.
-        (S::Idle(unfinished), E::RemovalOrdered { order, element, dry_run, goal }) if at.mandate == Mandate::Full => {
-            prepare(Purpose::Remove { order, element, dry_run, unfinished }, goal)
+        (S::Idle(unfinished), E::RemovalOrdered { order, element, dry_run, cut_off_meant, goal })
+            if at.mandate == Mandate::Full =>
+        {
+            prepare(Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished }, goal)
         }
         (S::Idle(_), E::RemovalOrdered { order, .. }) => {
             refuse(state, order, "this manager is handing over to another")
@@ -483,26 +499,40 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
     let stale = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
     let retires = |retired| if plan.old() == plan.new_half() { retired } else { stale };
+    let stranded =
+        || -> Vec<String> { prepared.stranded.iter().map(|&port| plan.draft().before.describe_port(port)).collect() };
+    // What ends before the first write adds no work.
+    let unwritten =
+        |order, unfinished, answer| (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
     let purpose = match purpose {
-        // A dry run ends before the first write, so no work is added.
+        // Hosts that a loss cuts off are cut off already; those of a planned removal still work.
+        Purpose::Remove { order, cut_off_meant: false, unfinished, .. } if !prepared.stranded.is_empty() => {
+            return unwritten(order, unfinished, OrderAnswer::CutsOff(stranded()));
+        }
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {
             let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
-            let answer = OrderAnswer::Planned { waves: plan.waves().len(), writes };
-            return (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
+            let answer = OrderAnswer::Planned { waves: plan.waves().len(), writes, stranded: stranded() };
+            return unwritten(order, unfinished, answer);
         }
-        Purpose::Remove { order, element, dry_run, unfinished } => {
-            let retired = retires(unfinished.retired);
-            Purpose::Remove { order, element, dry_run, unfinished: Unfinished { retired, ..unfinished } }
+        Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
+            let unfinished = Unfinished { retired: retires(unfinished.retired), ..unfinished };
+            Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished }
         }
         Purpose::React(reaction) => Purpose::React(Reaction { retired: retires(reaction.retired), ..reaction }),
+        Purpose::Glanced(reaction) => Purpose::Glanced(Reaction { retired: retires(reaction.retired), ..reaction }),
     };
     (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
 }
 
-/// A change could not be prepared or completed. A failed order affects nothing else: work left over stays due.
+/// A change could not be prepared or completed. What a glance saw may be half of what happened, so the subnet is
+/// surveyed at once; only what a survey showed waits for the retry. A failed order affects nothing else: work left over
+/// stays due.
 fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
     match purpose {
         Purpose::React(reaction) => give_up(reaction, why, at),
+        Purpose::Glanced(reaction) => {
+            (LifecycleState::Surveying(reaction), vec![LifecycleCommand::Report(why), LifecycleCommand::Survey])
+        }
         Purpose::Remove { order, unfinished, .. } => refuse(LifecycleState::Idle(unfinished), order, &why),
     }
 }

@@ -25,6 +25,8 @@ pub enum ManagerOrder {
         element: SubnetElement,
         /// Plan and prove only.
         dry_run: bool,
+        /// Cut off end ports, if that is what it takes.
+        cut_off_meant: bool,
     },
     /// Use an element again that was set aside.
     TakeBack(SubnetElement),
@@ -47,7 +49,11 @@ pub enum OrderAnswer {
         waves: usize,
         /// Writes of the plan.
         writes: usize,
+        /// End ports that it cuts off.
+        stranded: Vec<String>,
     },
+    /// Nothing was written: the change cuts off these end ports, and nobody said that this is meant.
+    CutsOff(Vec<String>),
     /// A change was made.
     Changed(Box<ChangeRecord>),
     /// Nothing had to change.

@@ -1,7 +1,8 @@
 //! Keeps a subnet that is up routed: one method for each command of the lifecycle.
 //!
-//! A survey follows every event, and its result decides. A port that only bounced is set up again under the routing in
-//! force. Losses are routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
+//! A survey follows every event, and its result decides; a glance before it shows losses only, and nothing but the
+//! routing is changed on its word. A port that only bounced is set up again under the routing in force. Losses are
+//! routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
 //! addressed, set up, and added to the routing (G.6).
 
 use super::bring_up::{self, BroughtUp};
@@ -85,7 +86,8 @@ impl<T: Transport> Upkeep<T> {
         let event = match command {
             LifecycleCommand::Glance => {
                 let lost = self.driver.glance().await;
-                lost.map(|record| LifecycleEvent::Glanced { lost: record.is_some() }).map_err(SmError::from)
+                let goal = |found: Option<_>| found.and_then(|_| self.goal());
+                lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
             LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| LifecycleEvent::Surveyed),
             LifecycleCommand::Mirror { reopen } => self.mirror(reopen).await.map(|()| LifecycleEvent::Mirrored),
@@ -119,6 +121,10 @@ impl<T: Transport> Upkeep<T> {
         loop {
             self.keep_pace();
             self.show(context);
+            let precedes = context.mailbox.borrow().lifecycle().precedes_orders(self.now_ns());
+            if precedes {
+                return Ok(LifecycleEvent::Due);
+            }
             if let Some(event) = self.next_order(context) {
                 return Ok(event);
             }
@@ -189,14 +195,15 @@ impl<T: Transport> Upkeep<T> {
                 let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
                 self.aside.remove(&element).then_some(LifecycleEvent::Ordered(id)).ok_or(OrderAnswer::Nothing)
             }
-            ManagerOrder::SetAside { element, dry_run } => {
+            ManagerOrder::SetAside { element, dry_run, cut_off_meant } => {
                 let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
                 if !element.is_in(&running.routed) {
                     return Err(OrderAnswer::Nothing);
                 }
                 let fabric = Arc::new(element.taken_out_of(&self.without_aside(&running.alive)));
                 let why = format!("{} is set aside", element.describe(&running.known));
-                Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, goal: Goal { fabric, why } })
+                let goal = Goal { fabric, why };
+                Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, cut_off_meant, goal })
             }
         }
     }
@@ -227,13 +234,19 @@ impl<T: Transport> Upkeep<T> {
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
             self.admit(context, &sighting).await?;
         }
-        let Some(wanted) = self.driver.running().wanted(|fabric| self.without_aside(fabric)) else { return Ok(None) };
+        let goal = self.goal();
         // Checked again: `admit` sweeps, and that sweep may show a loss.
-        if !self.driver.running().has_lost_something() {
+        if goal.is_some() && !self.driver.running().has_lost_something() {
             self.set_up_newcomers(context).await?;
         }
+        Ok(goal)
+    }
+
+    /// The target of the next change, if one is needed.
+    fn goal(&self) -> Option<Goal> {
+        let wanted = self.driver.running().wanted(|fabric| self.without_aside(fabric))?;
         let why = self.why(&wanted);
-        Ok(Some(Goal { fabric: Arc::new(wanted), why }))
+        Some(Goal { fabric: Arc::new(wanted), why })
     }
 
     async fn change(&mut self, context: &Context, prepared: Prepared) -> Result<ChangeRecord, SmError> {

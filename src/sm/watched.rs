@@ -122,6 +122,10 @@ impl<T: Transport> SubnetManager for Watched<T> {
         Ok(moved)
     }
 
+    fn settle_ns(&self) -> u64 {
+        self.manager.settle_ns()
+    }
+
     async fn drain(
         &mut self,
         ticket: Ticket,

@@ -464,6 +464,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.await_sources(ticket, ports, half).await
     }
 
+    fn settle_ns(&self) -> u64 {
+        self.fence_settles_ns().unwrap_or(0)
+    }
+
     async fn drain(
         &mut self,
         ticket: Ticket,

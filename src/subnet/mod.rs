@@ -166,6 +166,12 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<SourcesMoved, SubnetError>;
 
+    /// Nanoseconds that sources have to follow when they are to move: 0 where each is told and moves at once. A fence
+    /// waits as long before it closes.
+    fn settle_ns(&self) -> u64 {
+        0
+    }
+
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(
         &mut self,

@@ -2,14 +2,15 @@
 
 use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
 use reconfig::driver::{ChangeRecord, DriverError, Intent};
-use reconfig::fabric::NodeId;
+use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::Half;
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome, State};
 use reconfig::plan::{self, Arming, Assumption, LanePartition, Lanes, Observer, Policy, Scheme};
-use reconfig::routing::UpDown;
+use reconfig::routing::{Demand, Engine, RouteError, UpDown};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{SubnetManager, WriteOrder};
+use reconfig::tables::RoutingFunction;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -139,6 +140,65 @@ fn a_death_is_noticed_by_trap_and_routed_around() {
     let later = bench.transport.with(|sim| sim.now_ns()) + 5 * MS;
     let more = drive(&transport, bench.driver.await_loss(later), Vec::new()).expect("the port is there");
     assert!(more.is_none(), "{more:?}");
+}
+
+/// Routes nothing where `first` is gone and `second` is not.
+struct Particular {
+    first: NodeId,
+    second: NodeId,
+}
+
+impl Engine for Particular {
+    fn name(&self) -> &'static str {
+        "particular"
+    }
+
+    fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+        match fabric.node(self.first).present || !fabric.node(self.second).present {
+            true => UpDown::default().route(fabric, demand),
+            false => Err(RouteError::Unsuited { engine: self.name(), why: "half of it is gone".to_string() }),
+        }
+    }
+}
+
+/// The first of two switches dies, is glanced at, and then the second dies.
+#[test]
+fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
+    for scheme in [Scheme::Ordered, Scheme::Double] {
+        // Only who has swept can glance.
+        let swept = || {
+            let mut bench = bench("fat-tree:4,2", light(), scheme, policy(Observer::Token));
+            let transport = bench.transport.clone();
+            drive(&transport, bench.driver.look(), Vec::new()).expect("the subnet answers");
+            let now_ns = transport.with(|sim| sim.now_ns());
+            (bench, now_ns + MS / 2)
+        };
+        let glanced = |bench: &mut Bench, deeds: Vec<Deed>| {
+            let transport = bench.transport.clone();
+            drive(&transport, bench.driver.await_loss(50 * MS), deeds)
+        };
+        let (mut undisturbed, at_ns) = swept();
+        let deeds = vec![kill(at_ns, undisturbed.root)];
+        let glance = glanced(&mut undisturbed, deeds).expect("it can be prepared").expect("a trap came");
+        let glance = glance.sweep.expect("a loss begins with a glance");
+        assert_eq!(glance.name, "glance");
+
+        let (mut bench, at_ns) = swept();
+        let (first, second) = (bench.root, second(&bench));
+        let engine = Rc::new(Particular { first, second });
+        let policy = policy(Observer::Token);
+        bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
+        let deeds = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
+        let report = glanced(&mut bench, deeds).expect("the rest can be routed").expect("a trap came");
+        assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{scheme}");
+        let sweep = report.sweep.expect("a sweep showed the rest");
+        assert_eq!((sweep.name, sweep.start_ns), ("sweep", glance.start_ns), "{scheme}: the glance is counted with it");
+        assert!(sweep.smps.total() > glance.smps.total() + 100, "{scheme}: {:?}", sweep.smps);
+        let alive = bench.driver.running().alive.clone();
+        assert!(!alive.node(first).present && !alive.node(second).present, "{scheme}");
+        tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
+        assert_eq!(at_rest(&bench).lost_to_change, 0, "{scheme}");
+    }
 }
 
 #[test]
@@ -290,4 +350,23 @@ fn counters_give_no_verdict_once_an_end_port_has_died() {
     let name = bench.fabric.describe_port(last);
     let Outcome::Failed { state: "draining", reason } = &report.outcome else { panic!("{:?}", report.outcome) };
     assert!(reason.contains(&format!("{name}: the port died: what it sent and received is missing")), "{reason}");
+}
+
+/// The manager answers to base LIDs, so entries alone are proved beside those of the retired half too. While these are
+/// stale a removal is refused that is proved as soon as they follow: the reason why `sm` mirrors before it takes the next
+/// order.
+#[test]
+fn a_removal_that_stale_entries_forbid_is_proved_once_they_follow() {
+    let mut bench = bench("fat-tree:4,3", light(), Scheme::Double, policy(Observer::Token));
+    remove_root(&mut bench, Vec::new()).expect("it can be prepared");
+    let (engine, policy) = (Rc::new(UpDown::default()), policy(Observer::Token));
+    bench.driver.intend(Intent { engine, scheme: Scheme::Ordered, auto: false, policy, unproved_baselines: false });
+    let routed = bench.driver.running().routed.clone();
+    let last = routed.switches().last().expect("a switch");
+    let after = Arc::new(routed.without_nodes(&[last]));
+    let stale = bench.driver.prepare(after.clone()).map(|_| ()).expect_err("the old entries forbid it");
+    assert!(stale.to_string().contains("repairing the routing in force"), "{stale}");
+    mirror(&mut bench);
+    let prepared = bench.driver.prepare(after).expect("both halves lead alike");
+    assert!(prepared.plan.plan().proves_answers());
 }

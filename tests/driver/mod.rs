@@ -3,6 +3,7 @@
 mod adaptive;
 mod bench;
 mod changes;
+mod failures;
 mod growth;
 mod liars;
 mod witness;

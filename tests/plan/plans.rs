@@ -4,16 +4,16 @@ use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
 use crate::support::capture::capture;
 use crate::support::removal::{Removal, removal, removal_of, root_of};
-use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
+use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline, prepare_cheapest};
 use reconfig::check::{self, Rule};
 use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
 use reconfig::plan::{
-    Arming, Assumption, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, Wave, plan,
+    Arming, Assumption, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, Wave, plan,
 };
-use reconfig::tables::{NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
+use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
 use reconfig::vet::{Objection, Vetted, vet};
 use std::sync::Arc;
@@ -439,6 +439,83 @@ fn still() -> PlanInput {
         old_ways: None,
         new_ways: None,
         before,
+    }
+}
+
+/// Whoever is to ask for a new path needs time for it, and has none meanwhile: where sources are fenced, scheme `double`
+/// takes longer than where they are told. Either way the plan says what the other scheme would have cost.
+#[test]
+fn the_time_that_sources_need_to_follow_counts_against_the_double_scheme() {
+    let subnet = bring_up(&bundled("seed-16"), 1, true);
+    let figures = |note: &str| -> Vec<u64> {
+        let words = note.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
+        words.collect()
+    };
+    let mut told = Vec::new();
+    for (settle_ns, wanted, other) in
+        [(0, Scheme::Double, Scheme::Ordered), (2_000_000_000, Scheme::Ordered, Scheme::Double)]
+    {
+        let input = removal(&subnet, Scheme::Static, Removal::Sudden);
+        let plan = prepare_cheapest(input, settle_ns).unwrap_or_else(|error| panic!("{error}")).plan;
+        let notes = &plan.plan().draft().notes;
+        let note = notes.iter().find(|note| note.starts_with(&format!("scheme {other} was passed over: ")));
+        let note = note.unwrap_or_else(|| panic!("{notes:?}"));
+        assert!(note.contains("in SMPs served meanwhile"), "{note}");
+        assert_eq!(plan.plan().scheme(), wanted, "{note}");
+        told.push(figures(note));
+    }
+    let [at_once, behind_a_fence] = &told[..] else { panic!("{told:?}") };
+    let ([ordered, double], [late, again]) = (&at_once[..], &behind_a_fence[..]) else { panic!("{told:?}") };
+    assert_eq!(ordered, again, "forwarding entries alone ask nobody");
+    // Two seconds at 20 µs an SMP, for each pair: whole hundreds of thousands.
+    assert!(late > double && (late - double) % 100_000 == 0, "{told:?}");
+}
+
+/// Where one scheme is not possible, the plan of the other says why.
+#[test]
+fn a_plan_says_why_the_other_scheme_is_not_possible() {
+    let subnet = bring_up(&bundled("fat-tree-4-2"), 0, true);
+    let input = removal(&subnet, Scheme::Static, Removal::Sudden);
+    let prepared = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{error}"));
+    let plan = prepared.plan.plan();
+    assert_eq!(plan.scheme(), Scheme::Ordered);
+    let [note] = &plan.draft().notes[..] else { panic!("{:?}", plan.draft().notes) };
+    assert!(note.starts_with("scheme double was passed over: ") && note.contains("LMC 0"), "{note}");
+    assert_eq!(Plan::from_json(&plan.to_json()).expect("it was just written").draft().notes, plan.draft().notes);
+}
+
+/// A step may say nothing that the devices do not hold already: then there is no wave for it, and no wait before it.
+#[test]
+fn a_step_that_writes_nothing_is_no_wave() {
+    let input = still();
+    let held = input.initial.lfts.clone();
+    let switch = input.before.switches().next().expect("a switch").index();
+    let set = |lid: u16| {
+        let mut lfts = held.clone();
+        Arc::make_mut(&mut lfts[switch]).set(Lid(lid), PortNum(1));
+        lfts
+    };
+    let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: lfts.to_vec(), aged_before };
+    let (first, second) = (set(0x200), set(0x240));
+    let cases = [
+        (vec![step(&held, true)], vec![]),
+        (vec![step(&first, false), step(&first, true)], vec![("rewrite", 1, false)]),
+        (
+            vec![step(&first, false), step(&first, true), step(&second, false)],
+            vec![("rewrite/1", 1, true), ("rewrite/2", 2, false)],
+        ),
+        (
+            vec![step(&held, true), step(&first, false), step(&second, false)],
+            vec![("rewrite/0", 0, true), ("rewrite/1", 1, false), ("rewrite/2", 2, false)],
+        ),
+    ];
+    for (steps, expected) in cases {
+        let target = steps.last().map_or(&held, |last| &last.lfts).clone();
+        let plan = plan(Scheme::Ordered, PlanInput { steps, target, ..input.clone() }).expect("a plan");
+        let waves = plan.waves().iter();
+        let found: Vec<_> =
+            waves.map(|wave| (&*wave.name, wave.writes.len(), wave.vacating_rounds().is_some())).collect();
+        assert_eq!(found, expected);
     }
 }
 

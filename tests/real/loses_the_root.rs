@@ -104,7 +104,7 @@ fn passes_its_barriers(net: &Net, planned: bool) {
     all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
     let root = scene.root();
     let order = if planned {
-        Some(scene.manager.begin(&scene.subnet, "change", &["--remove-switch", &root, "--planned"]))
+        Some(scene.manager.begin(&scene.subnet, "change", &["--remove-switch", &root, "--planned", "--allow-cut-off"]))
     } else {
         scene.subnet.unlink(&root, None);
         None

@@ -15,6 +15,7 @@ mod opensm;
 mod opensm_agrees;
 mod partitions;
 mod picture;
+mod removals;
 mod sm;
 mod subnet;
 mod survives;

@@ -93,6 +93,11 @@ impl Sm {
         matches!(self.process.child.try_wait(), Ok(None))
     }
 
+    /// Its log so far.
+    pub fn log(&self) -> String {
+        lossy(&self.log).unwrap_or_default()
+    }
+
     /// How often its log holds the words.
     pub fn count(&self, words: &str) -> usize {
         lossy(&self.log).map_or(0, |text| text.matches(words).count())

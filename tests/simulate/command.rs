@@ -107,6 +107,30 @@ fn a_comparison_is_a_list_and_answers_for_the_cheapest_scheme() {
     assert!(reports[3]["packets"]["lost_to_change"].as_u64() > Some(0), "stopped ports lose what stands in them");
 }
 
+/// Whoever ran the Double Scheme reads what the tool would have chosen, on the screen and in the object alike.
+#[test]
+fn what_would_have_been_chosen_stands_beside_the_double_scheme() {
+    let seed_16 = FABRIC.replace("fat-tree-4-2", "seed-16");
+    for (fabric, scheme, passed_over, says) in [
+        (FABRIC, "ordered", "scheme double was passed over: ", "auto: 4 writes in 1 wave would do, proved"),
+        (&seed_16, "double", "scheme ordered was passed over: ", "auto: scheme double too: scheme ordered was passed"),
+    ] {
+        let asked = [&["--remove-root"], &QUICK[..], &[fabric]].concat();
+        let report: Value =
+            serde_json::from_slice(&simulate(&[&asked[..], &["--json"]].concat()).stdout).expect("JSON");
+        let auto = &report["auto_instead"];
+        assert_eq!((&report["auto"], auto["scheme"].as_str()), (&false.into(), Some(scheme)), "{fabric}");
+        let note = auto["passed_over"][0].as_str().unwrap_or_default();
+        assert!(note.starts_with(passed_over), "{fabric}: {auto}");
+        let screen = simulate(&asked);
+        assert!(text(&screen.stdout).contains(says), "{fabric}: {}", text(&screen.stdout));
+    }
+    let (_, chosen) = json(&["--remove-root", "--scheme", "auto"]);
+    assert!(chosen["auto_instead"].is_null() && chosen["auto"] == true, "it was chosen");
+    let note = chosen["notes"][0].as_str().unwrap_or_default();
+    assert!(note.starts_with("scheme double was passed over: "), "{chosen}");
+}
+
 /// The Double Scheme needs two LIDs at each port; the comparison shows the schemes that do not.
 #[test]
 fn a_comparison_leaves_out_what_the_subnet_cannot_do() {

@@ -28,18 +28,18 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let lanes = Lanes::of_fabric(&input.before);
     let mut waves: Vec<Wave> = readying(&input, lanes).into_iter().collect();
     let readied = !waves.is_empty();
-    let mut held = input.initial.lfts.clone();
-    for (step, number) in input.steps.iter().zip(1..) {
-        if step.aged_before {
+    let rewrites = rewrites(&input);
+    let several = rewrites.len() > 1;
+    for (rewrite, number) in rewrites.into_iter().zip(1..) {
+        if let Some(held) = rewrite.aged_on {
             if waves.is_empty() {
                 waves.push(wave("rewrite/0".to_string(), Phase::Rewrite, Vec::new()));
             }
             let last = waves.len() - 1;
-            waves[last].barriers.extend(aging(&input, &held));
+            waves[last].barriers.extend(aging(&input, held));
         }
-        let name = if input.steps.len() == 1 { "rewrite".to_string() } else { format!("rewrite/{number}") };
-        waves.push(wave(name, Phase::Rewrite, step_writes(&input, &held, &step.lfts)));
-        held.clone_from(&step.lfts);
+        let name = if several { format!("rewrite/{number}") } else { "rewrite".to_string() };
+        waves.push(wave(name, Phase::Rewrite, rewrite.writes));
     }
     let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
     assumptions.extend(about_answers(&input));
@@ -64,6 +64,30 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         draft.assumptions.extend(Assumption::of_observer(observer));
     }
     Ok(Plan::seal(draft))
+}
+
+/// A step that writes something.
+struct Rewrite<'a> {
+    writes: Vec<Write>,
+    /// The tables on which everything sent before them must have left first, if it must.
+    aged_on: Option<&'a [Arc<Lft>]>,
+}
+
+/// The steps that write something. A step may differ from the one before it in tables alone that stay or are written
+/// already; it needs no wave, and the wait before it is then the next one's, or nobody's.
+fn rewrites(input: &PlanInput) -> Vec<Rewrite<'_>> {
+    let mut held = &input.initial.lfts;
+    let (mut rewrites, mut aged) = (Vec::new(), false);
+    for step in &input.steps {
+        aged |= step.aged_before;
+        let writes = step_writes(input, held, &step.lfts);
+        if !writes.is_empty() {
+            let aged_on = std::mem::take(&mut aged).then_some(&held[..]);
+            rewrites.push(Rewrite { writes, aged_on });
+        }
+        held = &step.lfts;
+    }
+    rewrites
 }
 
 /// What has come gets its tables, and then its ports carry data: rewritten tables lead there at once.

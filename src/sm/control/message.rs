@@ -63,6 +63,9 @@ pub struct ChangeOrder {
     /// Plan and prove, but write nothing.
     #[serde(default)]
     pub dry_run: bool,
+    /// Whether the change is meant to cut off end ports; otherwise one that does is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_cut_off: bool,
 }
 
 /// A message from the manager.
@@ -449,7 +452,7 @@ pub struct ChangeDone {
     pub proved: bool,
     /// SMPs sent, including those of the sweep.
     pub smps: SmpStatus,
-    /// End ports that the new routing omits.
+    /// End ports that the new routing omits; of a change that was refused, those that it would have omitted.
     pub stranded: Vec<String>,
 }
 
@@ -553,7 +556,12 @@ mod tests {
         let orders = [
             ControlOrder::Status,
             ControlOrder::Events,
-            ControlOrder::Change(ChangeOrder { remove: link.clone(), planned: true, dry_run: true }),
+            ControlOrder::Change(ChangeOrder {
+                remove: link.clone(),
+                planned: true,
+                dry_run: true,
+                allow_cut_off: true,
+            }),
             ControlOrder::TakeBack { element: link },
             ControlOrder::Sweep,
             ControlOrder::Abort,

@@ -135,7 +135,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// How long clients have to follow, if end ports are fenced.
-    fn fence_settles_ns(&self) -> Option<u64> {
+    pub(in crate::subnet) fn fence_settles_ns(&self) -> Option<u64> {
         match self.sources {
             SourceControl::Fenced { settle_ns } => Some(settle_ns),
             SourceControl::ByAgent => None,

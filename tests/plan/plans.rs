@@ -11,7 +11,8 @@ use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
 use reconfig::plan::{
-    Arming, Assumption, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, Wave, plan,
+    Arming, Assumption, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, TurnedBack, Wave,
+    plan,
 };
 use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
@@ -455,7 +456,10 @@ fn the_time_that_sources_need_to_follow_counts_against_the_double_scheme() {
     for (settle_ns, wanted, other) in
         [(0, Scheme::Double, Scheme::Ordered), (2_000_000_000, Scheme::Ordered, Scheme::Double)]
     {
+        // Where switches may send packets back, the waves of `ordered` wait for one another.
         let input = removal(&subnet, Scheme::Static, Removal::Sudden);
+        let policy = Policy { turned_back: TurnedBack::Returned, ..input.policy };
+        let input = ChangeInput { policy, ..input };
         let plan = prepare_cheapest(input, settle_ns).unwrap_or_else(|error| panic!("{error}")).plan;
         let notes = &plan.plan().draft().notes;
         let note = notes.iter().find(|note| note.starts_with(&format!("scheme {other} was passed over: ")));

@@ -111,11 +111,13 @@ fn a_comparison_is_a_list_and_answers_for_the_cheapest_scheme() {
 #[test]
 fn what_would_have_been_chosen_stands_beside_the_double_scheme() {
     let seed_16 = FABRIC.replace("fat-tree-4-2", "seed-16");
-    for (fabric, scheme, passed_over, says) in [
-        (FABRIC, "ordered", "scheme double was passed over: ", "auto: 4 writes in 1 wave would do, proved"),
-        (&seed_16, "double", "scheme ordered was passed over: ", "auto: scheme double too: scheme ordered was passed"),
+    let (double, ordered) = ("scheme double was passed over: ", "scheme ordered was passed over: ");
+    for (options, fabric, scheme, passed_over, says) in [
+        (&[][..], FABRIC, "ordered", double, "auto: 4 writes in 1 wave would do, proved"),
+        (&[], &seed_16, "ordered", double, "would do, proved"),
+        (&["--turn-back"], &seed_16, "double", ordered, "auto: scheme double too: scheme ordered was passed"),
     ] {
-        let asked = [&["--remove-root"], &QUICK[..], &[fabric]].concat();
+        let asked = [&["--remove-root"], options, &QUICK[..], &[fabric]].concat();
         let report: Value =
             serde_json::from_slice(&simulate(&[&asked[..], &["--json"]].concat()).stdout).expect("JSON");
         let auto = &report["auto_instead"];

@@ -46,8 +46,7 @@ impl SwitchOrder {
     pub fn repaired(net: &Net, order: &[NodeId], variant: usize) -> SwitchOrder {
         let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| row != NONE && net.stays[row as usize]);
         let whole = SwitchOrder::new(net, known.collect());
-        let sinks: Vec<u32> =
-            whole.rows.iter().copied().filter(|&row| whole.above(net, row).next().is_none()).collect();
+        let sinks = whole.sinks(net);
         let Some(&main) = sinks.get(variant / 2 % sinks.len().max(1)) else { return whole };
         let mut placed = vec![false; net.rows.len()];
         let mut rows = Vec::new();
@@ -71,31 +70,51 @@ impl SwitchOrder {
         SwitchOrder::new(net, rows)
     }
 
-    /// The order of before with its extra sinks led into one. A sink is turned below one neighbour from which another way
-    /// leads up to the main sink. That neighbour is then its only one further up, so no turn that the order of before
-    /// allows becomes one from down to up: tables by either may be in force together. Variants differ in the main sink.
-    /// None where some sink has no such neighbour.
+    /// The order of before with its extra sinks led into one. From each a chain leads down to a row from which another way
+    /// leads up to the main sink, over rows that have no other neighbour further up than the last one; the chain is turned
+    /// upside down. Its rows have one neighbour further up then too, so no turn that the order of before allows becomes one
+    /// from down to up: tables by either may be in force together. Variants differ in the main sink. None where some sink
+    /// has no such chain.
     pub fn grafted(net: &Net, order: &[NodeId], variant: usize) -> Option<SwitchOrder> {
         let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| row != NONE && net.stays[row as usize]);
         let mut whole = SwitchOrder::new(net, known.collect());
-        let sinks = |order: &SwitchOrder| -> Vec<u32> {
-            order.rows.iter().copied().filter(|&row| order.above(net, row).next().is_none()).collect()
-        };
-        let first = sinks(&whole);
-        let main = *first.get(variant)?;
+        let main = *whole.sinks(net).get(variant)?;
         loop {
             let led = whole.led_to(net, main);
-            let rest: Vec<u32> = sinks(&whole).into_iter().filter(|&row| row != main).collect();
-            let Some(()) = rest.iter().find_map(|&sink| {
-                // The neighbour highest up: all others stay below.
-                let beside = whole.neighbours(net, sink).filter(|&next| led[next as usize]);
-                let host = beside.min_by_key(|&next| whole.rank[next as usize])?;
-                whole = whole.grafting(net, sink, host)?;
-                Some(())
-            }) else {
-                return rest.is_empty().then_some(whole);
-            };
+            let rest: Vec<u32> = whole.sinks(net).into_iter().filter(|&row| row != main).collect();
+            let next = rest.iter().find_map(|&sink| whole.turned_over(net, &whole.chain(net, sink, &led)?));
+            match next {
+                Some(next) => whole = next,
+                None => return rest.is_empty().then_some(whole),
+            }
         }
+    }
+
+    /// Rows without a neighbour further up.
+    fn sinks(&self, net: &Net) -> Vec<u32> {
+        self.rows.iter().copied().filter(|&row| self.above(net, row).next().is_none()).collect()
+    }
+
+    /// The shortest chain from a sink down to a row that is led elsewhere, see [`SwitchOrder::grafted`]; of equals the one
+    /// that ends highest up.
+    fn chain(&self, net: &Net, sink: u32, led: &[bool]) -> Option<Vec<u32>> {
+        let mut chains = vec![vec![sink]];
+        while !chains.is_empty() {
+            let longer = chains.iter().flat_map(|chain| {
+                let last = chain[chain.len() - 1];
+                let below =
+                    self.neighbours(net, last).filter(move |&next| self.is_known(next) && self.before(last, next));
+                let hangs = move |&next: &u32| led[next as usize] || self.above(net, next).all(|above| above == last);
+                below.filter(hangs).map(|next| [&chain[..], &[next]].concat())
+            });
+            let longer: Vec<Vec<u32>> = longer.collect();
+            let ends = longer.iter().filter(|chain| led[chain[chain.len() - 1] as usize]);
+            if let Some(found) = ends.min_by_key(|chain| self.rank[chain[chain.len() - 1] as usize]) {
+                return Some(found.clone());
+            }
+            chains = longer;
+        }
+        None
     }
 
     /// By row: whether a way up leads to a row.
@@ -107,10 +126,10 @@ impl SwitchOrder {
         led
     }
 
-    /// The order with one cable the other way up, and all others as they are; none if that is no order.
-    fn grafting(&self, net: &Net, sink: u32, host: u32) -> Option<SwitchOrder> {
-        let above =
-            |a: u32, b: u32| if (a, b) == (host, sink) { true } else { (a, b) != (sink, host) && self.before(a, b) };
+    /// The order with a chain upside down, and all other cables as they are; none if that is no order.
+    fn turned_over(&self, net: &Net, chain: &[u32]) -> Option<SwitchOrder> {
+        let turned: BTreeSet<(u32, u32)> = chain.windows(2).map(|pair| (pair[1], pair[0])).collect();
+        let above = |a: u32, b: u32| turned.contains(&(a, b)) || !turned.contains(&(b, a)) && self.before(a, b);
         let mut missing: Vec<usize> = vec![0; net.rows.len()];
         for &row in &self.rows {
             missing[row as usize] = self.neighbours(net, row).filter(|&next| above(next, row)).count();
@@ -120,7 +139,7 @@ impl SwitchOrder {
         let mut rows = Vec::with_capacity(self.rows.len());
         while let Some((_, row)) = ready.pop_first() {
             rows.push(row);
-            for next in self.neighbours(net, row).filter(|&next| above(row, next)) {
+            for next in self.neighbours(net, row).filter(|&next| self.is_known(next) && above(row, next)) {
                 missing[next as usize] -= 1;
                 if missing[next as usize] == 0 {
                     ready.insert((self.rank[next as usize], next));
@@ -128,6 +147,11 @@ impl SwitchOrder {
             }
         }
         (rows.len() == self.rows.len()).then(|| SwitchOrder::new(net, rows))
+    }
+
+    /// Whether a row takes part.
+    fn is_known(&self, row: u32) -> bool {
+        self.rank[row as usize] != NONE
     }
 
     /// The neighbours of a row further up.
@@ -222,4 +246,49 @@ impl SwitchOrder {
 struct Towards {
     down: Vec<u32>,
     total: Vec<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::quiet_input;
+    use super::*;
+    use crate::fabric::Fabric;
+    use crate::fabric::generate::{Options, generate};
+    use crate::repair::RepairInput;
+    use crate::routing::switch_order;
+
+    /// Whether an order allows a turn: not one that goes down and then up.
+    fn allows(order: &SwitchOrder, [from, over, to]: [u32; 3]) -> bool {
+        order.before(over, from) || order.before(over, to)
+    }
+
+    #[test]
+    fn a_grafted_order_has_one_sink_and_allows_every_turn_that_the_old_one_did() {
+        for topology in ["torus:4x4,1", "mesh:4x4,1", "ring:8,1", "hypercube:4,1", "dragonfly:2,4,2"] {
+            let fabric: Fabric = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+            let root = fabric.switches().next().unwrap();
+            let order = switch_order("up-down", &fabric, root).unwrap();
+            let rest = fabric.without_nodes(&[root]);
+            let owned = quiet_input(&fabric);
+            let net = Net::of(&RepairInput { surviving: &rest, remaining: &rest, ..owned.input() });
+            let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| net.stays[row as usize]);
+            let old = SwitchOrder::new(&net, known.collect());
+            assert!(old.sinks(&net).len() > 1, "{topology}: the root was the only one");
+            let grafted = (0..8).filter_map(|variant| SwitchOrder::grafted(&net, &order, variant));
+            let mut found = 0;
+            for new in grafted {
+                found += 1;
+                assert_eq!((new.sinks(&net).len(), new.rows.len()), (1, old.rows.len()), "{topology}");
+                let turns = old.rows.iter().flat_map(|&over| {
+                    let ends: Vec<u32> = old.neighbours(&net, over).collect();
+                    let others = ends.clone();
+                    ends.into_iter().flat_map(move |from| others.clone().into_iter().map(move |to| [from, over, to]))
+                });
+                // A turn back takes no lane that another waits for.
+                let mut turns = turns.filter(|[from, _, to]| from != to);
+                assert_eq!(turns.find(|&turn| allows(&old, turn) && !allows(&new, turn)), None, "{topology}");
+            }
+            assert!(found > 0, "{topology}");
+        }
+    }
 }

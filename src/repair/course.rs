@@ -3,7 +3,7 @@
 use super::classes::Feed;
 use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};
-use super::occupancy::{Entries, Occupancy};
+use super::occupancy::{Entries, Occupancy, add_fair};
 use super::subject::{Ground, Moment, RepairSubject};
 
 /// Whether waves that follow each other with no `aged` between them have no ring of lanes in all their mixtures
@@ -13,22 +13,26 @@ pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[Lid
     let mut all = ground.quiet();
     let mut feed = Feed::of(net, &subject.classes);
     let mut occupancy = Occupancy::new(net, &subject.classes);
+    let (mut ways, mut fair) = (Ways::new(net), vec![false; net.channels.len()]);
+    let mut loses = false;
     for target in ground.loud.iter().map(|&at| at as usize) {
         subject.feed(target, &mut feed);
         let mut add = |before, after| all.add(net, before, after);
+        fair.fill(false);
         subject.settle(tables[0].column(target), &feed, moment, &mut occupancy, &mut add);
         for pair in tables.windows(2).filter(|pair| pair[0].differs(&pair[1], target)) {
             let entries = Entries { old: pair[0].column(target), new: pair[1].column(target) };
-            let way = subject.passage(&feed, Moment::Aged);
+            add_fair(net, &mut ways, entries, &mut fair);
+            let way = subject.passage(&feed, Moment::Aged, &fair);
             occupancy.stir();
             occupancy.inject(&way, entries, &feed.now);
-            occupancy.spread(&way, entries, &mut |before, after| {
+            loses |= !occupancy.spread(&way, entries, &mut |before, after| {
                 all.add(net, before, after);
                 true
             });
         }
     }
-    all.is_acyclic(net)
+    !loses && all.is_acyclic(net)
 }
 
 /// Whether one wave from `old` to `new` keeps rules b and c of docs/REPAIR.md: no mixture leads round, and none of what

@@ -1,6 +1,7 @@
 //! Where packets of one LID can stand, and what they can wait for there: the closure of docs/PROOF.md for one LID.
 
 use super::classes::{ClassMask, Classes, Feed, PlaneMask};
+use super::columns::Ways;
 use super::net::Net;
 
 /// Gets every dependency that a walk passes, and ends the walk by false.
@@ -155,7 +156,8 @@ impl Occupancy {
         }
         let Passage { net, classes, .. } = way;
         if way.discards_turned_back && net.channel(standing.channel).back == entry {
-            return true;
+            // Discarded, which is a loss unless all of them were lost already.
+            return !way.fair.get(standing.channel as usize).is_some_and(|&fair| fair);
         }
         let (class, all) = (standing.class as usize, classes.planes as u32);
         let (arrives, leaves) = (net.channel(standing.channel), net.channel(entry));
@@ -196,6 +198,16 @@ pub(super) struct Passage<'a> {
     pub flags: &'a [bool],
     /// Whether packets that would go back whence they came end there.
     pub discards_turned_back: bool,
+    /// By channel, where that is known: whether rows may have sent packets into it that had a way.
+    pub fair: &'a [bool],
+}
+
+/// Marks the channels into which a wave may lead packets that have a way.
+pub(super) fn add_fair(net: &Net, ways: &mut Ways, entries: Entries<'_>, fair: &mut [bool]) {
+    ways.follow(net, entries.old, &net.alive);
+    for row in (0..net.rows.len()).filter(|&row| ways.arrives(row)) {
+        entries.at(row).filter(|&entry| Net::leads(&net.alive, entry)).for_each(|entry| fair[entry as usize] = true);
+    }
 }
 
 fn planes_of(mask: PlaneMask) -> impl Iterator<Item = u32> {

@@ -47,13 +47,13 @@ impl<'a> RepairSubject<'a> {
     }
 
     /// What a walk reads.
-    pub fn passage<'s>(&'s self, feed: &'s Feed, moment: Moment) -> Passage<'s> {
+    pub fn passage<'s>(&'s self, feed: &'s Feed, moment: Moment, fair: &'s [bool]) -> Passage<'s> {
         let flags = match moment {
             Moment::Loss => &self.existed,
             Moment::Aged => &self.net.alive,
         };
         let discards_turned_back = self.input.discards_turned_back;
-        Passage { net: &self.net, classes: &self.classes, feed, flags, discards_turned_back }
+        Passage { net: &self.net, classes: &self.classes, feed, flags, discards_turned_back, fair }
     }
 
     /// Where packets of a target stand by entries that do not change; `tell` gets the dependencies between lanes that
@@ -67,7 +67,7 @@ impl<'a> RepairSubject<'a> {
         tell: &mut impl FnMut(u32, u32),
     ) {
         occupancy.clear();
-        let (way, entries) = (self.passage(feed, moment), Entries::steady(column));
+        let (way, entries) = (self.passage(feed, moment, &[]), Entries::steady(column));
         let sent = if moment == Moment::Loss { &feed.before } else { &feed.now };
         occupancy.inject(&way, entries, sent);
         let (alive, planes) = (&self.net.alive, self.classes.planes as u32);

@@ -4,7 +4,7 @@
 use super::classes::Feed;
 use super::columns::{LidColumns, Ways};
 use super::net::{HERE, NONE, Net};
-use super::occupancy::{Entries, Occupancy};
+use super::occupancy::{Entries, Occupancy, add_fair};
 use super::order::LaneOrder;
 use super::subject::{Ground, Moment, RepairSubject};
 
@@ -34,6 +34,8 @@ pub(super) struct Trial<'s, 'a> {
     pub now: Vec<u32>,
     /// By row: whether its packets arrive by the old entries over what has survived.
     pub intact: Ways,
+    /// By channel: whether rows whose packets arrived may have sent some into it, in this wave or an earlier one.
+    fair: Vec<bool>,
     /// By row: the last search for a loop that came by.
     seen: Vec<u32>,
     search: u32,
@@ -54,6 +56,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             occupancy: Occupancy::new(net, classes),
             feed: Feed::of(net, classes),
             intact: Ways::new(net),
+            fair: vec![false; net.channels.len()],
             seen: vec![0; net.rows.len()],
             earlier: Vec::new(),
             old: old.clone(),
@@ -76,21 +79,24 @@ impl<'s, 'a> Trial<'s, 'a> {
 
     /// Turns to a target. Its entries so far count as new ones.
     pub fn turn_to(&mut self, target: usize) {
-        let Trial { subject, earlier, old, new, order, occupancy, feed, was, now, .. } = self;
+        let Trial { subject, earlier, old, new, order, occupancy, feed, was, now, intact, fair, .. } = self;
         self.target = target;
         order.visited += was.len() as u64;
         was.clear();
         was.extend_from_slice(old.column(target));
         now.clear();
         now.extend_from_slice(new.column(target));
-        self.intact.follow(&subject.net, was, &subject.net.alive);
         subject.feed(target, feed);
         let first = earlier.first().unwrap_or(old).column(target);
         subject.settle(first, feed, self.moment, occupancy, &mut |_, _| ());
+        fair.fill(false);
         // What the entries changed so far let in was admitted then.
-        let way = subject.passage(feed, Moment::Aged);
         let mut mix = |entries: Entries<'_>| {
+            if subject.input.discards_turned_back {
+                add_fair(&subject.net, intact, entries, fair);
+            }
             if entries.old != entries.new {
+                let way = subject.passage(feed, Moment::Aged, fair);
                 occupancy.stir();
                 occupancy.inject(&way, entries, &feed.now);
                 occupancy.spread(&way, entries, &mut |_, _| true);
@@ -100,6 +106,7 @@ impl<'s, 'a> Trial<'s, 'a> {
             mix(Entries { old: before.column(target), new: earlier.get(at + 1).unwrap_or(old).column(target) });
         }
         mix(Entries { old: was, new: now });
+        intact.follow(&subject.net, was, &subject.net.alive);
     }
 
     /// The work of the subject so far, this trial included.
@@ -144,9 +151,13 @@ impl<'s, 'a> Trial<'s, 'a> {
 
     /// Whether all that the changes let in closes no cycle.
     fn flows(&mut self, changes: &[Change]) -> bool {
-        let Trial { subject, order, occupancy, feed, was, now, .. } = self;
+        let Trial { subject, order, occupancy, feed, was, now, intact, fair, .. } = self;
         let net = &subject.net;
-        let way = subject.passage(feed, Moment::Aged);
+        for change in changes.iter().filter(|change| Net::leads(&net.alive, change.entry)) {
+            // Stays marked if the change is refused: that refuses more, never less.
+            fair[change.entry as usize] |= intact.arrives(change.row as usize);
+        }
+        let way = subject.passage(feed, Moment::Aged, fair);
         let mut tell = |before, after| order.admit(net, before, after);
         for change in changes {
             if !occupancy.redirect(&way, change.row as usize, change.entry, &mut tell) {

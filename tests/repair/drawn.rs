@@ -138,6 +138,7 @@ fn make(case: Case) -> Option<Subnet> {
         _ => subnet.surviving.clone(),
     };
     subnet.remaining.end_ports().next()?;
+    subnet.discards_turned_back = case.seed % 2 == 0;
     if case.lanes_by_hop {
         subnet.with_lanes_by_hop(case.seed);
     }
@@ -180,6 +181,9 @@ fn whatever_happens_every_wave_keeps_the_rules() {
                     prop_assert_eq!(prove(&subnet, &done), Ok(()), "{:?}", case);
                     tally.count("proved");
                 }
+                if done.discards_turned_back {
+                    tally.count("rests on discarding");
+                }
                 if done.waves.get(1).is_some_and(|wave| wave.aged_before) {
                     let hurried = vec![(false, done.waves[0].lfts.as_slice()), (false, &done.waves[1].lfts)];
                     prop_assert!(subnet.course(hurried).judge().is_err(), "{:?}: aged for nothing", case);
@@ -220,6 +224,7 @@ fn whatever_happens_every_wave_keeps_the_rules() {
         "renewed",
         "solved",
         "not solved",
+        "rests on discarding",
         "deadlock",
         "proved",
     ] {

@@ -17,6 +17,7 @@ struct Run<'a> {
     /// Before the first wave, and after each.
     tables: Vec<SubnetTables>,
     stranded: Vec<PortId>,
+    discards: bool,
 }
 
 impl Transition for Run<'_> {
@@ -26,6 +27,10 @@ impl Transition for Run<'_> {
 
     fn surviving(&self) -> &Fabric {
         self.surviving
+    }
+
+    fn discards_turned_back(&self) -> bool {
+        self.discards
     }
 
     fn waves(&self) -> Vec<ProofWave<'_>> {
@@ -62,7 +67,8 @@ pub fn prove(subnet: &Subnet, repair: &Repair) -> Result<(), String> {
     for (at, tables) in runs.into_iter().enumerate().filter(|(_, tables)| tables.len() > 1) {
         let fabric = if at == 0 { &subnet.before } else { &subnet.surviving };
         let stranded = broken(subnet, &tables);
-        let run = Run { fabric, surviving: &subnet.surviving, senders: &subnet.senders, tables, stranded };
+        let discards = repair.discards_turned_back;
+        let run = Run { fabric, surviving: &subnet.surviving, senders: &subnet.senders, tables, stranded, discards };
         verify::prove(run).map_err(|(_, refusal)| format!("run {at}: {refusal}"))?;
     }
     Ok(())

@@ -22,6 +22,8 @@ pub struct Subnet {
     pub ways: Option<Arc<PathLayers>>,
     pub target: Option<Vec<Arc<Lft>>>,
     pub order: Option<Vec<NodeId>>,
+    /// Whether switches discard packets that turn back.
+    pub discards_turned_back: bool,
 }
 
 /// How a subnet is made.
@@ -65,7 +67,17 @@ impl Subnet {
         let senders = InjectionRules { injected: [true, false], ways: [own, Vec::new()] };
         let order = function.root().and_then(|root| switch_order(recipe.engine, known, root));
         let (surviving, remaining) = (fabric.clone(), fabric.clone());
-        Ok(Subnet { before: fabric, surviving, remaining, tables, senders, ways, target: None, order })
+        Ok(Subnet {
+            before: fabric,
+            surviving,
+            remaining,
+            tables,
+            senders,
+            ways,
+            target: None,
+            order,
+            discards_turned_back: false,
+        })
     }
 
     /// Computes the full re-route of what remains, if the engine can.
@@ -102,7 +114,7 @@ impl Subnet {
             answerer: None,
             switches: true,
             order: self.order.as_deref(),
-            discards_turned_back: false,
+            discards_turned_back: self.discards_turned_back,
             budget: Budget { relax: 300_000, renewals: 2 },
         }
     }
@@ -124,6 +136,7 @@ impl Subnet {
             half: Half::Lower,
             ways: self.ways.as_deref(),
             switches: true,
+            discards_turned_back: false,
             waves,
         }
     }
@@ -134,7 +147,8 @@ impl Subnet {
     /// What is wrong.
     pub fn judge(&self, repair: &Repair) -> Result<(), String> {
         let waves = || repair.waves.iter().map(|wave| (wave.aged_before, wave.lfts.as_slice())).collect();
-        self.course(waves()).judge()?;
+        let discards_turned_back = repair.discards_turned_back;
+        Course { discards_turned_back, ..self.course(waves()) }.judge()?;
         let end = Course { surviving: &self.remaining, ..self.course(waves()) };
         let lost: BTreeSet<(Lid, NodeId)> = end.lost_at_the_end();
         let in_use = |lid: Lid| self.before.half_of(lid) != Some(Half::Upper);

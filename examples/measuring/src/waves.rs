@@ -23,6 +23,8 @@ pub struct Course<'a> {
     pub ways: Option<&'a PathLayers>,
     /// Whether the switches' own LIDs are sent to as well, and switches send where lanes do not depend on the input.
     pub switches: bool,
+    /// Whether switches discard packets that are to leave by the port they came in by.
+    pub discards_turned_back: bool,
     /// By wave: whether all that was sent earlier has left, and the tables by node afterwards.
     pub waves: Vec<(bool, &'a [Arc<Lft>])>,
 }
@@ -282,6 +284,9 @@ impl Course<'_> {
             let Some(peer) = fabric.peer(from.0) else { continue };
             let (switch, input) = (fabric.port(peer).node, fabric.port(peer).num);
             for to in onward(switch, input) {
+                if self.discards_turned_back && to.0 == peer {
+                    continue;
+                }
                 edges.insert((from, to));
                 if held.insert(to) {
                     stack.push(to);

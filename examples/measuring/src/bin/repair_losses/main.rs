@@ -9,8 +9,8 @@
 //! `-- orders` compares the orders of up*/down* while nothing is lost; `-- sequence RUNS` runs 50 losses and returns in a
 //! row, `resets` being those that only a change of all routing would have repaired.
 //!
-//! Columns: losses; of these, per cent repaired in no, one and two waves, in two without the barrier `aged`, in more (the
-//! most), and not; per cent with hosts cut off for want of a repair; entries and blocks written until all is reconnected,
+//! Columns: losses; of these, per cent repaired in no, one and two waves, and in more (the most); in any number without a
+//! wait, and of these only because switches discard what turns back; not at all; per cent with hosts cut off for want of a repair; entries and blocks written until all is reconnected,
 //! each beside those of a full re-route; mean hops and the busiest channel's load relative to the full re-route, when all
 //! is reconnected and after renewal; processor time of a repair with its renewal, mean and most; losses judged.
 
@@ -93,8 +93,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         "0",
         "1",
         "2",
-        "hurried",
         "3+ (most)",
+        "at once",
+        "of these resting",
         "not",
         "cut",
         "entries",
@@ -103,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "renewed",
     ];
     table.set_header(head.iter().chain(&["load", "renewed", "CPU ms", "most", "judged"]));
-    for at in 3..20 {
+    for at in 3..21 {
         if let Some(column) = table.column_mut(at) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -136,7 +137,8 @@ struct Cell {
     random: Random,
     solved_in: [usize; 4],
     most_waves: usize,
-    hurried: usize,
+    at_once: usize,
+    resting: usize,
     unsolved: usize,
     cut: usize,
     sums: Sums,
@@ -162,7 +164,8 @@ impl Cell {
             random: Random(0x9E37_79B9_7F4A_7C15 ^ (topology.len() as u64) << 7 ^ kind.len() as u64),
             solved_in: [0; 4],
             most_waves: 0,
-            hurried: 0,
+            at_once: 0,
+            resting: 0,
             unsolved: 0,
             cut: 0,
             sums: Sums::default(),
@@ -275,6 +278,7 @@ impl Cell {
             half: Half::Lower,
             ways: None,
             switches: true,
+            discards_turned_back: done.discards_turned_back,
             waves: done.waves.iter().map(|wave| (wave.aged_before, wave.lfts.as_slice())).collect(),
         };
         course.judge().map_err(|what| format!("{:?}: {what}", self.text))?;
@@ -308,7 +312,10 @@ impl Cell {
         let waves = to_reconnect.clone().count();
         self.solved_in[waves.min(3)] += 1;
         self.most_waves = self.most_waves.max(waves);
-        self.hurried += usize::from(waves == 2 && !done.waves[1].aged_before);
+        let waits =
+            done.waves.iter().take_while(|wave| wave.purpose != WavePurpose::Renew).any(|wave| wave.aged_before);
+        self.at_once += usize::from(!waits);
+        self.resting += usize::from(!waits && done.discards_turned_back);
         let Some(full) = full else { return };
         let repaired = done.waves.iter().rfind(|wave| wave.purpose != WavePurpose::Renew);
         let repaired = repaired.map_or(&*running.tables.lfts, |wave| &wave.lfts);
@@ -346,8 +353,9 @@ impl Cell {
         row.push(sums.time.len().to_string());
         row.extend(self.solved_in[..3].iter().map(|&count| share(count)));
         row.extend([
-            share(self.hurried),
             more,
+            share(self.at_once),
+            share(self.resting),
             share(self.unsolved),
             share(self.cut),
             beside(sums.entries),

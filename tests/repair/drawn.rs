@@ -138,7 +138,7 @@ fn make(case: Case) -> Option<Subnet> {
         _ => subnet.surviving.clone(),
     };
     subnet.remaining.end_ports().next()?;
-    subnet.discards_turned_back = case.seed % 2 == 0;
+    subnet.discards_turned_back = case.seed.is_multiple_of(2);
     if case.lanes_by_hop {
         subnet.with_lanes_by_hop(case.seed);
     }

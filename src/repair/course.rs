@@ -22,7 +22,9 @@ pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[Lid
         subject.settle(tables[0].column(target), &feed, moment, &mut occupancy, &mut add);
         for pair in tables.windows(2).filter(|pair| pair[0].differs(&pair[1], target)) {
             let entries = Entries { old: pair[0].column(target), new: pair[1].column(target) };
-            add_fair(net, &mut ways, entries, &mut fair);
+            if subject.input.discards_turned_back {
+                add_fair(net, &mut ways, entries, &mut fair);
+            }
             let way = subject.passage(&feed, Moment::Aged, &fair);
             occupancy.stir();
             occupancy.inject(&way, entries, &feed.now);

@@ -201,7 +201,7 @@ impl Sim {
         let gone = self.clock.now().max(self.plane.packets[id].tail);
         self.counters.discard(&self.plane, lane, self.plane.packets[id].out_lane);
         self.dequeue(lane, gone);
-        self.lose_at(id, self.plane.port_of(lane));
+        self.lose(id);
     }
 
     /// Lets waiting heads of a switch choose anew after its tables changed, with the latch `grant`. A packet in a send

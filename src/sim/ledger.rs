@@ -251,16 +251,6 @@ impl Ledger {
         }
     }
 
-    /// Whether a packet that a switch discards was lost to what died, though entries that have changed since led it another
-    /// way, so that its hops say nothing of where it was when that happened: its path as above leads into the death, and so
-    /// do the tables of that moment from the switch that sent it last.
-    fn was_doomed(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, at: PortId, now: Ticks) -> bool {
-        let sent = Course { plane, packet, now, tables: packet.born, passed: 0 };
-        let at_death = Course { tables: self.last_death, ..sent };
-        let dies = |course, from| matches!(self.end_of(course, from), CourseEnd::Dead);
-        dies(sent, source_port) && dies(at_death, plane.ports[at].peer)
-    }
-
     /// Where the path of a packet ends, from a port that sends it.
     fn end_of(&self, course: Course<'_>, from: PortId) -> CourseEnd {
         let Course { plane, packet, now, tables, passed } = course;
@@ -272,7 +262,10 @@ impl Ledger {
             let input = plane.ports[out].peer;
             // `hops` counts switches left, so link `hops` is the last on which the packet set out: it may still be on
             // that wire. Links that it has passed do not count: their death cannot have taken it.
-            if link >= passed && (dead(out) || dead(input)) {
+            // One that had died when the packet was sent is none that it has passed: entries that changed on its way led it
+            // elsewhere, and further.
+            let lay_ahead = |port: PortId| link >= passed || self.died[port] <= packet.born;
+            if [out, input].into_iter().any(|port| dead(port) && lay_ahead(port)) {
                 return CourseEnd::Dead;
             }
             let node = plane.ports[input].node;
@@ -317,20 +310,6 @@ impl Sim {
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId) {
         self.settle(id, self.cause_of_loss(id));
-    }
-
-    /// The same for one that a switch discards, which stands at an input.
-    #[cold]
-    pub(super) fn lose_at(&mut self, id: PacketId, at: PortId) {
-        let mut cause = self.cause_of_loss(id);
-        if cause == LossCause::Change {
-            let packet = &self.plane.packets[id];
-            let source_port = self.sources.list[packet.source].port;
-            if self.ledger.was_doomed(&self.plane, packet, source_port, at, self.clock.now()) {
-                cause = LossCause::Failure;
-            }
-        }
-        self.settle(id, cause);
     }
 
     fn cause_of_loss(&self, id: PacketId) -> LossCause {

@@ -1,6 +1,7 @@
 //! The simulated fabric from outside: what becomes of packets, and the whole subnet as managers see it.
 
 mod agents;
+mod blamed;
 mod loaded;
 mod novice;
 mod outages;

@@ -19,6 +19,10 @@ use std::sync::Arc;
 /// Attempts of wave 1, each with the LIDs first that the last one could not serve.
 const ATTEMPTS: usize = 4;
 
+/// Rows and lanes visited after which no other guide is tried for waves without a wait: some seconds less on large
+/// fabrics, and all guides on those of a hundred switches.
+const TRIED: u64 = 5_000_000;
+
 /// Attempts to make room.
 const ROOMS: u64 = 12;
 
@@ -164,8 +168,14 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
+        let limit = subject.work.get().saturating_add(TRIED);
         let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);
-        let mut courses = guides.filter_map(|guide| inward::course(subject, ground, start, guide.as_ref()));
+        // The first is always tried.
+        let mut courses = guides
+            .enumerate()
+            .take_while(|&(at, _)| at == 0 || subject.work.get() < limit)
+            .map(|(_, guide)| guide)
+            .filter_map(|guide| inward::course(subject, ground, start, guide.as_ref()));
         let found = courses.find(|course| course.left.is_empty());
         drop(courses);
         let Some(mut course) = found else { return };

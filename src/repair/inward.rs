@@ -25,20 +25,24 @@ pub(super) struct Course {
 const WAVES: usize = 24;
 
 /// Waves from the tables in force, as long as each gives some row a way: first by the entries of a guide, then by any.
-/// None where the tables in force have a cycle by themselves.
+/// None where the tables in force have a cycle by themselves. Ends, unfinished, once the subject's work exceeds a limit.
 pub(super) fn course(
     subject: &RepairSubject<'_>,
     ground: &Ground,
     start: Start<'_>,
     guide: Option<&LidColumns>,
+    limit: u64,
 ) -> Option<Course> {
     let mut search = WaySearch::new(&subject.net);
     let mut trial = Trial::new(subject, ground, start.columns, Moment::Loss)?;
-    let (mut tables, mut left, mut load) = (Vec::new(), Vec::new(), start.load.clone());
+    let (mut tables, mut load) = (Vec::new(), start.load.clone());
     let mut targets = start.targets.to_vec();
+    // Where no wave was tried nothing is served.
+    let all = |&target: &u32| Unserved { target, rows: Vec::new() };
+    let mut left: Vec<Unserved> = targets.iter().map(all).collect();
     let by_guide = Taste { explore: false, clears: true, ..Taste::PLAIN };
     for taste in guide.map(|_| by_guide).into_iter().chain([Taste::PLAIN]) {
-        while !targets.is_empty() && tables.len() < WAVES {
+        while !targets.is_empty() && tables.len() < WAVES && trial.work() < limit {
             let pass = Pass {
                 targets: std::mem::take(&mut targets),
                 prefer: start.columns,

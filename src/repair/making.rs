@@ -175,7 +175,7 @@ impl<'s, 'a> Making<'s, 'a> {
             .enumerate()
             .take_while(|&(at, _)| at == 0 || subject.work.get() < limit)
             .map(|(_, guide)| guide)
-            .filter_map(|guide| inward::course(subject, ground, start, guide.as_ref()));
+            .filter_map(|guide| inward::course(subject, ground, start, guide.as_ref(), limit));
         let found = courses.find(|course| course.left.is_empty());
         drop(courses);
         let Some(mut course) = found else { return };

@@ -9,7 +9,6 @@ use reconfig::tables::{Lft, SubnetTables};
 use reconfig::transport::{Datagram, Transport};
 use reconfig::wire::{AttributeId, Method, Smp};
 use std::sync::Arc;
-use std::task::Poll;
 
 /// Sender – a – b – c – receiver, the manager at b; from b to v and on to a; and a second cable from a to b.
 struct Chain {
@@ -80,7 +79,7 @@ impl Chain {
                 let until_ns = transport.now_ns() + 1_000_000;
                 transport.recv(until_ns).await.expect("it is answered")
             });
-            while let Poll::Pending = exchange.poll() {
+            while exchange.poll().is_pending() {
                 driver.advance(u64::MAX);
             }
         }

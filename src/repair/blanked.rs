@@ -85,7 +85,7 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
         }
         let first: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
         if best.as_ref().is_none_or(|best| left.len() < best.left.len()) {
-            let after = trial.into_new();
+            let after = trial.new.clone();
             best = Some(Finished { blank: leanest(subject, start, &blank, &after), after, left, load });
         }
         if best.as_ref().is_some_and(|best| best.left.is_empty()) {
@@ -117,7 +117,7 @@ pub(super) fn by_guide(
         left = serve(&mut trial, &mut search, &mut load, &pass);
         targets = left.iter().map(|unserved| unserved.target).collect();
     }
-    let after = trial.into_new();
+    let after = trial.new.clone();
     Some(Finished { blank: leanest(subject, start, &blank, &after), after, left, load })
 }
 

@@ -24,17 +24,11 @@ pub(super) struct Course {
 /// The most waves: beyond, the Double Scheme is as soon done.
 const WAVES: usize = 24;
 
-/// Waves from the tables in force, as long as each gives some row a way: first by the entries of a guide, then by any.
-/// None where the tables in force have a cycle by themselves. Ends, unfinished, once the subject's work exceeds a limit.
-pub(super) fn course(
-    subject: &RepairSubject<'_>,
-    ground: &Ground,
-    start: Start<'_>,
-    guide: Option<&LidColumns>,
-    limit: u64,
-) -> Option<Course> {
-    let mut search = WaySearch::new(&subject.net);
-    let mut trial = Trial::new(subject, ground, start.columns, Moment::Loss)?;
+/// Waves from the tables that a trial begins with, as long as each gives some row a way: first by the entries of a guide,
+/// then by any. Ends, unfinished, once the subject's work exceeds a limit.
+pub(super) fn course(trial: &mut Trial<'_, '_>, start: Start<'_>, guide: Option<&LidColumns>, limit: u64) -> Course {
+    trial.restart();
+    let mut search = WaySearch::new(&trial.subject.net);
     let (mut tables, mut load) = (Vec::new(), start.load.clone());
     let mut targets = start.targets.to_vec();
     // Where no wave was tried nothing is served.
@@ -50,17 +44,16 @@ pub(super) fn course(
                 taste,
                 whole: false,
             };
-            left = serve(&mut trial, &mut search, &mut load, &pass);
+            left = serve(trial, &mut search, &mut load, &pass);
             targets = left.iter().map(|unserved: &Unserved| unserved.target).collect();
             if !pass.targets.iter().any(|&target| trial.old.differs(&trial.new, target as usize)) {
                 break;
             }
             tables.push(trial.new.clone());
-            trial = trial.follow_up();
+            trial.follow_up();
         }
     }
-    trial.into_new();
-    Some(Course { tables, left, load })
+    Course { tables, left, load }
 }
 
 impl Course {

@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// Attempts of wave 1, each with the LIDs first that the last one could not serve.
 const ATTEMPTS: usize = 4;
 
-/// Rows and lanes visited after which no other guide is tried for waves without a wait: some seconds less on large
-/// fabrics, and all guides on those of a hundred switches.
+/// Rows and lanes visited after which a step towards waves without a wait tries nothing more: on fabrics of a hundred
+/// switches everything is tried, on a thousand it is what half a second of processor time does.
 const TRIED: u64 = 5_000_000;
 
 /// Attempts to make room.
@@ -121,25 +121,33 @@ impl<'s, 'a> Making<'s, 'a> {
         (self.left, self.load) = (saved.left, saved.load);
     }
 
-    /// Wave 1: ways for lost rows beside packets that are still under way.
+    /// A wave from the tables in force, beside packets that are still under way.
     ///
     /// # Errors
     /// The tables in force can deadlock by themselves.
-    pub fn reconnect(&mut self) -> Result<(), RepairError> {
+    pub fn at_loss(&self) -> Result<Trial<'s, 'a>, RepairError> {
+        Trial::new(self.subject, &self.ground, &self.tables[0], Moment::Loss).ok_or_else(|| self.deadlock())
+    }
+
+    /// Wave 1: ways for lost rows at once.
+    pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>) {
+        let limit = trial.work().saturating_add(TRIED);
         let mut search = WaySearch::new(&self.subject.net);
         let mut targets = self.broken.clone();
         let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
         for attempt in 0..ATTEMPTS {
-            let trial = Trial::new(self.subject, &self.ground, &self.tables[0], Moment::Loss);
-            let mut trial = trial.ok_or_else(|| self.deadlock())?;
+            if attempt > 1 && trial.work() >= limit {
+                break;
+            }
+            trial.restart();
             let mut load = self.load.clone();
             let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
             let toward = self.target.as_ref().filter(|_| attempt == 1);
             let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false };
-            let left = reconnect::serve(&mut trial, &mut search, &mut load, &pass);
+            let left = reconnect::serve(trial, &mut search, &mut load, &pass);
             let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
             if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
-                best = Some((trial.into_new(), left, load));
+                best = Some((trial.new.clone(), left, load));
             }
             if failed.is_empty() {
                 break;
@@ -151,9 +159,8 @@ impl<'s, 'a> Making<'s, 'a> {
             if !targets.is_empty() {
                 self.push(WavePurpose::Reconnect, false, tables);
             }
-            (self.left, self.load, self.left_by_first) = (left.clone(), load, left.len());
+            (self.left_by_first, self.left, self.load) = (left.len(), left, load);
         }
-        Ok(())
     }
 
     /// Whether every row has a way.
@@ -162,22 +169,24 @@ impl<'s, 'a> Making<'s, 'a> {
     }
 
     /// Waves with no barrier before them, if these serve everything.
-    pub fn inward(&mut self) {
+    pub fn inward(&mut self, trial: &mut Trial<'_, '_>) {
         if self.left.is_empty() {
             return;
         }
+        let limit = trial.work().saturating_add(TRIED);
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
-        let limit = subject.work.get().saturating_add(TRIED);
         let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);
-        // The first is always tried.
-        let mut courses = guides
-            .enumerate()
-            .take_while(|&(at, _)| at == 0 || subject.work.get() < limit)
-            .map(|(_, guide)| guide)
-            .filter_map(|guide| inward::course(subject, ground, start, guide.as_ref(), limit));
-        let found = courses.find(|course| course.left.is_empty());
-        drop(courses);
+        let mut found = None;
+        for guide in guides {
+            if trial.work() >= limit {
+                return;
+            }
+            found = Some(inward::course(trial, start, guide.as_ref(), limit)).filter(|course| course.left.is_empty());
+            if found.is_some() {
+                break;
+            }
+        }
         let Some(mut course) = found else { return };
         course.in_two(subject, ground, start);
         self.tables.truncate(1);

@@ -208,8 +208,10 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
 fn begun<'s, 'a>(subject: &'s RepairSubject<'a>) -> Result<Making<'s, 'a>, RepairError> {
     let read = |lfts: &[Arc<Lft>]| LidColumns::read(&subject.input, &subject.net, &subject.targets, lfts);
     let mut making = Making::new(subject, read(&subject.input.tables.lfts), subject.input.target.map(read));
-    making.reconnect()?;
-    making.inward();
+    let mut trial = making.at_loss()?;
+    making.reconnect(&mut trial);
+    making.inward(&mut trial);
+    drop(trial);
     Ok(making)
 }
 

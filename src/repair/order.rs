@@ -6,6 +6,7 @@
 
 use super::net::Net;
 use crate::verify::LaneGraph;
+use std::collections::HashMap;
 
 /// The bits of dependencies, both ways.
 #[derive(Clone)]
@@ -131,9 +132,17 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
+/// The most lanes of which is kept what leads to them: some tens of megabytes on fabrics of a thousand switches.
+const LEADING: usize = 4096;
+
 /// Dependencies without a cycle, to which more can be added and taken back.
 pub(super) struct LaneOrder {
     held: LaneBits,
+    /// What was held at the beginning, which is never taken back.
+    floor: LaneBits,
+    /// By lane before which something was refused: a bit for each lane that leads to it by the floor. A wave asks the same
+    /// for LID after LID, and for each cable of a row.
+    leading: HashMap<u32, Box<[u64]>>,
     /// By lane: every dependency leads to a higher place.
     place: Vec<u32>,
     /// What was added, in order.
@@ -151,8 +160,18 @@ impl LaneOrder {
     /// None where the dependencies have a cycle.
     pub fn of(net: &Net, held: LaneBits) -> Option<LaneOrder> {
         let place = held.positions(net)?;
-        let (seen, journal) = (vec![0; place.len()], Vec::new());
-        Some(LaneOrder { held, place, journal, seen, search: 0, above: Vec::new(), below: Vec::new(), visited: 0 })
+        Some(LaneOrder {
+            floor: held.clone(),
+            leading: HashMap::new(),
+            seen: vec![0; place.len()],
+            search: 0,
+            above: Vec::new(),
+            below: Vec::new(),
+            visited: 0,
+            journal: Vec::new(),
+            held,
+            place,
+        })
     }
 
     /// Where the journal stands: for [`LaneOrder::roll_back`].
@@ -176,12 +195,38 @@ impl LaneOrder {
             return false;
         }
         // Where places ascend already nothing leads back, and no search is needed.
-        if self.place[before as usize] > self.place[after as usize] && !self.reorder(net, before, after) {
-            return false;
+        if self.place[before as usize] > self.place[after as usize] {
+            let known = self.leading.get(&before);
+            if known.is_some_and(|lanes| lanes[after as usize / 64] >> (after % 64) & 1 == 1) {
+                return false;
+            }
+            if !self.reorder(net, before, after) {
+                if !self.leading.contains_key(&before) && self.leading.len() < LEADING {
+                    self.find_leading(net, before);
+                }
+                return false;
+            }
         }
         self.held.add(net, before, after);
         self.journal.push((before, after));
         true
+    }
+
+    /// Collects the lanes that lead to a lane by the floor.
+    fn find_leading(&mut self, net: &Net, lane: u32) {
+        let mut lanes = vec![0u64; self.place.len().div_ceil(64)].into_boxed_slice();
+        let mut stack = vec![lane];
+        while let Some(lane) = stack.pop() {
+            self.visited += 1;
+            for earlier in self.floor.before(net, lane) {
+                let (word, bit) = (earlier as usize / 64, 1 << (earlier % 64));
+                if lanes[word] & bit == 0 {
+                    lanes[word] |= bit;
+                    stack.push(earlier);
+                }
+            }
+        }
+        self.leading.insert(lane, lanes);
     }
 
     /// Moves lanes so that `before` comes below `after`; false, with nothing moved, where `after` leads to `before`.

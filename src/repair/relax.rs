@@ -58,7 +58,7 @@ pub(super) fn make_room(subject: &RepairSubject<'_>, ground: &Ground, room: &Roo
     for target in targets {
         relax.clear_for(target as usize);
     }
-    relax.moved.then(|| relax.trial.into_new())
+    relax.moved.then(|| relax.trial.new.clone())
 }
 
 impl Relax<'_, '_> {

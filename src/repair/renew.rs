@@ -42,7 +42,7 @@ pub(super) fn toward(
         }
         trial.keep();
     }
-    moved.then(|| trial.into_new())
+    moved.then(|| trial.new.clone())
 }
 
 fn leads_on(net: &Net, entry: u32) -> bool {

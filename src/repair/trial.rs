@@ -72,9 +72,17 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// The wave after this one, with no barrier between them: all dependencies that were admitted stay.
-    pub fn follow_up(mut self) -> Trial<'s, 'a> {
+    pub fn follow_up(&mut self) {
         self.earlier.push(std::mem::replace(&mut self.old, self.new.clone()));
-        self
+    }
+
+    /// Begins again with the tables of the first wave, none of which changes yet.
+    pub fn restart(&mut self) {
+        if let Some(first) = self.earlier.drain(..).next() {
+            self.old = first;
+        }
+        self.new = self.old.clone();
+        self.order.roll_back(&self.subject.net, 0);
     }
 
     /// Turns to a target. Its entries so far count as new ones.
@@ -112,12 +120,6 @@ impl<'s, 'a> Trial<'s, 'a> {
     /// The work of the subject so far, this trial included.
     pub fn work(&self) -> u64 {
         self.subject.work.get() + self.order.visited
-    }
-
-    /// Ends the trial: the new tables.
-    pub fn into_new(self) -> LidColumns {
-        self.subject.work.set(self.work());
-        self.new
     }
 
     /// Keeps what was admitted for the target in hand.
@@ -202,6 +204,13 @@ impl<'s, 'a> Trial<'s, 'a> {
                     && (!self.intact.arrives(change.row as usize) || self.intact.arrives(net.to(entry)))
             }
         }
+    }
+}
+
+impl Drop for Trial<'_, '_> {
+    /// Its work counts, whatever becomes of it.
+    fn drop(&mut self) {
+        self.subject.work.set(self.work());
     }
 }
 

@@ -98,16 +98,19 @@ impl SwitchOrder {
     /// The shortest chain from a sink down to a row that is led elsewhere, see [`SwitchOrder::grafted`]; of equals the one
     /// that ends highest up.
     fn chain(&self, net: &Net, sink: u32, led: &[bool]) -> Option<Vec<u32>> {
-        let mut chains = vec![vec![sink]];
+        let (mut chains, mut seen) = (vec![vec![sink]], BTreeSet::new());
         while !chains.is_empty() {
-            let longer = chains.iter().flat_map(|chain| {
+            let mut longer: Vec<Vec<u32>> = Vec::new();
+            for chain in &chains {
                 let last = chain[chain.len() - 1];
-                let below =
-                    self.neighbours(net, last).filter(move |&next| self.is_known(next) && self.before(last, next));
-                let hangs = move |&next: &u32| led[next as usize] || self.above(net, next).all(|above| above == last);
-                below.filter(hangs).map(|next| [&chain[..], &[next]].concat())
-            });
-            let longer: Vec<Vec<u32>> = longer.collect();
+                let hangs = |next: u32| led[next as usize] || self.above(net, next).all(|above| above == last);
+                for next in self.neighbours(net, last) {
+                    // Several cables to one neighbour are one step.
+                    if self.is_known(next) && self.before(last, next) && hangs(next) && seen.insert(next) {
+                        longer.push([&chain[..], &[next]].concat());
+                    }
+                }
+            }
             let ends = longer.iter().filter(|chain| led[chain[chain.len() - 1] as usize]);
             if let Some(found) = ends.min_by_key(|chain| self.rank[chain[chain.len() - 1] as usize]) {
                 return Some(found.clone());

@@ -37,9 +37,9 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/check_certif
 
 /// A plan's file and a certificate, true or not.
 #[derive(Clone)]
-struct Files {
-    plan: String,
-    certificate: String,
+pub struct Files {
+    pub plan: String,
+    pub certificate: String,
 }
 
 impl Files {
@@ -138,7 +138,7 @@ impl Files {
     }
 
     /// What the checker in Rust says.
-    fn checked(&self) -> Verdict {
+    pub fn checked(&self) -> Verdict {
         let plan = Plan::from_json(&self.plan).map_err(|error| error.to_string())?;
         let checked = certificate::check(&plan, self.plan.as_bytes(), self.certificate.as_bytes());
         let checked = checked.map_err(|fault| fault.to_string())?;
@@ -170,10 +170,10 @@ fn sealed(body: &str) -> String {
 }
 
 /// What a checker says: the numbers of what it accepts, or why it refuses.
-type Verdict = Result<String, String>;
+pub type Verdict = Result<String, String>;
 
 /// The script, in a process that judges one pair of files after the other.
-struct Script {
+pub struct Script {
     process: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -182,7 +182,7 @@ struct Script {
 
 impl Script {
     /// None, with a remark, where there is no Python.
-    fn start() -> Option<Script> {
+    pub fn start() -> Option<Script> {
         let program = format!(
             "import json, sys\n\
              sys.dont_write_bytecode = True\n\
@@ -205,7 +205,7 @@ impl Script {
         Some(Script { process, questions, answers, folder: tempfile::tempdir().expect("a folder") })
     }
 
-    fn judge(&mut self, files: &Files) -> Verdict {
+    pub fn judge(&mut self, files: &Files) -> Verdict {
         let names = files.written(self.folder.path());
         writeln!(self.questions, "{}", serde_json::to_string(&names).expect("names")).expect("the script reads");
         let mut line = String::new();

@@ -1,21 +1,24 @@
-//! Every proof has a certificate that the independent checker accepts, and one with a byte changed is refused.
+//! Every proof has a certificate that both independent checkers accept, with the same figures; with a byte changed both
+//! refuse it.
 
 use super::claim;
 use super::play::settings;
 use super::proved::prepared;
 use super::world::worlds;
+use crate::forged::{Files, Script};
 use proptest::prelude::*;
-use reconfig::check::certificate;
-use reconfig::plan::{Plan, Scheme};
+use reconfig::plan::Scheme;
 use reconfig::verify::{Binding, prove_certified};
+use std::cell::RefCell;
 
 #[test]
 fn certificates_are_accepted_and_changed_ones_are_not() {
+    let script = RefCell::new(Script::start());
     let cases = (worlds(), settings(Scheme::ALL), any::<(u32, u8)>());
     let (tally, cases) = claim("certificates", 150, cases, |tally, (world, setting, (at, flip))| {
         let Some(built) = world.build() else { return Ok(()) };
         let Ok(prepared) = prepared(&world, &setting, &built) else { return Ok(()) };
-        let text = prepared.plan.plan().to_json();
+        let plan = prepared.plan.plan().to_json();
         let Ok((proved, certificate)) = prove_certified(prepared.plan.plan().clone()) else {
             prop_assert!(prepared.plan.refusal().is_some());
             tally.count("refused");
@@ -26,15 +29,29 @@ fn certificates_are_accepted_and_changed_ones_are_not() {
             tally.count("nothing to certify");
             return Ok(());
         };
-        let mut bytes = certificate.to_text(&proved.get().binding(Binding::digest(text.as_bytes()))).into_bytes();
-        let plan = Plan::from_json(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let verdict = certificate::check(&plan, text.as_bytes(), &bytes);
-        prop_assert!(verdict.is_ok(), "{}", verdict.unwrap_err());
+        let certificate = certificate.to_text(&proved.get().binding(Binding::digest(plan.as_bytes())));
+        let sound = Files { plan, certificate };
+        let mut script = script.borrow_mut();
+        let accepted = sound.checked();
+        prop_assert!(accepted.is_ok(), "{:?}", accepted);
+        if let Some(script) = script.as_mut() {
+            prop_assert_eq!(script.judge(&sound), accepted);
+        }
+        let mut bytes = sound.certificate.clone().into_bytes();
         let at = at as usize % bytes.len();
+        // A certificate is ASCII: what is no longer text cannot be read either.
         bytes[at] ^= flip.max(1);
-        prop_assert!(certificate::check(&plan, text.as_bytes(), &bytes).is_err(), "byte {} ^ {}", at, flip.max(1));
+        if let Ok(certificate) = String::from_utf8(bytes) {
+            let changed = Files { certificate, ..sound };
+            prop_assert!(changed.checked().is_err(), "byte {} ^ {}", at, flip.max(1));
+            if let Some(script) = script.as_mut() {
+                prop_assert!(script.judge(&changed).is_err(), "byte {} ^ {}: the script", at, flip.max(1));
+            }
+        }
         tally.count("accepted");
+        tally.count(setting.scheme.name());
         Ok(())
     });
     tally.demand("accepted", cases, 2);
+    tally.demand(Scheme::Ordered.name(), cases, 12);
 }

@@ -1,6 +1,6 @@
 //! Estimates a run before it starts: simulated time from the SMPs that the change needs, and packet-hops from that
 //! time, the load, and the lengths of paths. If the user gives no load, chooses one that the routing function can
-//! carry.
+//! carry, whatever the scheme.
 
 use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
@@ -21,17 +21,20 @@ const FLIGHT_NS: u64 = 2_500;
 
 /// The load of a run, and the packet-hops to expect.
 pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
-    let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup) + scenario.after_ns;
     let demand = demand(setup);
-    let at_full_load = time_ns as f64 * packets_per_ns(setup) * demand.hops;
+    let at_full_load = |scheme: Scheme| {
+        let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup, scheme) + scenario.after_ns;
+        time_ns as f64 * packets_per_ns(setup) * demand.hops
+    };
     let load = scenario.load.unwrap_or_else(|| {
-        // Two digits are enough, and easier to read.
-        let most = (USUAL_HOPS / at_full_load).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
+        // The same for all schemes, or what they lose could not be compared. Two digits are enough, and easier to read.
+        let most =
+            (USUAL_HOPS / at_full_load(Scheme::Double)).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
-    (load, (at_full_load * load.min(demand.saturation)) as u64)
+    (load, (at_full_load(scenario.scheme) * load.min(demand.saturation)) as u64)
 }
 
 /// Packets that all end ports can send in a nanosecond.
@@ -44,20 +47,20 @@ fn packets_per_ns(setup: &SubnetSetup) -> f64 {
 }
 
 /// About how long the change takes: the busiest device's SMPs, one after the other.
-fn change_ns(scenario: &Scenario, setup: &SubnetSetup) -> u64 {
+fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
     let each = scenario.sim.sma_service_ns + FLIGHT_NS;
-    let busiest = setup.whole.switches().map(|switch| smps_at(scenario, setup, switch)).max().unwrap_or(0);
+    let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
     (busiest + swept) * each
 }
 
-fn smps_at(scenario: &Scenario, setup: &SubnetSetup, switch: NodeId) -> u64 {
+fn smps_at(setup: &SubnetSetup, scheme: Scheme, switch: NodeId) -> u64 {
     let linked = setup.whole.ports_of(switch).filter(|&port| setup.whole.peer(port).is_some()).count() as u64;
     let blocks = u64::from(setup.tables.lfts[switch.index()].blocks());
     // P1.1: one table for each pair of cabled input and output; port 0 is one input more.
     let one_pass = if setup.whole.node(switch).optimised_sl_to_vl { 1 } else { linked * (linked + 1) };
-    match scenario.scheme {
+    match scheme {
         // The SL-to-VL tables are written twice, by the split and by the restore (P1.1, P5.1).
         Scheme::Double => blocks + 2 * one_pass + linked / 8 + 12,
         Scheme::Static => blocks + 4 * linked,
@@ -176,4 +179,31 @@ fn towards(setup: &SubnetSetup, destination: usize) -> Vec<(NodeId, PortId)> {
     }
     hops.sort_by_key(|&(switch, _)| std::cmp::Reverse(depth[switch.index()]));
     hops
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::setup::Setup;
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::routing::{Engine, UpDown};
+    use crate::scenario::Engines;
+    use std::rc::Rc;
+
+    /// Slow agents, so that the change is what takes long and the load is lowered for it.
+    #[test]
+    fn every_scheme_gets_the_same_load() {
+        let fabric = generate(&"fat-tree:2,3".parse().expect("a topology"), &Options::default()).expect("it exists");
+        let engine: Rc<dyn Engine> = Rc::new(UpDown::default());
+        let load_of = |scheme: &Scheme| {
+            let mut scenario = Scenario { scheme: *scheme, ..Scenario::remove_root(fabric.clone()) };
+            scenario.sim.sma_service_ns = 50_000_000;
+            let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
+            load_and_hops(&scenario, &setup.each[0])
+        };
+        let loads: Vec<(f64, u64)> = Scheme::ALL.iter().map(load_of).collect();
+        assert!(loads[0].0 < 0.1, "{loads:?}");
+        assert!(loads.iter().all(|&(load, _)| load == loads[0].0), "{loads:?}");
+        assert!(loads.iter().any(|&(_, hops)| hops != loads[0].1), "{loads:?}");
+    }
 }

@@ -136,7 +136,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let mut targets = self.broken.clone();
         let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
         for attempt in 0..ATTEMPTS {
-            if attempt > 1 && trial.work() >= limit {
+            if attempt > 0 && trial.work() >= limit {
                 break;
             }
             trial.restart();

@@ -6,7 +6,6 @@
 
 use super::net::Net;
 use crate::verify::LaneGraph;
-use std::collections::HashMap;
 
 /// The bits of dependencies, both ways.
 #[derive(Clone)]
@@ -132,21 +131,52 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// The most lanes of which is kept what leads to them: some tens of megabytes on fabrics of a thousand switches.
-const LEADING: usize = 4096;
+/// Words of a closure that are made in the time in which a search visits a lane.
+const WORDS: usize = 8;
+
+/// The most words of a closure: 128 MiB, lanes of some 1300 switches of 36 ports on one plane.
+const MOST_WORDS: usize = 1 << 24;
+
+/// A dependency that was added. Numbers are never used twice, not even for the same dependency.
+#[derive(Clone, Copy)]
+struct Added {
+    before: u32,
+    after: u32,
+    number: u64,
+}
+
+/// Which lanes lead to which.
+struct Closure {
+    words: usize,
+    /// By lane: a bit for each lane that it leads to.
+    bits: Vec<u64>,
+    /// How much of the journal was settled then, and the number of the last addition in it. What is found holds as long as
+    /// that one is there, since additions are taken back from the end.
+    settled: usize,
+    last: u64,
+}
+
+impl Closure {
+    fn leads(&self, lane: u32, to: u32) -> bool {
+        self.bits[lane as usize * self.words + to as usize / 64] >> (to % 64) & 1 == 1
+    }
+}
 
 /// Dependencies without a cycle, to which more can be added and taken back.
 pub(super) struct LaneOrder {
     held: LaneBits,
-    /// What was held at the beginning, which is never taken back.
-    floor: LaneBits,
-    /// By lane before which something was refused: a bit for each lane that leads to it by the floor. A wave asks the same
-    /// for LID after LID, and for each cable of a row.
-    leading: HashMap<u32, Box<[u64]>>,
+    /// What leads where, once enough was refused. A wave asks the same for LID after LID, and for each cable of a row.
+    closure: Option<Closure>,
+    /// Lanes visited by searches that ended in a refusal, since the closure was made.
+    in_vain: u64,
     /// By lane: every dependency leads to a higher place.
     place: Vec<u32>,
     /// What was added, in order.
-    journal: Vec<(u32, u32)>,
+    journal: Vec<Added>,
+    /// How many were ever added.
+    added: u64,
+    /// How much of the journal is settled: what came later is being tried.
+    settled: usize,
     /// By lane: the last search that came by; each search takes two numbers, one for each direction.
     seen: Vec<u64>,
     search: u64,
@@ -161,8 +191,10 @@ impl LaneOrder {
     pub fn of(net: &Net, held: LaneBits) -> Option<LaneOrder> {
         let place = held.positions(net)?;
         Some(LaneOrder {
-            floor: held.clone(),
-            leading: HashMap::new(),
+            closure: None,
+            in_vain: 0,
+            added: 0,
+            settled: 0,
             seen: vec![0; place.len()],
             search: 0,
             above: Vec::new(),
@@ -175,15 +207,17 @@ impl LaneOrder {
     }
 
     /// Where the journal stands: for [`LaneOrder::roll_back`].
-    pub fn mark(&self) -> usize {
-        self.journal.len()
+    pub fn mark(&mut self) -> usize {
+        self.settled = self.journal.len();
+        self.settled
     }
 
     /// Takes back everything added since the journal stood at `mark`. Places stay: they suit fewer dependencies too.
     pub fn roll_back(&mut self, net: &Net, mark: usize) {
-        for (before, after) in self.journal.drain(mark..) {
-            self.held.remove(net, before, after);
+        for added in self.journal.drain(mark..) {
+            self.held.remove(net, added.before, added.after);
         }
+        self.settled = self.settled.min(mark);
     }
 
     /// Adds a dependency unless it would close a cycle. Whether it is there now.
@@ -196,37 +230,69 @@ impl LaneOrder {
         }
         // Where places ascend already nothing leads back, and no search is needed.
         if self.place[before as usize] > self.place[after as usize] {
-            let known = self.leading.get(&before);
-            if known.is_some_and(|lanes| lanes[after as usize / 64] >> (after % 64) & 1 == 1) {
+            if self.is_known_to_lead(after, before) {
                 return false;
             }
+            let visited = self.visited;
             if !self.reorder(net, before, after) {
-                if !self.leading.contains_key(&before) && self.leading.len() < LEADING {
-                    self.find_leading(net, before);
-                }
+                self.in_vain += self.visited - visited;
+                self.close(net);
                 return false;
             }
         }
         self.held.add(net, before, after);
-        self.journal.push((before, after));
+        self.added += 1;
+        self.journal.push(Added { before, after, number: self.added });
         true
     }
 
-    /// Collects the lanes that lead to a lane by the floor.
-    fn find_leading(&mut self, net: &Net, lane: u32) {
-        let mut lanes = vec![0u64; self.place.len().div_ceil(64)].into_boxed_slice();
-        let mut stack = vec![lane];
-        while let Some(lane) = stack.pop() {
-            self.visited += 1;
-            for earlier in self.floor.before(net, lane) {
-                let (word, bit) = (earlier as usize / 64, 1 << (earlier % 64));
-                if lanes[word] & bit == 0 {
-                    lanes[word] |= bit;
-                    stack.push(earlier);
-                }
-            }
+    /// Whether one lane was found to lead to another, by dependencies that are still there.
+    fn is_known_to_lead(&self, lane: u32, to: u32) -> bool {
+        self.closure
+            .as_ref()
+            .is_some_and(|closure| closure.leads(lane, to) && self.holds(closure.settled, closure.last))
+    }
+
+    /// Whether the journal still begins with so many additions, the last of which had this number.
+    fn holds(&self, settled: usize, last: u64) -> bool {
+        settled == 0 || self.journal.get(settled - 1).is_some_and(|added| added.number == last)
+    }
+
+    /// Makes the closure of what is settled, once refusals have cost as much as that does.
+    fn close(&mut self, net: &Net) {
+        let lanes = self.place.len();
+        let words = lanes.div_ceil(64);
+        let cost = (lanes * words / WORDS) as u64;
+        if self.in_vain < cost || lanes * words > MOST_WORDS {
+            return;
         }
-        self.leading.insert(lane, lanes);
+        let last = self.settled.checked_sub(1).map_or(0, |at| self.journal[at].number);
+        // What is being tried is likely to be taken back at once.
+        for added in &self.journal[self.settled..] {
+            self.held.remove(net, added.before, added.after);
+        }
+        let mut in_order = vec![0; lanes];
+        self.place.iter().zip(0..).for_each(|(&place, lane)| in_order[place as usize] = lane);
+        let mut bits = self.closure.take().map_or_else(Vec::new, |closure| closure.bits);
+        bits.clear();
+        bits.resize(lanes * words, 0u64);
+        let mut reached = vec![0u64; words];
+        // What a lane leads to comes after it.
+        for &lane in in_order.iter().rev() {
+            reached.fill(0);
+            for after in self.held.after(net, lane) {
+                reached[after as usize / 64] |= 1 << (after % 64);
+                let beyond = &bits[after as usize * words..(after as usize + 1) * words];
+                reached.iter_mut().zip(beyond).for_each(|(word, more)| *word |= more);
+            }
+            bits[lane as usize * words..(lane as usize + 1) * words].copy_from_slice(&reached);
+        }
+        for added in &self.journal[self.settled..] {
+            self.held.add(net, added.before, added.after);
+        }
+        self.visited += cost;
+        self.in_vain = 0;
+        self.closure = Some(Closure { words, bits, settled: self.settled, last });
     }
 
     /// Moves lanes so that `before` comes below `after`; false, with nothing moved, where `after` leads to `before`.

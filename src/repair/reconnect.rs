@@ -205,6 +205,7 @@ impl WaySearch {
         }
         while let Some(Reverse((cost, weight, channel))) = self.heap.pop() {
             let (row, beyond) = (net.channel(channel).from as usize, net.to(channel));
+            trial.order.visited += 1;
             if self.hops[row] != NONE {
                 continue;
             }

@@ -128,7 +128,7 @@ impl<'s, 'a> Trial<'s, 'a> {
     }
 
     /// Where the trial of the target in hand stands.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&mut self) -> Mark {
         Mark { order: self.order.mark(), occupancy: self.occupancy.mark() }
     }
 
@@ -160,6 +160,8 @@ impl<'s, 'a> Trial<'s, 'a> {
             fair[change.entry as usize] |= intact.arrives(change.row as usize);
         }
         let way = subject.passage(feed, Moment::Aged, fair);
+        // Every lane into the row may hold packets that now go on.
+        order.visited += changes.iter().map(|change| net.into(change.row as usize).count() as u64).sum::<u64>();
         let mut tell = |before, after| order.admit(net, before, after);
         for change in changes {
             if !occupancy.redirect(&way, change.row as usize, change.entry, &mut tell) {

@@ -121,9 +121,15 @@ impl SubnetSetup {
         let before = before(request, &whole)?;
         let (element, after) = after(request.element(), &whole, &function)?;
         let sm = change::manager_port(&before, &after, request.sm())?;
-        let steady = Lanes::of_fabric(&whole, scenario.policy.reserved_sl).steady(scenario.policy.partition);
+        let kept = Lanes::of_fabric(&whole, scenario.policy.reserved_sl);
+        let steady = kept.steady(scenario.policy.partition);
         let tables = lid::bring_up(&whole, &function, lanes).on_lanes(steady);
-        let mut config = SimConfig { data_vls: lanes, armed: armed(scenario.policy.arming), ..scenario.sim.clone() };
+        let mut config = SimConfig {
+            data_vls: lanes,
+            armed: armed(scenario.policy.arming),
+            reserved: kept.reserved,
+            ..scenario.sim.clone()
+        };
         if scenario.worst_traffic {
             config.traffic = worst(&whole, &before, &function, config.dispersal)?;
         }

@@ -33,6 +33,7 @@ mod ledger;
 mod lifetime;
 mod mad;
 mod management;
+mod monitor;
 mod order;
 mod outage;
 mod outside;
@@ -58,6 +59,7 @@ pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
 pub use errand::HeldSet;
+pub use monitor::{Monitor, QuestionCounts};
 pub use ledger::{PacketCounts, Period};
 pub use order::{OrderCounts, OvertakenPacket};
 pub use outage::{OutageEnd, PairOutage};
@@ -77,6 +79,7 @@ use device::Devices;
 use errand::Errands;
 use index::{InLane, OutLane, PacketId};
 use ledger::Ledger;
+use monitor::Questions;
 use lifetime::Lifetimes;
 use plane::DataPlane;
 use relay::Relays;
@@ -147,6 +150,8 @@ pub struct Sim {
     errands: Errands,
     /// Clients that send and receive MADs.
     clients: MadClients,
+    /// What the monitor asked.
+    questions: Questions,
 }
 
 /// Refuses settings outside their range, or beyond what this fabric has.
@@ -214,6 +219,7 @@ impl Sim {
             agents: Agents::new(&fabric, plane.ins.len()),
             errands: Errands::new(config.seed),
             clients: MadClients::default(),
+            questions: Questions::default(),
             config,
             fabric,
             plane,
@@ -247,6 +253,7 @@ impl Sim {
     pub fn start(&mut self) {
         self.sources.sending = true;
         self.start_traffic();
+        self.start_monitor();
     }
 
     /// Stops the sources; packets on their way continue.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use reconfig::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use reconfig::driver::{ChangeRecord, Driver, Intent};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Lid, VlSet};
+use reconfig::ids::{Half, Lid, ReservedLevel, VlSet};
 use reconfig::machine::Outcome;
 use reconfig::plan::Scheme;
 use reconfig::routing::UpDown;
@@ -38,6 +38,10 @@ impl SubnetManager for Failing {
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         self.inner.set_topology(fabric, sm_port);
+    }
+
+    fn reserve(&mut self, level: Option<ReservedLevel>) {
+        self.inner.reserve(level);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

@@ -76,7 +76,7 @@ fn no_output_is_drained_while_packets_stand_behind_a_dead_cable() {
 #[test]
 fn a_switch_is_not_flushed_while_packets_stand_behind_a_dead_cable() {
     let mut novice = ring();
-    let order = Flush { round: 6, lanes: LANES, flushed: false }.encode();
+    let order = Flush { round: 6, lanes: LANES, flushed: false, aside: VlSet::EMPTY }.encode();
     // The host's token would never come: it counts once its cable is dead.
     let others: Vec<NodeId> = novice.fabric.nodes().map(|(id, _)| id).filter(|&id| id != HOST).collect();
     others.iter().for_each(|&node| _ = novice.set(node, AttributeId::Flush, 0, order));

@@ -254,6 +254,10 @@ impl<T: Transport> Upkeep<T> {
         if !plan.proves_answers() {
             tracing::warn!(assumption = Assumption::AnswersAreLegal.name(), "answers to base LIDs are not proved");
         }
+        if plan.reserved().is_some() && !plan.proves_switch_management() {
+            let assumption = Assumption::SwitchManagementPaused.name();
+            tracing::warn!(assumption, "packets on the reserved level are not proved");
+        }
         plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
         // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
         self.publish_outcome_of(context, &prepared);
@@ -323,7 +327,13 @@ impl<T: Transport> Upkeep<T> {
         if let Err((_, refusal)) = verify::prove(mirroring) {
             tracing::warn!(%refusal, "answers to base LIDs are not proved while the retired half's entries are written");
         }
-        let steady = Lanes::of_fabric(fabric, context.config.policy.reserved_sl).steady(LanePartition::Temporary);
+        let lanes = Lanes::of_fabric(fabric, context.config.policy.reserved_sl);
+        if let Some(level) = lanes.reserved
+            && let Err(refusal) = verify::prove_reserved(fabric, level, &[&running.tables, &tables])
+        {
+            tracing::warn!(%refusal, "packets on the reserved level are not proved while the retired half's entries are written");
+        }
+        let steady = lanes.steady(LanePartition::Temporary);
         let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;

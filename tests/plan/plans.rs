@@ -209,7 +209,7 @@ fn a_proved_plan_to_which_another_judge_objects_never_runs() {
         vet(plan).map(|_| ()).expect_err("another judge has").1
     };
     let mut unnamed = sound();
-    unnamed.assumptions.retain(|assumed| *assumed != Assumption::NoMulticast);
+    unnamed.assumptions.retain(|assumed| *assumed != Assumption::ArbitrationServesAllLanes);
     assert!(matches!(objection(unnamed), Objection::Findings(_)));
 
     let mut twice = sound();

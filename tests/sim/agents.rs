@@ -93,6 +93,22 @@ fn a_switch_is_not_flushed_while_packets_stand_behind_a_dead_cable() {
     assert!(is_flushed(&mut novice), "all has gone");
 }
 
+/// What stands in a lane that is set aside is latched for no other: the flush does not wait for it.
+#[test]
+fn a_flush_does_not_wait_for_a_lane_that_is_set_aside() {
+    for (aside, flushes) in [(VlSet::EMPTY, false), (LANES, true)] {
+        let mut novice = ring();
+        send_against(&mut novice, SWITCH, ONWARD);
+        assert!(!novice.sim.standing(LANES).is_empty(), "packets stand in the lane");
+        let order = Flush { round: 6, lanes: VlSet(2), flushed: false, aside }.encode();
+        let all: Vec<NodeId> = novice.fabric.nodes().map(|(id, _)| id).collect();
+        all.iter().for_each(|&node| _ = novice.set(node, AttributeId::Flush, 0, order));
+        run(&mut novice);
+        let answer = novice.get(SWITCH, AttributeId::Flush, 0).expect("an answer");
+        assert_eq!(Flush::decode(&answer.data).flushed, flushes, "set aside: {aside}");
+    }
+}
+
 /// Behind a fence a source keeps its half: its lane shows what waits, not its half.
 #[test]
 fn the_token_of_a_source_that_was_not_moved_follows_what_waits_in_its_lanes() {

@@ -1032,13 +1032,13 @@ class Checker:
         self.moments, self.admits = moments_of(plan, self.fabric)
         if [moment.name for moment in self.moments] != [told["name"] for told in certificate.header["moments"]]:
             raise Refused("the certificate has other moments than the plan")
+        check_other_packets(plan, self.moments)
+        if plan["lanes"]["reserved"] is not None:
+            Reserved(plan, self.fabric, self.moments).check()
         self.vls = certificate.header["vls"]
         self.layers = [Layer(row, self.fabric) for row in plan["drain"]]
         self.read_groups()
         self.lay_out()
-        check_other_packets(plan, self.moments)
-        if plan["lanes"]["reserved"] is not None:
-            Reserved(plan, self.fabric, self.moments).check()
         self.read_lanes()
         self.numbers = self.read_numbers()
         self.waits = [{"lower": {}, "upper": {}} for _ in self.moments]

@@ -218,7 +218,8 @@ mod tests {
     use super::*;
     use crate::fabric::generate::{Options, Topology, generate};
 
-    const FOUR: BringUp = BringUp { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1), reserved_sl: None };
+    const FOUR: BringUp =
+        BringUp { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1), reserved_sl: None };
 
     fn ring() -> Fabric {
         let topology: Topology = "ring:4".parse().expect("a topology");

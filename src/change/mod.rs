@@ -246,6 +246,10 @@ impl<'a> Groundwork<'a> {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
+        // Tables that have no lane for the level cannot be in force: what follows would refuse them with less to say.
+        if let (Some(sl), 1) = (input.policy.reserved_sl, Lanes::of_fabric(&input.before, None).count()) {
+            return Err(ChangeError::Plan(PlanError::NoLaneToReserve { sl, data_vls: 1, needed: 2 }));
+        }
         assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
         let scope = Scope::of(halves_in_use(input.both_halves, input.old)).by(input.ways.as_ref());
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
@@ -254,7 +258,8 @@ impl<'a> Groundwork<'a> {
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
         let after = Arc::new(within_reach(&input.after, input.sm));
         let stranded = routing::stranded(&input.before, &after, input.sm);
-        let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(room_for_layers(&input.before, input.policy.reserved_sl));
+        let demand = Demand::joined_with(&after, input.sm, paths(&whole))
+            .within(room_for_layers(&input.before, input.policy.reserved_sl));
         let function = Arc::new(input.engine.route(&after, &demand)?);
         lid::check_fits(&whole, &function)?;
         Ok(Groundwork { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })

@@ -3,7 +3,8 @@
 mod change;
 
 use super::choice::{
-    self, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice, TurnBackArguments,
+    self, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice,
+    TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};

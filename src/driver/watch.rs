@@ -121,7 +121,8 @@ impl Running {
         let (nodes, ports) = (whole.node_count(), whole.port_count());
         // The tables of newcomers are unknown (G.2). Their lanes are recorded as bring-up will leave them, their ports
         // as not yet up.
-        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed, policy.reserved_sl).steady(policy.partition)));
+        let steady =
+            Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed, policy.reserved_sl).steady(policy.partition)));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);
         tables.sending.resize(ports, self.half);

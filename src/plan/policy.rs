@@ -157,7 +157,13 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { arming: Arming::Off, observer: Observer::Token, partition: temporary(), turned_back: discarded(), reserved_sl: None }
+        Policy {
+            arming: Arming::Off,
+            observer: Observer::Token,
+            partition: temporary(),
+            turned_back: discarded(),
+            reserved_sl: None,
+        }
     }
 }
 

@@ -33,7 +33,9 @@ impl Plan {
             self.draft.assumptions = assumptions;
             let (name, why) = (paused.name(), why.to_string());
             let why = why.lines().map(str::trim).collect::<Vec<_>>().join("; ");
-            self.draft.notes.push(format!("`{name}` is assumed, because packets on the reserved level are not proved: {why}"));
+            self.draft
+                .notes
+                .push(format!("`{name}` is assumed, because packets on the reserved level are not proved: {why}"));
         }
         self
     }

@@ -9,8 +9,8 @@ use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::plan::{Plan, Scheme};
-use reconfig::sim::QuestionCounts;
 use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
+use reconfig::sim::QuestionCounts;
 use serde::Serialize;
 
 /// The report as text, at most 80 columns where names allow it.

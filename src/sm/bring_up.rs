@@ -61,7 +61,8 @@ pub(super) async fn bring_up<T: Transport>(
     manager.set_topology(&fabric, sm);
     refuse_adaptive(manager, &fabric).await?;
     let lanes = Lanes::of_fabric(&fabric, config.policy.reserved_sl);
-    let demand = Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric, config.policy.reserved_sl));
+    let demand =
+        Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric, config.policy.reserved_sl));
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
@@ -246,7 +247,13 @@ fn every_port(fabric: &Fabric) -> Vec<PortId> {
 }
 
 /// Where the subnet manager is found on a half, and the lanes of the subnet.
-pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half, ways: Option<&Arc<PathLayers>>, config: &Config) -> Common {
+pub(super) fn common(
+    fabric: &Fabric,
+    sm: PortId,
+    half: Half,
+    ways: Option<&Arc<PathLayers>>,
+    config: &Config,
+) -> Common {
     let lanes = Lanes::of_fabric(fabric, config.policy.reserved_sl);
     Common { sm, half, ways: ways.cloned(), lanes }
 }

@@ -58,11 +58,7 @@ pub(super) fn publish<T: Transport>(
 }
 
 /// The service levels that the routing functions of the halves require, and the one reserved for switches.
-fn levels(
-    fabric: &Arc<Fabric>,
-    ways: [Option<Arc<PathLayers>>; 2],
-    reserved: Option<Sl>,
-) -> Arc<dyn ServiceLevels> {
+fn levels(fabric: &Arc<Fabric>, ways: [Option<Arc<PathLayers>>; 2], reserved: Option<Sl>) -> Arc<dyn ServiceLevels> {
     let data: Arc<dyn ServiceLevels> = match ways {
         [None, None] => Arc::new(FirstOfHalf),
         ways => Arc::new(OfLayers { fabric: fabric.clone(), ways }),

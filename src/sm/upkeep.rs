@@ -90,7 +90,9 @@ impl<T: Transport> Upkeep<T> {
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
             LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| LifecycleEvent::Surveyed),
-            LifecycleCommand::Mirror { reopen } => self.mirror(context, reopen).await.map(|()| LifecycleEvent::Mirrored),
+            LifecycleCommand::Mirror { reopen } => {
+                self.mirror(context, reopen).await.map(|()| LifecycleEvent::Mirrored)
+            }
             LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),
             LifecycleCommand::Prepare(goal) => {
                 let prepared = self.driver.prepare(goal.fabric);
@@ -395,7 +397,8 @@ impl<T: Transport> Upkeep<T> {
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
         let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref(), &context.config);
         bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
-        let steady = Lanes::of_fabric(&running.routed, context.config.policy.reserved_sl).steady(LanePartition::Temporary);
+        let steady =
+            Lanes::of_fabric(&running.routed, context.config.policy.reserved_sl).steady(LanePartition::Temporary);
         // `None`: nothing that these devices held before is taken for granted.
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));

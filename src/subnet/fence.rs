@@ -60,7 +60,8 @@ impl<T: Transport> Manager<T> {
                     let key = (fabric.node(node).guid, port);
                     self.end_tables.insert(key, table);
                     let shut = SlToVl::from_fn(|_| Vl::MANAGEMENT);
-                    let table = if self.fresh.contains(&key) { shut } else { closed(table, self.closed, self.reserved_sl()) };
+                    let table =
+                        if self.fresh.contains(&key) { shut } else { closed(table, self.closed, self.reserved_sl()) };
                     fenced.push(Write::SlToVl { node, scope, table });
                 }
                 Write::ActiveHalf { port, half } => {

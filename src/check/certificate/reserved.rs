@@ -25,7 +25,10 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) ->
     let named = |assumption| draft.assumptions.contains(&assumption);
     if lanes.reserved.is_some() != named(kept) || lanes.reserved.map(|level| level.sl) != draft.policy.reserved_sl {
         let kept = kept.name();
-        return fault("plan", format!("a reserved level, the choice of one and `{kept}` go together, and one is missing"));
+        return fault(
+            "plan",
+            format!("a reserved level, the choice of one and `{kept}` go together, and one is missing"),
+        );
     }
     check_others(plan, moments)?;
     let Some(level) = lanes.reserved else { return Ok(()) };
@@ -64,7 +67,10 @@ fn check_barriers(plan: &Plan, level: ReservedLevel) -> Result<(), CertificateFa
             if let Barrier::Flushed(lanes) | Barrier::Drained(lanes) = *barrier
                 && lanes.contains(level.vl)
             {
-                return fault(&wave.name, format!("VL {} is reserved, and the barrier says that it is empty", level.vl));
+                return fault(
+                    &wave.name,
+                    format!("VL {} is reserved, and the barrier says that it is empty", level.vl),
+                );
             }
         }
     }
@@ -79,7 +85,9 @@ fn check_kept(
     level: ReservedLevel,
 ) -> Result<(), CertificateFault> {
     let cabled = |port: PortId| net.ends[port.index()] != ChannelEnd::Nowhere;
-    if let Some((port, _)) = fabric.ports().find(|&(port, _)| cabled(port) && net.carried[port.index()] >> level.vl.get() & 1 == 0) {
+    if let Some((port, _)) =
+        fabric.ports().find(|&(port, _)| cabled(port) && net.carried[port.index()] >> level.vl.get() & 1 == 0)
+    {
         let port = fabric.describe_port(port);
         return fault("plan", format!("VL {} is reserved, and the link at {port} does not carry it", level.vl));
     }
@@ -216,10 +224,8 @@ impl<'a> ReservedMixture<'a> {
     fn take(&self, channel: usize, switch: usize, outputs: &BTreeSet<usize>, taken: &mut [bool]) {
         let ChannelEnd::Switch(_, input) = self.net.ends[channel] else { return };
         for &output in outputs {
-            let goes_on = matches!(
-                self.net.outlet(self.since, switch, output),
-                Outlet::Port { .. } | Outlet::Switch { .. }
-            );
+            let goes_on =
+                matches!(self.net.outlet(self.since, switch, output), Outlet::Port { .. } | Outlet::Switch { .. });
             if goes_on && !(self.turning && output == input.index()) {
                 taken[self.net.way(channel, switch, output)] = true;
             }
@@ -250,7 +256,12 @@ impl<'a> ReservedMixture<'a> {
             None => Ok(()),
             Some(channel) => {
                 let port = self.fabric.describe_port(PortId(channel as u32));
-                fault(wave, format!("packets on the reserved level can wait for each other in a cycle, or behind one, at {port}"))
+                fault(
+                    wave,
+                    format!(
+                        "packets on the reserved level can wait for each other in a cycle, or behind one, at {port}"
+                    ),
+                )
             }
         }
     }

@@ -29,7 +29,8 @@ fn check_sets(plan: &Plan, findings: &mut Findings) {
         findings.plan(Rule::LaneSets, format!("A = {}, B = {}: one of them is empty", lanes.a, lanes.b));
     }
     if let Some(level) = lanes.reserved.filter(|level| lanes.all.contains(level.vl)) {
-        let what = format!("VL {} is reserved for SL {}, and among the lanes {} of the halves", level.vl, level.sl, lanes.all);
+        let what =
+            format!("VL {} is reserved for SL {}, and among the lanes {} of the halves", level.vl, level.sl, lanes.all);
         findings.plan(Rule::LaneSets, what);
     }
     if plan.policy().reserved_sl != lanes.reserved.map(|level| level.sl) {

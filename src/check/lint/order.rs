@@ -110,11 +110,9 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
 
 fn assumptions(plan: &Plan) -> Vec<Assumption> {
     let of_scheme: &[Assumption] = match plan.scheme() {
-        Scheme::Double => &[
-            Assumption::ArbitrationServesAllLanes,
-            Assumption::SpareHalfUnused,
-            Assumption::RepliesAreQueuedAtOnce,
-        ],
+        Scheme::Double => {
+            &[Assumption::ArbitrationServesAllLanes, Assumption::SpareHalfUnused, Assumption::RepliesAreQueuedAtOnce]
+        }
         Scheme::Static => &[Assumption::InitializeDiscards],
         Scheme::InPlace if has_grown(plan) => &[Assumption::InitializeDiscards],
         Scheme::Ordered | Scheme::InPlace => &[],

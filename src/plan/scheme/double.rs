@@ -5,7 +5,10 @@
 //! every change. Under a standing partition the tables of *split* are those that rest, so neither phase writes any, and
 //! no class changes its lane (P1.6).
 
-use super::{PlanInput, about_other_packets, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};
+use super::{
+    PlanInput, about_other_packets, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes,
+    sl_to_vl_writes,
+};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
@@ -34,7 +37,8 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
     waves.push(restore(&input, lanes));
     let notes = notes(&input, lanes);
-    let assumptions = [&about_other_packets(&input)[..], &ASSUMPTIONS, Assumption::of_observer(input.policy.observer)].concat();
+    let assumptions =
+        [&about_other_packets(&input)[..], &ASSUMPTIONS, Assumption::of_observer(input.policy.observer)].concat();
     Ok(Plan::seal(Draft { new, notes, waves, assumptions, ..input.draft(Scheme::Double, lanes) }))
 }
 

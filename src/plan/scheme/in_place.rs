@@ -3,7 +3,10 @@
 //! before the end. Newcomers are started after that, as in OpenSM: their ports become ACTIVE once every table is
 //! written. Beyond OpenSM: a planned departure waits until what leaves is vacated.
 
-use super::{PlanInput, about_answers, about_other_packets, about_spare_half, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
+use super::{
+    PlanInput, about_answers, about_other_packets, about_spare_half, lft_writes, new_port_writes, sl_to_vl_writes,
+    welcome_writes,
+};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::Write;
 use crate::verify::rounds_to_vacate;

@@ -313,7 +313,8 @@ fn about_answers(input: &PlanInput) -> Option<Assumption> {
 /// What a scheme under which data flows assumes of packets that are in no class of data: that they pause; or, with a
 /// reserved level, that they are on it. That those to LIDs of switches pause is taken back where they are proved.
 fn about_other_packets(input: &PlanInput) -> [Assumption; 2] {
-    let other = if input.policy.reserved_sl.is_some() { Assumption::ReservedLevelIsKept } else { Assumption::NoMulticast };
+    let other =
+        if input.policy.reserved_sl.is_some() { Assumption::ReservedLevelIsKept } else { Assumption::NoMulticast };
     [Assumption::SwitchManagementPaused, other]
 }
 

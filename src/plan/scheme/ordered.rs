@@ -6,7 +6,8 @@
 
 use super::in_place::{VACATING_ROUNDS, vacated};
 use super::{
-    PlanInput, about_answers, about_other_packets, about_spare_half, block_writes, by_guid, new_port_writes, sl_to_vl_writes, welcome_writes,
+    PlanInput, about_answers, about_other_packets, about_spare_half, block_writes, by_guid, new_port_writes,
+    sl_to_vl_writes, welcome_writes,
 };
 use crate::fabric::NodeId;
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};

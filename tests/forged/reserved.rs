@@ -90,7 +90,7 @@ const FORGERIES: &[Forgery] = &[
     },
     Forgery {
         name: "the flush is said to leave the reserved lane empty",
-        said: "reserved",
+        said: "empty",
         forge: |draft| {
             let lanes = with_reserved(draft.lanes.b);
             draft.waves[0].barriers = vec![Barrier::Acknowledged, Barrier::Flushed(lanes)];

@@ -561,7 +561,7 @@ attribute_keeps_its_bits! {
     adaptive_routing_info_keeps_its_bits: AdaptiveRoutingInfo, [0..27, 28..31, 32..512];
     drain_arcs_keeps_its_bits: DrainArcs, [];
     drain_token_keeps_its_bits: DrainToken, [48..55, 56..64, 320..512];
-    flush_keeps_its_bits: Flush, [48..55, 56..512];
+    flush_keeps_its_bits: Flush, [48..55, 56..64, 80..512];
     lane_status_keeps_its_bits: LaneStatus, [];
 }
 

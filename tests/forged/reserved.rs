@@ -5,6 +5,8 @@ use crate::support::brought_up::{Subnet, VLS, bring_up};
 use crate::support::bundled::bundled;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare};
+use reconfig::check::lint;
+use reconfig::fabric::NodeId;
 use reconfig::ids::{Half, PortNum, ReservedLevel, Sl, Vl, VlSet};
 use reconfig::plan::{Assumption, Barrier, Draft, LanePartition, Lanes, Phase, Plan, Policy, Scheme};
 use reconfig::tables::{LFT_BLOCK, SlToVl, Write};
@@ -130,19 +132,20 @@ const FORGERIES: &[Forgery] = &[
         said: "arrive at",
         forge: |draft| {
             let fabric = draft.before.clone();
-            let host = fabric.end_ports().next().expect("hosts");
-            let peer = fabric.port(fabric.peer(host).expect("a cable"));
-            let to = fabric.switches().find(|&switch| switch != peer.node).expect("another switch");
-            let lid = fabric.port(fabric.port_at(to, PortNum::ZERO).expect("port 0")).lid.expect("a LID");
-            let (block, at) = (lid.0 / LFT_BLOCK as u16, usize::from(lid.0) % LFT_BLOCK);
-            let install = draft.waves.iter_mut().find(|wave| wave.phase == Phase::Install).expect("an install");
-            let own = install.writes.iter_mut().find_map(|write| match write {
-                Write::LftBlock { switch, block: held, entries } if (*switch, *held) == (peer.node, block) => {
-                    Some(entries)
-                }
-                _ => None,
+            let own = |switch: NodeId| fabric.port(fabric.port_at(switch, PortNum::ZERO).expect("port 0")).lid;
+            let leads_to_host = |switch: NodeId| {
+                let ports = fabric.ports_of(switch).filter_map(|port| Some((port, fabric.neighbour(port)?)));
+                let host = ports.into_iter().find(|&(_, next)| !fabric.node(next).is_switch());
+                host.map(|(port, _)| fabric.port(port).num)
+            };
+            let astray = draft.waves.iter_mut().flat_map(|wave| &mut wave.writes).find_map(|write| {
+                let Write::LftBlock { switch, block, entries } = write else { return None };
+                let others = fabric.switches().filter(|other| other != switch).filter_map(own);
+                let lid = others.into_iter().find(|lid| lid.0 / LFT_BLOCK as u16 == *block)?;
+                entries[usize::from(lid.0) % LFT_BLOCK] = leads_to_host(*switch)?.0;
+                Some(())
             });
-            own.expect("the block is written")[at] = peer.num.0;
+            astray.expect("a switch with hosts has such a block written");
         },
     },
 ];
@@ -161,6 +164,7 @@ fn a_lane_that_is_not_kept_and_packets_that_go_astray_are_refused_by_every_judge
         assert!(draft != *plan.draft(), "{name}: nothing is changed");
         let plan = Plan::seal(draft);
         let files = forged(&sound, &plan);
+        assert!(!lint(&plan).is_empty(), "{name}: the lint finds nothing");
         let refusal = prove(plan).map(|_| ()).expect_err(name).1.to_string();
         let verdicts = [Some(Err(refusal)), Some(files.checked()), script.as_mut().map(|script| script.judge(&files))];
         for verdict in verdicts.into_iter().flatten() {

@@ -285,12 +285,15 @@ PLAN = record(
         "digest": DIGEST,
         "old": HALF,
         "new": HALF,
-        "lanes": record({"all": MASK, "a": MASK, "b": MASK}),
+        "lanes": record(
+            {"all": MASK, "a": MASK, "b": MASK}, {"reserved": record({"sl": number(15), "vl": number(15)})}
+        ),
         "policy": record(
             {
                 "arming": word("hold", "discard", "off"),
                 "observer": word("token", "poll", "conservation", "lifetime"),
             },
+            {"reserved_sl": number(15)},
             default={
                 "partition": (word("temporary", "standing"), "temporary"),
                 "turned_back": (word("discarded", "returned"), "discarded"),
@@ -302,6 +305,7 @@ PLAN = record(
             word(
                 "switch-management-paused",
                 "no-multicast",
+                "reserved-level-is-kept",
                 "answers-are-legal",
                 "arbitration-serves-all-lanes",
                 "spare-half-unused",
@@ -731,6 +735,145 @@ def check_newcomers(plan, fabric, tables):
                     raise Refused(f"{node['description']}: a new SL-to-VL table is not written before it is used")
 
 
+def check_other_packets(plan, moments):
+    """Tables that are written while data flows meet other packets too: none, says the plan, or all on a reserved level."""
+    reserved, named = plan["lanes"]["reserved"], plan["assumptions"]
+    if (reserved is not None) != ("reserved-level-is-kept" in named):
+        raise Refused("plan: a reserved level and reserved-level-is-kept go together, and one is missing")
+    if plan["policy"]["reserved_sl"] != (reserved and reserved["sl"]):
+        raise Refused("plan: its policy and its lanes name different reserved levels")
+    for wave, moment in zip(plan["waves"], moments[1:]):
+        writes = any("lft_block" in write or "sl_to_vl" in write for write in wave["writes"])
+        if reserved is None and writes and any(moment.injected.values()):
+            need(plan, wave, "no-multicast")
+            need(plan, wave, "switch-management-paused")
+
+
+class Reserved:
+    """The level that is of neither half: alone on its lane; and, unless management to switches pauses, free of cycles.
+
+    No barrier waits for that lane. So whatever tables a packet there has met since the plan began count together, and
+    there is one graph of channels for the whole change. Any switch may send to any LID.
+    """
+
+    def __init__(self, plan, fabric, moments):
+        self.plan, self.fabric, self.moments = plan, fabric, moments
+        self.sl, self.vl = plan["lanes"]["reserved"]["sl"], plan["lanes"]["reserved"]["vl"]
+        self.switches = [place for place in range(len(fabric.nodes)) if fabric.is_switch(place)]
+        self.turns_back = "turned-back-is-discarded" not in plan["assumptions"]
+
+    def check(self):
+        self.check_lanes()
+        self.check_tables()
+        if "switch-management-paused" not in self.plan["assumptions"]:
+            self.check_packets()
+
+    def check_lanes(self):
+        lanes = self.plan["lanes"]
+        masks = [lanes["all"], lanes["a"], lanes["b"]]
+        for wave in self.plan["waves"]:
+            for barrier in wave["barriers"]:
+                if isinstance(barrier, dict):
+                    masks += [barrier[kind] for kind in ("flushed", "drained") if kind in barrier]
+        if any(mask >> self.vl & 1 for mask in masks):
+            raise Refused(f"plan: VL {self.vl} is reserved, and among the lanes of a half or of a barrier")
+        for at, peer in enumerate(self.fabric.peer):
+            if peer is not None and self.fabric.vls[at] <= self.vl:
+                raise Refused(f"plan: VL {self.vl} is reserved, and {self.fabric.name(at)} lacks it")
+
+    def check_tables(self):
+        """Every table of a cabled way has the level on its lane, and no other level there."""
+        fabric, right = self.fabric, set()
+        for moment in self.moments:
+            for tables in moment.tables:
+                for place, node in enumerate(fabric.nodes):
+                    sides, first = node["num_ports"] + 1, fabric.first[place]
+                    cabled = [num for num in range(1, sides) if fabric.peer[first + num] is not None]
+                    inputs = [0] + (cabled if fabric.is_switch(place) else [])
+                    for text in {tables.mapping[place][i * sides + o] for i in inputs for o in cabled} - right:
+                        lanes = [int(digit, 16) for digit in text]
+                        if lanes[self.sl] != self.vl or lanes.count(self.vl) != 1:
+                            name = f"{moment.name}: {node['description']}"
+                            raise Refused(f"{name}: SL {self.sl} is not alone on VL {self.vl}, which is reserved for it")
+                        right.add(text)
+
+    def check_packets(self):
+        fabric = self.fabric
+        for place in self.switches:
+            first = fabric.first[place]
+            ports = range(first + 1, first + fabric.nodes[place]["num_ports"] + 1)
+            cabled = [at for at in ports if fabric.peer[at] is not None]
+            if cabled and all(fabric.come[at] for at in cabled):
+                name = fabric.nodes[place]["description"]
+                raise Refused(f"plan: {name} has come, so packets on the reserved level cannot be followed")
+        steady, *waves = self.moments
+        self.check_mixture(steady.name, steady.tables[:1], fabric.peer)
+        tables, name = [], steady.name
+        for moment in waves:
+            # What barriers say is about other lanes: only ports that all discard what they hold leave nothing here.
+            discarded = all(moment.gone.values()) and moment.aged is None
+            if discarded:
+                self.check_mixture(name, tables, fabric.surviving)
+                tables = []
+            if not discarded or any(moment.injected.values()):
+                tables += moment.tables
+            name = moment.name
+        self.check_mixture(name, tables, fabric.surviving)
+
+    def check_mixture(self, name, tables, peers):
+        """Whether channels have an order in which each waits for later ones only, whichever entries are followed."""
+        fabric, waits = self.fabric, {}
+        lfts = {}
+        for place in self.switches:
+            found = {id(t.lfts[place]): t.lfts[place] for t in tables if place in t.lfts}
+            lfts[place] = list(found.values())
+        for owner in range(fabric.count):
+            base = fabric.lid[owner]
+            is_port = peers[owner] is not None or fabric.peer[owner] is not None or fabric.port_num[owner] == 0
+            for lid in range(base, base + (1 << fabric.lmc[owner])) if base and is_port else ():
+                ways = {}
+                for place in self.switches:
+                    ways[place] = {table[lid] for table in lfts[place] if lid < len(table) and table[lid] != NO_ROUTE}
+                self.add_waits(name, lid, owner, ways, peers, waits)
+        self.check_order(name, waits)
+
+    def add_waits(self, name, lid, owner, ways, peers, waits):
+        fabric = self.fabric
+        for place, outputs in ways.items():
+            for output in outputs:
+                if output > fabric.nodes[place]["num_ports"]:
+                    continue
+                channel = fabric.first[place] + output
+                end = channel if output == 0 else peers[channel]
+                if end is None:
+                    continue
+                at = fabric.port_node[end]
+                if output == 0 or not fabric.is_switch(at):
+                    if end != owner:
+                        raise Refused(f"{name}: packets to LID {lid} on the reserved level arrive at {fabric.name(end)}")
+                    continue
+                for onward in ways[at]:
+                    if 0 < onward <= fabric.nodes[at]["num_ports"] and peers[fabric.first[at] + onward] is not None:
+                        if self.turns_back or onward != fabric.port_num[end]:
+                            waits.setdefault(channel, set()).add(fabric.first[at] + onward)
+
+    def check_order(self, name, waits):
+        waiting = {}
+        for channels in waits.values():
+            for channel in channels:
+                waiting[channel] = waiting.get(channel, 0) + 1
+        free = [channel for channel in waits if channel not in waiting]
+        while free:
+            for channel in waits.get(free.pop(), ()):
+                waiting[channel] -= 1
+                if not waiting[channel]:
+                    free.append(channel)
+        stuck = [channel for channel, count in waiting.items() if count]
+        if stuck:
+            where = self.fabric.name(min(stuck))
+            raise Refused(f"{name}: packets on the reserved level can wait for each other in a cycle, or behind one, at {where}")
+
+
 class Certificate:
     """The file: four parts, the last of which guards the others."""
 
@@ -889,6 +1032,9 @@ class Checker:
         self.moments, self.admits = moments_of(plan, self.fabric)
         if [moment.name for moment in self.moments] != [told["name"] for told in certificate.header["moments"]]:
             raise Refused("the certificate has other moments than the plan")
+        check_other_packets(plan, self.moments)
+        if plan["lanes"]["reserved"] is not None:
+            Reserved(plan, self.fabric, self.moments).check()
         self.vls = certificate.header["vls"]
         self.layers = [Layer(row, self.fabric) for row in plan["drain"]]
         self.read_groups()
@@ -935,8 +1081,10 @@ class Checker:
             if len(halves) != 1:
                 raise Refused(f"{group} is no group of one half")
             self.groups[halves.pop()].append(group)
-        if sorted(sl for group in self.file.header["groups"] for sl in group) != list(range(16)):
-            raise Refused("the groups do not part the service levels")
+        reserved = self.plan["lanes"]["reserved"]
+        levels = [sl for sl in range(16) if reserved is None or sl != reserved["sl"]]
+        if sorted(sl for group in self.file.header["groups"] for sl in group) != levels:
+            raise Refused("the groups do not part the service levels of data")
         if self.file.header["groups"] != self.groups["lower"] + self.groups["upper"]:
             raise Refused("the groups of the lower half must come first")
         for tables in {id(t): t for moment in self.moments for t in moment.tables}.values():

@@ -11,7 +11,7 @@ use reconfig::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated}
 use reconfig::driver::{Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lmc, VlSet};
+use reconfig::ids::{Half, Lmc, ReservedLevel, VlSet};
 use reconfig::lid;
 use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
@@ -56,6 +56,10 @@ impl SubnetManager for Theirs {
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         self.ours.set_topology(fabric, sm_port);
+    }
+
+    fn reserve(&mut self, level: Option<ReservedLevel>) {
+        self.ours.reserve(level);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -149,6 +153,10 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         self.inner.set_topology(fabric, sm_port);
+    }
+
+    fn reserve(&mut self, level: Option<ReservedLevel>) {
+        self.inner.reserve(level);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

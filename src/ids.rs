@@ -397,6 +397,16 @@ impl fmt::Display for Half {
     }
 }
 
+/// A service level that is of neither half, and the data lane that it has to itself (docs/PROTOCOL.md, section K).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReservedLevel {
+    /// The service level of multicast and of management to and from switches.
+    pub sl: Sl,
+    /// Its lane, which no other service level takes.
+    pub vl: Vl,
+}
+
 /// A set of virtual lanes, as a mask: bit v stands for VL v.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]

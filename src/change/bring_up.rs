@@ -1,7 +1,7 @@
 //! A fabric as captured, made ready for a change: lanes, LIDs, the routing function in force, and a place for the SM.
 
 use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, PortId};
-use crate::ids::Lmc;
+use crate::ids::{Lmc, Sl};
 use crate::lid::{self, LidError, Needs, TooFewLids};
 use crate::plan::Lanes;
 use crate::routing::{Connectivity, Demand, Engine, RouteError};
@@ -50,6 +50,8 @@ pub struct BringUp {
     pub optimised_sl_to_vl: Option<bool>,
     /// The least LMC: LIDs are numbered anew where the capture has less.
     pub lmc: Lmc,
+    /// The service level that has one of the data VLs to itself.
+    pub reserved_sl: Option<Sl>,
 }
 
 impl BringUp {
@@ -73,7 +75,7 @@ impl BringUp {
     /// What an engine is asked for: everything that `fabric` has, as many paths as a half has LIDs.
     pub fn demand(&self, fabric: &Fabric) -> Demand {
         let paths = usize::from(self.lmc.lids() / 2).max(1);
-        Demand::all(fabric, paths).within(super::room_for_layers(fabric))
+        Demand::all(fabric, paths).within(super::room_for_layers(fabric, self.reserved_sl))
     }
 
     /// `whole` with the LIDs that a routing function in force needs and, where the engine of the next one gives paths
@@ -168,9 +170,9 @@ impl DataVls {
     }
 }
 
-/// Data VLs of an equipped fabric.
+/// Data VLs of an equipped fabric, a reserved one included.
 pub fn data_vls(equipped: &Fabric) -> u8 {
-    Lanes::of_fabric(equipped).all.len() as u8
+    Lanes::of_fabric(equipped, None).count() as u8
 }
 
 /// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the
@@ -216,7 +218,8 @@ mod tests {
     use super::*;
     use crate::fabric::generate::{Options, Topology, generate};
 
-    const FOUR: BringUp = BringUp { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1) };
+    const FOUR: BringUp =
+        BringUp { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1), reserved_sl: None };
 
     fn ring() -> Fabric {
         let topology: Topology = "ring:4".parse().expect("a topology");

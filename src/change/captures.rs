@@ -110,7 +110,7 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
     let lacks = |error: &CapturesError| matches!(error, CapturesError::BringUp(error) if error.wants_lanes());
     let vls = DataVls { given: captures.bring_up.data_vls, fixed: captures.vls_fixed };
     let drawn = vls.first_enough(DataVls::LAYERED, lacks, |data_vls| {
-        let bring_up = BringUp { data_vls, ..captures.bring_up };
+        let bring_up = BringUp { data_vls, reserved_sl: captures.policy.reserved_sl, ..captures.bring_up };
         draw_on(captures, &bring_up, difference.clone(), union.clone())
     });
     drawn.map(Some)
@@ -136,7 +136,7 @@ fn draw_on(
         "the tables in force are taken to be those of engine {} on the fabric before",
         function.engine()
     ));
-    let steady = Lanes::of_fabric(&whole.fabric).steady(captures.policy.partition);
+    let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);
     let input = ChangeInput {
         tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),
         surviving: match captures.departure {

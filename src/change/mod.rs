@@ -23,7 +23,7 @@ pub use lid_survey::{Computed, assign_needed};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, VlSet};
+use crate::ids::{Half, Lid, Sl, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{
     self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Plan, PlanError, PlanInput, Policy, Scheme,
@@ -246,6 +246,10 @@ impl<'a> Groundwork<'a> {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
+        // Tables that have no lane for the level cannot be in force: what follows would refuse them with less to say.
+        if let (Some(sl), 1) = (input.policy.reserved_sl, Lanes::of_fabric(&input.before, None).count()) {
+            return Err(ChangeError::Plan(PlanError::NoLaneToReserve { sl, data_vls: 1, needed: 2 }));
+        }
         assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
         let scope = Scope::of(halves_in_use(input.both_halves, input.old)).by(input.ways.as_ref());
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
@@ -254,7 +258,8 @@ impl<'a> Groundwork<'a> {
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
         let after = Arc::new(within_reach(&input.after, input.sm));
         let stranded = routing::stranded(&input.before, &after, input.sm);
-        let demand = Demand::joined_with(&after, input.sm, paths(&whole)).within(room_for_layers(&input.before));
+        let demand = Demand::joined_with(&after, input.sm, paths(&whole))
+            .within(room_for_layers(&input.before, input.policy.reserved_sl));
         let function = Arc::new(input.engine.route(&after, &demand)?);
         lid::check_fits(&whole, &function)?;
         Ok(Groundwork { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
@@ -383,9 +388,11 @@ fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
     }
 }
 
-/// Has a plan judged with the manager's answers among its classes. Where they are what the prover refuses, it is judged
+/// Has a plan judged with the packets on its reserved level among what is proved, where they can be, and with the
+/// manager's answers among its classes. Where they are what the prover refuses, it is judged
 /// once more with the assumption about them, and the plan says why.
 fn vetted(plan: Plan) -> Result<Vetted, Box<(Plan, Objection)>> {
+    let plan = plan.prove_switch_management();
     if plan.proves_answers() {
         return vet::vet(plan);
     }
@@ -413,7 +420,7 @@ fn whole(input: &ChangeInput<'_>) -> Result<Arc<Fabric>, ChangeError> {
         let (lost, gained) = (name_cable(before, lost), name_cable(surviving, gained));
         return Err(ChangeError::LostAndGained { lost, gained });
     }
-    let in_use = Lanes::of_fabric(before).all.len();
+    let in_use = Lanes::of_fabric(before, input.policy.reserved_sl).count();
     let narrow = surviving.ports().find(|(_, port)| port.peer.is_some() && usize::from(port.data_vls) < in_use);
     match narrow {
         Some((id, port)) => {
@@ -432,7 +439,8 @@ fn name_cable(fabric: &Fabric, end: PortId) -> String {
 /// The tables in force, with nothing said of what has come: it forwards nothing, and its ports carry no data yet.
 fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     let mut tables = input.tables.clone();
-    let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&input.before).steady(input.policy.partition)));
+    let lanes = Lanes::of_fabric(&input.before, input.policy.reserved_sl);
+    let steady = Arc::new(NodeSlToVl::Uniform(lanes.steady(input.policy.partition)));
     let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
     let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());
     for (node, _) in whole.nodes().filter(|&(node, _)| cabled(whole, node) && !cabled(&input.before, node)) {
@@ -467,14 +475,14 @@ fn paths(fabric: &Fabric) -> usize {
 }
 
 /// The layers that a routing function may need, so that each lane set of a change has a lane for each.
-pub fn room_for_layers(fabric: &Fabric) -> u8 {
-    let lanes = Lanes::of_fabric(fabric);
+pub fn room_for_layers(fabric: &Fabric, reserved_sl: Option<Sl>) -> u8 {
+    let lanes = Lanes::of_fabric(fabric, reserved_sl);
     (lanes.a.len() as u8).clamp(1, routing::MOST_LAYERS)
 }
 
 /// The dependencies of the routing in force, layer by layer, as far as they survive: what must run empty.
 fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLayer>, ChangeError> {
-    let lanes = Lanes::of_change(&input.before, input.policy.partition, input.old);
+    let lanes = Lanes::of_change(&input.before, &input.policy, input.old);
     // The lanes that the layers are on before the first write: all, unless the partition stood already.
     let resting = if is_on_lanes(input, lanes.a) { lanes.a } else { lanes.all };
     let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
@@ -499,7 +507,10 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
 
 /// Whether the tables in force keep every service level of the half in use on these lanes.
 fn is_on_lanes(input: &ChangeInput<'_>, lanes: VlSet) -> bool {
-    let keeps = |table: &SlToVl| input.old.sls().all(|sl| lanes.contains(table.get(sl)));
+    let keeps = |table: &SlToVl| {
+        let mut own = input.old.sls().filter(|&sl| Some(sl) != input.policy.reserved_sl);
+        own.all(|sl| lanes.contains(table.get(sl)))
+    };
     input.tables.sl_to_vl.iter().all(|tables| match &**tables {
         NodeSlToVl::Uniform(table) => keeps(table),
         NodeSlToVl::PerPair { tables, .. } => tables.iter().all(keeps),

@@ -60,7 +60,8 @@ pub struct Routed {
 /// Lanes, LIDs or an engine that do not suffice.
 pub fn route(input: RouteInput<'_>) -> Result<Routed, BringUpError> {
     let asked = input.lmc.least();
-    let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked }.equip(input.fabric)?;
+    let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked, reserved_sl: None }
+        .equip(input.fabric)?;
     let lanes = data_vls(&ready);
     let paths = usize::from(asked.lids() / 2).max(1);
     let demand = Demand::all(&ready, paths).within(lanes.min(MOST_LAYERS));

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUpError};
 use reconfig::fabric::Fabric;
-use reconfig::ids::Lmc;
+use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{LanePartition, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
@@ -122,6 +122,21 @@ pub(super) struct PartitionArguments {
 impl PartitionArguments {
     pub(super) fn chosen(self) -> LanePartition {
         if self.standing_partition { LanePartition::Standing } else { LanePartition::Temporary }
+    }
+}
+
+/// A service level that no change moves.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct ReservedArguments {
+    /// Keep this service level out of both halves, alone on the last data VL: multicast and management to and from switches
+    /// are on it, no change moves it, and no barrier waits for it. The first level of a half cannot be reserved.
+    #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    reserved_sl: Option<u8>,
+}
+
+impl ReservedArguments {
+    pub(super) fn chosen(self) -> Option<Sl> {
+        self.reserved_sl.and_then(Sl::new)
     }
 }
 

@@ -87,7 +87,7 @@ impl Arguments {
 
     fn equip(&self, fabric: &Fabric) -> Result<Fabric, Failure> {
         let data_vls = choice::data_vls(self.choice.vls)?;
-        let bring_up = BringUp { data_vls, optimised_sl_to_vl: None, lmc: Lmc::default() };
+        let bring_up = BringUp { data_vls, optimised_sl_to_vl: None, lmc: Lmc::default(), reserved_sl: None };
         bring_up.equip(fabric).map_err(Failure::input)
     }
 

@@ -1,7 +1,9 @@
 //! `reconfig plan`: a proved plan for the change between two captures.
 
 use super::Common;
-use super::choice::{self, EngineArguments, PartitionArguments, SchemeChoice, SlToVlChoice, TurnBackArguments};
+use super::choice::{
+    self, EngineArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice, TurnBackArguments,
+};
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
@@ -75,6 +77,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
+    reserved: ReservedArguments,
+    #[command(flatten)]
     turn_back: TurnBackArguments,
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
@@ -127,6 +131,7 @@ impl Arguments {
                 data_vls: choice::data_vls(self.vls.unwrap_or(SimConfig::default().data_vls))?,
                 optimised_sl_to_vl: self.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
                 lmc: choice::lmc(self.lmc.unwrap_or(1))?,
+                reserved_sl: self.reserved.chosen(),
             },
             vls_fixed: self.vls.is_some(),
             lmc_fixed: self.lmc.is_some(),
@@ -140,6 +145,7 @@ impl Arguments {
                 observer: self.drain,
                 partition: self.partition.chosen(),
                 turned_back: self.turn_back.chosen(),
+                reserved_sl: self.reserved.chosen(),
             },
         });
         match drawn {

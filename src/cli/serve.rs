@@ -174,7 +174,12 @@ impl Arguments {
     /// The fabric with its LIDs, and a subnet of it that is up, routed by up*/down*.
     fn warm(&self, fabric: &Fabric) -> Result<(Fabric, Sim), Failure> {
         let config = self.sim_config(fabric)?;
-        let bring_up = BringUp { data_vls: config.data_vls, optimised_sl_to_vl: None, lmc: choice::lmc(self.lmc)? };
+        let bring_up = BringUp {
+            data_vls: config.data_vls,
+            optimised_sl_to_vl: None,
+            lmc: choice::lmc(self.lmc)?,
+            reserved_sl: None,
+        };
         let fabric = bring_up.equip(fabric).map_err(Failure::undone)?;
         let function = bring_up.route(&fabric, &UpDown::default()).map_err(Failure::undone)?;
         let sm = change::manager_port(&fabric, &fabric, None).map_err(Failure::undone)?;

@@ -3,7 +3,8 @@
 mod change;
 
 use super::choice::{
-    self, EngineArguments, FromArguments, PartitionArguments, SchemeChoice, SlToVlChoice, TurnBackArguments,
+    self, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice,
+    TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
@@ -19,14 +20,14 @@ use change::ElementArguments;
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::Subnets;
-use reconfig::ids::SubnetId;
+use reconfig::ids::{Sl, SubnetId};
 use reconfig::plan::{Arming, Observer, Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
     self, Accounting, Departure, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport, adversary,
 };
-use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
+use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -117,6 +118,8 @@ struct MethodArguments {
     drain: Observer,
     #[command(flatten)]
     partition: PartitionArguments,
+    #[command(flatten)]
+    reserved: ReservedArguments,
     /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
@@ -138,6 +141,13 @@ struct TrafficArguments {
     traffic: String,
     #[command(flatten)]
     sources: SourceArguments,
+    /// Every host also asks one switch after the other for its counters, by packets to their LIDs on this service level,
+    /// whatever half is in use.
+    #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
+    monitor_sl: Option<u8>,
+    /// Nanoseconds from one question of a host to its next [default: 1000]
+    #[arg(long, value_name = "NS", requires = "monitor_sl", value_parser = clap::value_parser!(u64).range(1..))]
+    monitor_every: Option<u64>,
     /// Share of the packets that are requests; each is answered on the half on which it arrived.
     #[arg(long, default_value_t = 0.0)]
     replies: f64,
@@ -178,6 +188,13 @@ struct SourceArguments {
     /// Name this many of the busiest links between switches, before and after the change.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     hot_links: u16,
+}
+
+impl TrafficArguments {
+    fn monitor(&self) -> Option<Monitor> {
+        let sl = self.monitor_sl.and_then(Sl::new)?;
+        Some(Monitor { sl, every_ns: self.monitor_every.unwrap_or(1000) })
+    }
 }
 
 impl SourceArguments {
@@ -619,6 +636,7 @@ impl Arguments {
                 observer: self.method.drain,
                 partition: self.method.partition.chosen(),
                 turned_back: self.hardware.turn_back.chosen(),
+                reserved_sl: self.method.reserved.chosen(),
             },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
             vls_fixed: self.hardware.vls.is_some(),
@@ -656,6 +674,7 @@ impl Arguments {
             message_packets: self.traffic.sources.message,
             count_order: self.traffic.sources.counts_order(),
             replies: self.traffic.replies,
+            monitor: self.traffic.monitor(),
             sma_service_ns: management.smp_time,
             smp_loss: management.smp_loss,
             smp_duplicate: management.smp_duplicates,

@@ -81,6 +81,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Lifetime)]
     drain: Observer,
     #[command(flatten)]
+    reserved: choice::ReservedArguments,
+    #[command(flatten)]
     turn_back: choice::TurnBackArguments,
     /// Age limit of packets in switches, SwitchInfo:LifeTimeValue: 4.096 µs × 2^N.
     #[arg(long, value_name = "N", default_value_t = AgeLimits::default().life_time_value, value_parser = clap::value_parser!(u8).range(0..=20))]
@@ -329,7 +331,12 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let settle_ns = (arguments.settle * 1e9) as u64;
     Ok(Config {
         engine: Rc::from(engine),
-        policy: Policy { observer: arguments.drain, turned_back: arguments.turn_back.chosen(), ..Policy::default() },
+        policy: Policy {
+            observer: arguments.drain,
+            turned_back: arguments.turn_back.chosen(),
+            reserved_sl: arguments.reserved.chosen(),
+            ..Policy::default()
+        },
         auto: arguments.scheme == "auto",
         sources: if arguments.sources == "told" { SourceControl::ByAgent } else { SourceControl::Fenced { settle_ns } },
         lmc: Lmc::masked(arguments.lmc),

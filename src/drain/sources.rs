@@ -76,20 +76,29 @@ pub struct FenceReading {
 pub struct FenceJudge {
     ticket: Ticket,
     half: Half,
+    /// The service level that is of neither half.
+    spared: Option<Sl>,
     waiting: BTreeSet<ChannelId>,
 }
 
 impl FenceJudge {
     /// A judge of the fence at `ports`, which can send on `half` alone once it is closed.
     pub fn new(ticket: Ticket, half: Half, ports: impl IntoIterator<Item = ChannelId>) -> FenceJudge {
-        FenceJudge { ticket, half, waiting: ports.into_iter().collect() }
+        FenceJudge { ticket, half, spared: None, waiting: ports.into_iter().collect() }
+    }
+
+    /// The same where a service level is of neither half, so that it stays open.
+    #[must_use]
+    pub fn sparing(self, reserved: Option<Sl>) -> FenceJudge {
+        FenceJudge { spared: reserved, ..self }
     }
 
     /// Takes one answer in.
     pub fn fold(&mut self, reading: &FenceReading) {
         // IBA 7.6.6: data packets whose service level is mapped to VL 15 are discarded (P3.8).
         let closed = |sl: Sl| reading.lanes[usize::from(sl.get())] == Vl::MANAGEMENT;
-        if reading.ticket == self.ticket && self.half.other().sls().all(closed) {
+        let mut left = self.half.other().sls().filter(|&sl| Some(sl) != self.spared);
+        if reading.ticket == self.ticket && left.all(closed) {
             self.waiting.remove(&reading.port);
         }
     }

@@ -92,6 +92,7 @@ impl<S: SubnetManager> Driver<S> {
 
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
         log.outcome = None;
+        self.subnet.reserve(plan.plan().reserved());
         let mut commands: VecDeque<Command> = self.step(first).into();
         while let Some(command) = commands.pop_front() {
             let span = tracing::info_span!("phase", name = self.phase_of(plan.plan(), &command));

@@ -166,7 +166,7 @@ impl<S: SubnetManager> Driver<S> {
     pub fn widen(&mut self, whole: Arc<Fabric>) {
         let (known, given) = (self.running.known.node_count(), whole.node_count());
         assert!(given >= known, "{given} nodes are not the {known} known ones and more");
-        self.running = self.running.widened(whole, self.intent.policy.partition);
+        self.running = self.running.widened(whole, &self.intent.policy);
         self.subnet.set_topology(&self.running.alive, self.running.sm);
     }
 

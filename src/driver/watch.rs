@@ -4,7 +4,7 @@ use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::plan::{LanePartition, Lanes};
+use crate::plan::{Lanes, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager};
 use crate::tables::{NodeSlToVl, PortState};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl Running {
 
     /// The same state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables
     /// that the routing in force does not use.
-    pub(super) fn widened(&self, whole: Arc<Fabric>, partition: LanePartition) -> Running {
+    pub(super) fn widened(&self, whole: Arc<Fabric>, policy: &Policy) -> Running {
         let of = |part: &Fabric| {
             let node = |id: NodeId| id.index() < part.node_count() && part.node(id).present;
             let link = |id: PortId| id.index() < part.port_count() && part.peer(id) == whole.peer(id);
@@ -121,7 +121,8 @@ impl Running {
         let (nodes, ports) = (whole.node_count(), whole.port_count());
         // The tables of newcomers are unknown (G.2). Their lanes are recorded as bring-up will leave them, their ports
         // as not yet up.
-        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed).steady(partition)));
+        let steady =
+            Arc::new(NodeSlToVl::Uniform(Lanes::of_fabric(&self.routed, policy.reserved_sl).steady(policy.partition)));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);
         tables.sending.resize(ports, self.half);

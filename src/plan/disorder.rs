@@ -1,13 +1,16 @@
 //! Finds plans whose waves cannot be judged one after another: writes that may land in a later wave, or whose order
 //! matters; drains that cannot hold.
 
-use super::{Barrier, Phase, Plan, Wave};
+use super::{Assumption, Barrier, Phase, Plan, Wave};
 use crate::fabric::NodeId;
 use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
 
 /// The first faulty wave, and its fault.
 pub(super) fn first(plan: &Plan) -> Option<(String, String)> {
+    if let Some(what) = misreserved(plan) {
+        return Some(("plan".to_string(), what));
+    }
     let mut moved = !plan.waves().iter().any(|wave| wave.phase == Phase::Swap);
     for wave in plan.waves() {
         let fault = late(wave).or_else(|| twice(wave)).or_else(|| untimely(plan, wave, &mut moved));
@@ -16,6 +19,23 @@ pub(super) fn first(plan: &Plan) -> Option<(String, String)> {
         }
     }
     None
+}
+
+/// A reserved level, the assumption about it and its lane go together.
+fn misreserved(plan: &Plan) -> Option<String> {
+    let (lanes, kept) = (plan.lanes(), Assumption::ReservedLevelIsKept);
+    let named = plan.draft().assumptions.contains(&kept);
+    match lanes.reserved {
+        Some(_) if !named => Some(format!("it reserves a service level, and does not name `{}`", kept.name())),
+        None if named => Some(format!("it names `{}`, and reserves no service level", kept.name())),
+        Some(level) if [lanes.all, lanes.a, lanes.b].iter().any(|set| set.contains(level.vl)) => {
+            Some(format!("VL {} is reserved, and among the lanes of the halves", level.vl))
+        }
+        level if level.map(|level| level.sl) != plan.policy().reserved_sl => {
+            Some("its policy and its lanes name different reserved service levels".to_string())
+        }
+        _ => None,
+    }
 }
 
 fn late(wave: &Wave) -> Option<String> {

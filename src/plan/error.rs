@@ -1,7 +1,7 @@
 //! Why a change cannot be planned: one variant for each precondition.
 
 use super::CyclicDrain;
-use crate::ids::{Half, Lid, Lmc};
+use crate::ids::{Half, Lid, Lmc, Sl, Vl};
 
 /// A precondition that does not hold. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +63,47 @@ pub enum PlanError {
         which: &'static str,
         /// Layers needed.
         layers: u8,
+    },
+    /// The service level to be reserved is that of a virtual layer.
+    #[error(
+        "SL {sl} cannot be reserved: data takes the first {layers} service levels of a half, one for each virtual layer; reserve a \
+         later one (--reserved-sl)"
+    )]
+    ReservedInUse {
+        /// The service level.
+        sl: Sl,
+        /// Layers of the routing that needs more.
+        layers: u8,
+    },
+    /// No lane is left for the reserved service level.
+    #[error(
+        "reserving SL {sl} takes a data VL of its own: this scheme needs {needed} on every link, and the least is {data_vls}; raise \
+         OperationalVLs, choose another scheme, or leave --reserved-sl out"
+    )]
+    NoLaneToReserve {
+        /// The service level.
+        sl: Sl,
+        /// Data VLs that every link has.
+        data_vls: usize,
+        /// Data VLs that the scheme needs, the reserved one included.
+        needed: usize,
+    },
+    /// The tables in force do not keep the reserved level apart.
+    #[error(
+        "SL {sl} is to be alone on VL {vl}, and the tables in force of {device} put SL {stray} on VL {on}: bring the subnet up with the \
+         reserved level first, because no change can move it"
+    )]
+    ReservedNotKept {
+        /// The device.
+        device: String,
+        /// The reserved service level.
+        sl: Sl,
+        /// Its lane.
+        vl: Vl,
+        /// The service level that is on a lane where it should not be.
+        stray: Sl,
+        /// That lane.
+        on: Vl,
     },
     /// A forwarding table exceeds the switch's capacity.
     #[error("{switch} forwards only LIDs below {capacity}, but the new tables route LID {lid}: assign lower LIDs")]

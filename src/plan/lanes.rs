@@ -1,20 +1,24 @@
 //! The data lanes of a subnet, their two sets during a change, and the resulting SL-to-VL tables.
 
-use super::LanePartition;
+use super::{LanePartition, Policy};
 use crate::fabric::Fabric;
-use crate::ids::{Half, Sl, Vl, VlSet};
+use crate::ids::{Half, ReservedLevel, Sl, Vl, VlSet};
 use crate::tables::SlToVl;
 
-/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets.
+/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets; the last one apart, where a service level
+/// is reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
-    /// All of them.
+    /// All of them, but the reserved one.
     pub all: VlSet,
     /// Carries the old routing during a change: the lower lanes, or those of the old half where the partition stands.
     pub a: VlSet,
     /// The rest: carries the new routing.
     pub b: VlSet,
+    /// The service level that is of neither half, and its lane (K.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<ReservedLevel>,
 }
 
 impl Lanes {
@@ -22,19 +26,37 @@ impl Lanes {
     pub fn of_count(count: u8) -> Lanes {
         let all = VlSet::first(count);
         let a = VlSet::first(count / 2);
-        Lanes { all, a, b: all.minus(a) }
+        Lanes { all, a, b: all.minus(a), reserved: None }
     }
 
-    /// The lanes that every linked port of `fabric` has; all 15 if nothing is linked.
-    pub fn of_fabric(fabric: &Fabric) -> Lanes {
+    /// The same of `count` data VLs, the last of which is reserved for a service level. One lane cannot be kept apart:
+    /// of one the reserved lane is VL 1, which no link carries, so that planners and judges refuse.
+    pub fn of_count_reserving(count: u8, reserved: Option<Sl>) -> Lanes {
+        let Some(sl) = reserved else { return Lanes::of_count(count) };
+        let rest = count.saturating_sub(1).max(1);
+        Lanes { reserved: Some(ReservedLevel { sl, vl: Vl::masked(rest) }), ..Lanes::of_count(rest) }
+    }
+
+    /// The lanes that every linked port of `fabric` has, all 15 if nothing is linked; the last for a reserved level.
+    pub fn of_fabric(fabric: &Fabric, reserved: Option<Sl>) -> Lanes {
         let least = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(_, port)| port.data_vls).min();
-        Lanes::of_count(least.unwrap_or(15).min(15))
+        Lanes::of_count_reserving(least.unwrap_or(15).min(15), reserved)
     }
 
     /// The lanes of a change from the half `old`. Under a standing partition each half keeps its own: the lower half of
     /// LIDs the lower lanes, the upper half the rest (P1.6).
-    pub fn of_change(fabric: &Fabric, partition: LanePartition, old: Half) -> Lanes {
-        Lanes::of_fabric(fabric).parted(partition, old)
+    pub fn of_change(fabric: &Fabric, policy: &Policy, old: Half) -> Lanes {
+        Lanes::of_fabric(fabric, policy.reserved_sl).parted(policy.partition, old)
+    }
+
+    /// Every data VL in operation, the reserved one included.
+    pub fn in_operation(&self) -> VlSet {
+        self.all.iter().chain(self.reserved.map(|reserved| reserved.vl)).collect()
+    }
+
+    /// How many data VLs are in operation.
+    pub fn count(&self) -> usize {
+        self.in_operation().len()
     }
 
     fn parted(self, partition: LanePartition, old: Half) -> Lanes {
@@ -49,15 +71,24 @@ impl Lanes {
     pub fn steady(&self, partition: LanePartition) -> SlToVl {
         match partition {
             LanePartition::Standing if self.all.len() > 1 => {
-                Lanes::of_count(self.all.len() as u8).separate(Half::Lower)
+                let parted = Lanes::of_count(self.all.len() as u8);
+                Lanes { reserved: self.reserved, ..parted }.separate(Half::Lower)
             }
-            LanePartition::Standing | LanePartition::Temporary => SlToVl::from_fn(|sl| spread(self.all, sl)),
+            LanePartition::Standing | LanePartition::Temporary => self.mapping(|_| self.all),
         }
     }
 
     /// During a change: SLs of the half `old` on A, those of the other half on B, each in turn.
     pub fn separate(&self, old: Half) -> SlToVl {
-        SlToVl::from_fn(|sl| spread(if Half::of_sl(sl) == old { self.a } else { self.b }, sl))
+        self.mapping(|sl| if Half::of_sl(sl) == old { self.a } else { self.b })
+    }
+
+    /// Each service level in turn on the lanes that it may use; the reserved one on its own, at every time (K.1).
+    fn mapping(&self, of: impl Fn(Sl) -> VlSet) -> SlToVl {
+        SlToVl::from_fn(|sl| match self.reserved {
+            Some(reserved) if reserved.sl == sl => reserved.vl,
+            _ => spread(of(sl), sl),
+        })
     }
 }
 
@@ -91,6 +122,22 @@ mod tests {
         let lanes = |partition| Lanes::of_count(4).steady(partition).0.map(Vl::get);
         assert_eq!(lanes(LanePartition::Temporary), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
         assert_eq!(lanes(LanePartition::Standing), [0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3]);
+    }
+
+    #[test]
+    fn the_reserved_level_has_its_lane_to_itself_at_every_time() {
+        for count in [2, 3, 4, 8, 15] {
+            let reserved = ReservedLevel { sl: Sl::MAX, vl: Vl::masked(count - 1) };
+            let lanes = Lanes::of_count_reserving(count, Some(reserved.sl));
+            assert_eq!((lanes.reserved, lanes.count()), (Some(reserved), usize::from(count)));
+            let steady = LanePartition::ALL.iter().map(|&partition| lanes.steady(partition));
+            // Of two lanes one is left, which no two sets share.
+            let apart = [Half::Lower, Half::Upper].into_iter().filter(|_| count > 2).map(|old| lanes.separate(old));
+            for table in steady.chain(apart) {
+                let there = Sl::all().filter(|&sl| table.get(sl) == reserved.vl).collect::<Vec<_>>();
+                assert_eq!(there, [reserved.sl], "{count} lanes");
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod drain_graph;
 mod error;
 mod lanes;
 mod policy;
+mod reserved;
 mod scheme;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -38,7 +39,7 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Transition,
+    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -51,6 +52,9 @@ pub enum Assumption {
     SwitchManagementPaused,
     /// No multicast packet is injected during the change: a group's service level is fixed.
     NoMulticast,
+    /// Multicast, and general management to and from switches, are on the reserved service level at all times, and nothing
+    /// else is.
+    ReservedLevelIsKept,
     /// The SM sends no answer of a class that data does not have: none to a LID of one half on a level of the other, and
     /// none on another layer than that of its path. Without it answers from the SM's port to base LIDs, on every level
     /// in use, are classes like those of data.
@@ -101,6 +105,7 @@ impl Assumption {
         match self {
             Assumption::SwitchManagementPaused => "switch-management-paused",
             Assumption::NoMulticast => "no-multicast",
+            Assumption::ReservedLevelIsKept => "reserved-level-is-kept",
             Assumption::AnswersAreLegal => "answers-are-legal",
             Assumption::ArbitrationServesAllLanes => "arbitration-serves-all-lanes",
             Assumption::SpareHalfUnused => "spare-half-unused",
@@ -406,6 +411,10 @@ impl Transition for Plan {
 
     fn answerer(&self) -> Option<PortId> {
         self.proves_answers().then_some(self.draft.sm)
+    }
+
+    fn reservation(&self) -> Option<Reservation> {
+        self.reservation_to_prove()
     }
 
     fn discards_turned_back(&self) -> bool {

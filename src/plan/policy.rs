@@ -1,5 +1,6 @@
 //! The choices under which a plan is made, each with one name for the command line, JSON and messages.
 
+use crate::ids::Sl;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -148,11 +149,21 @@ pub struct Policy {
     /// What switches do with packets that turn back.
     #[serde(default = "discarded", skip_serializing_if = "is_discarded")]
     pub turned_back: TurnedBack,
+    /// The service level that is of neither half and has a lane to itself, for multicast and for management to and from
+    /// switches; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_sl: Option<Sl>,
 }
 
 impl Default for Policy {
     fn default() -> Policy {
-        Policy { arming: Arming::Off, observer: Observer::Token, partition: temporary(), turned_back: discarded() }
+        Policy {
+            arming: Arming::Off,
+            observer: Observer::Token,
+            partition: temporary(),
+            turned_back: discarded(),
+            reserved_sl: None,
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub use directory::{Directory, DirectoryError, DirectoryFacts};
 pub use path_capacity::{PathCapacity, PathRate};
 pub use prefix_routes::{PrefixRoute, PrefixRoutes};
 pub use remote::{Beyond, LeadingRouters, Remote, RemoteRule};
-pub use service_levels::{FirstOfHalf, OfLayers, ServiceLevels};
+pub use service_levels::{FirstOfHalf, OfLayers, Reserving, ServiceLevels};
 
 use crate::ids::{Guid, Half, Lid};
 use crate::transport::Datagram;

@@ -47,3 +47,50 @@ impl ServiceLevels for OfLayers {
         layer.map(|layer| half.sl_of(layer)).filter(|&sl| wanted.is_none_or(|wanted| wanted == sl))
     }
 }
+
+/// A reserved level for every path from or to a switch, and for no other (K.2): management to switches is on it, data never.
+#[derive(Clone, Debug)]
+pub struct Reserving {
+    /// The fabric, LIDs assigned.
+    pub fabric: Arc<Fabric>,
+    /// The reserved level.
+    pub sl: Sl,
+    /// The levels of paths between end ports.
+    pub data: Arc<dyn ServiceLevels>,
+}
+
+impl ServiceLevels for Reserving {
+    fn choose(&self, source: PortId, dlid: Lid, half: Half, wanted: Option<Sl>) -> Option<Sl> {
+        let is_switch = |port: PortId| self.fabric.node(self.fabric.port(port).node).is_switch();
+        if is_switch(source) || self.fabric.lid_owner(dlid).is_some_and(is_switch) {
+            return Some(self.sl).filter(|&sl| wanted.is_none_or(|wanted| wanted == sl));
+        }
+        self.data.choose(source, dlid, half, wanted).filter(|&sl| sl != self.sl)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::ids::{Lmc, PortNum};
+    use crate::lid;
+
+    #[test]
+    fn paths_of_switches_are_on_the_reserved_level_and_no_others() {
+        let made = generate(&"ring:4,1".parse().expect("a topology"), &Options::default()).expect("a ring");
+        let fabric = Arc::new(lid::assign(&made, Lmc::masked(1)).expect("LIDs suffice"));
+        let ends: Vec<PortId> = fabric.end_ports().take(2).collect();
+        let switch = fabric.switches().next().and_then(|node| fabric.port_at(node, PortNum::ZERO)).expect("a switch");
+        let lid = |port: PortId| fabric.port(port).lid.expect("a LID");
+        let levels = Reserving { fabric: fabric.clone(), sl: Sl::masked(7), data: Arc::new(FirstOfHalf) };
+        let choose = |from, to, half, wanted: Option<u8>| levels.choose(from, lid(to), half, wanted.map(Sl::masked));
+        for half in [Half::Lower, Half::Upper] {
+            assert_eq!(choose(ends[0], switch, half, None), Some(Sl::masked(7)));
+            assert_eq!(choose(switch, ends[0], half, Some(7)), Some(Sl::masked(7)));
+            assert_eq!(choose(ends[0], switch, half, Some(0)), None);
+            assert_eq!(choose(ends[0], ends[1], half, None), half.sls().next());
+            assert_eq!(choose(ends[0], ends[1], half, Some(7)), None, "data is never on the reserved level");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::sim::{Dispersal, OrderCounts, PacketCounts, Traffic};
+use crate::sim::{Dispersal, OrderCounts, PacketCounts, QuestionCounts, Traffic};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
@@ -84,6 +84,9 @@ pub struct SimulationReport {
     pub lost_in_all: u64,
     /// Outages of pairs of end ports; none if nothing changes.
     pub outage: Option<OutageReport>,
+    /// What became of a monitor's questions to switches, which are not among the packets; none without a monitor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<QuestionCounts>,
     /// Of the packets lost to the change: those delivered to a port that does not own the DLID.
     pub misdelivered: u64,
     /// Of the packets lost to the change or stranded: those that routers discarded, by reason.

@@ -182,6 +182,10 @@ impl Scenario {
                 "drain by lifetime relies on lifetime limits, which routers lack: choose token, poll or conservation",
             ),
             (
+                self.policy.reserved_sl.is_some() || self.sim.monitor.is_some(),
+                "a service level is reserved, and switches are asked, in a single subnet only: give the subnet's own file",
+            ),
+            (
                 self.worst_traffic,
                 "the worst permutation is that of a single subnet: give the subnet's own file, or choose other traffic",
             ),

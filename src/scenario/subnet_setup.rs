@@ -91,7 +91,12 @@ impl SubnetSetup {
 
     fn on_lanes(request: SubnetRequest<'_>, engines: &Engines) -> Result<SubnetSetup, ScenarioError> {
         let SubnetRequest { scenario, data_vls, .. } = request;
-        let bring_up = BringUp { data_vls, optimised_sl_to_vl: scenario.optimised_sl_to_vl, lmc: scenario.lmc };
+        let bring_up = BringUp {
+            data_vls,
+            optimised_sl_to_vl: scenario.optimised_sl_to_vl,
+            lmc: scenario.lmc,
+            reserved_sl: scenario.policy.reserved_sl,
+        };
         let whole = bring_up.equip(request.fabric())?;
         let before = before(request, &whole)?;
         let function = engines.before.route(&before, &bring_up.demand(&before)).map_err(BringUpError::from)?;
@@ -116,9 +121,15 @@ impl SubnetSetup {
         let before = before(request, &whole)?;
         let (element, after) = after(request.element(), &whole, &function)?;
         let sm = change::manager_port(&before, &after, request.sm())?;
-        let steady = Lanes::of_fabric(&whole).steady(scenario.policy.partition);
+        let kept = Lanes::of_fabric(&whole, scenario.policy.reserved_sl);
+        let steady = kept.steady(scenario.policy.partition);
         let tables = lid::bring_up(&whole, &function, lanes).on_lanes(steady);
-        let mut config = SimConfig { data_vls: lanes, armed: armed(scenario.policy.arming), ..scenario.sim.clone() };
+        let mut config = SimConfig {
+            data_vls: lanes,
+            armed: armed(scenario.policy.arming),
+            reserved: kept.reserved,
+            ..scenario.sim.clone()
+        };
         if scenario.worst_traffic {
             config.traffic = worst(&whole, &before, &function, config.dispersal)?;
         }

@@ -85,6 +85,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         phases: only.map_or_else(Vec::new, |only| only.phases.clone()),
         change_ns: only.filter(|_| changes[0].report.is_some()).map(|only| only.change_ns),
         packets: sim.packets(),
+        questions: scenario.sim.monitor.map(|_| sim.questions()),
         lost_in_all: sim.packets().lost(),
         outage: (!reports.is_empty()).then(|| outages(setup, sim)),
         misdelivered: sim.misdelivered(),

@@ -7,7 +7,7 @@
 
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, Port, PortId};
-use crate::ids::{Half, VlSet};
+use crate::ids::{Half, ReservedLevel, VlSet};
 use crate::routing::Connectivity;
 use crate::sim::{LanePlace, SimTransport, StandingLane};
 use crate::subnet::{
@@ -117,6 +117,10 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         let joined = fabric.ports().map(|(port, _)| links.joins(port, sm_port)).collect();
         self.reach = Some(Reach { fabric: fabric.clone(), joined });
         self.manager.set_topology(fabric, sm_port);
+    }
+
+    fn reserve(&mut self, level: Option<ReservedLevel>) {
+        self.manager.reserve(level);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

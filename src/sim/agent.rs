@@ -1,7 +1,7 @@
 //! Agents in the devices, which make the two barriers provable: flush tokens and drain tokens.
 //!
 //! **Flush** (docs/PROTOCOL.md, F.2 and F.3): on the order a device sends off every packet that stood in its buffers at
-//! that moment, from any lane; then it puts a token on each live output, after that data. It is flushed once every live
+//! that moment, from any lane but those set aside; then it puts a token on each live output, after that data. It is flushed once every live
 //! neighbour's token has come and the lanes of the order are empty at every input. **Drain** (D.1 to D.3): a token goes
 //! out on an output once every input with an arc to it has its token and holds nothing on the lanes to be drained, and
 //! once every input that no token will reach holds nothing either. An input whose link is dead counts as having its
@@ -102,6 +102,7 @@ enum FlushStage {
 struct Flushing {
     round: u32,
     lanes: VlSet,
+    aside: VlSet,
     stage: FlushStage,
     /// Inputs by which a token of the round has come.
     came: PortMask,
@@ -298,6 +299,7 @@ impl Agents {
             return false;
         }
         (flushing.stage, flushing.lanes) = (FlushStage::Emptying { before: 0 }, told.lanes);
+        flushing.aside = told.aside;
         self.watch(node);
         true
     }
@@ -306,7 +308,10 @@ impl Agents {
     pub fn flush_counted(&mut self, at: Surroundings<'_>, node: NodeId, latched_elsewhere: u32) {
         let mut before = latched_elsewhere;
         // A packet in a router's buffer counts at the leg for which it is latched (R.1; `Relays::begin_epoch`).
-        for lane in if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) } {
+        let aside = self.flushing[node].aside;
+        let waited_for = |lane: &InLane| !aside.contains(Vl::masked(at.plane.vl_of(*lane)));
+        let lanes = if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) };
+        for lane in lanes.into_iter().filter(waited_for) {
             let count = at.plane.ins[lane].count;
             self.stood[lane] = count;
             before += count;
@@ -337,7 +342,7 @@ impl Agents {
         let flushed = flushing.stage == FlushStage::Sent
             && at.live_ports(node).all(done)
             && !at.holds_strays(node, flushing.lanes);
-        Flush { round: flushing.round, lanes: flushing.lanes, flushed }
+        Flush { round: flushing.round, lanes: flushing.lanes, flushed, aside: flushing.aside }
     }
 
     // Drain.

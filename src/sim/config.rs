@@ -2,6 +2,8 @@
 //! line shows; [`SimConfig::check`] refuses values out of range.
 
 use super::dispersal::Dispersal;
+use super::monitor::Monitor;
+use crate::ids::ReservedLevel;
 use serde::{Deserialize, Serialize};
 
 /// When a switch chooses output port and lane for a packet (docs/GLOSSARY.md, *latch*).
@@ -111,6 +113,12 @@ pub struct SimConfig {
     /// messages come as much more rarely as they are longer. Each packet of a trace is a message by itself.
     #[serde(default = "one_packet")]
     pub message_packets: u16,
+    /// The service level that hosts count to neither half, and its lane, which no barrier speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<ReservedLevel>,
+    /// Hosts that ask switches for their counters; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monitor: Option<Monitor>,
     /// Whether packets are counted that arrive after one of their flow that was sent later
     /// ([`Period::order`](super::Period::order)).
     #[serde(default)]
@@ -145,6 +153,8 @@ impl Default for SimConfig {
             discards_turned_back: true,
             dispersal: Dispersal::default(),
             message_packets: one_packet(),
+            reserved: None,
+            monitor: None,
             count_order: false,
         }
     }
@@ -222,6 +232,9 @@ impl SimConfig {
         }
         if self.send_queue == 0 || self.vl_weight == 0 {
             return refuse("send queue or VL weight", "0".into(), "1 at least");
+        }
+        if self.monitor.is_some_and(|monitor| monitor.every_ns == 0) {
+            return refuse("time between two questions of a monitor", "0 ns".into(), "1 ns at least");
         }
         if self.message_packets == 0 || self.dispersal.paths == Some(0) {
             return refuse("packets of a message, or paths", "0".into(), "1 at least");

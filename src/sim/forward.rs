@@ -199,6 +199,10 @@ impl Sim {
         let id = self.plane.ins[lane].head;
         // A discarded packet still occupies its buffer until its tail has arrived.
         let gone = self.clock.now().max(self.plane.packets[id].tail);
+        if self.is_answered(lane, id) {
+            self.dequeue(lane, gone);
+            return self.end_question(id, true);
+        }
         self.counters.discard(&self.plane, lane, self.plane.packets[id].out_lane);
         self.dequeue(lane, gone);
         self.lose(id);

@@ -10,7 +10,7 @@ use super::Sim;
 use super::index::{By, Dense, EndPortRank, PacketId};
 use super::order::{DeliveryOrder, OrderCounts};
 use super::outage::Outages;
-use super::packet::Packet;
+use super::packet::{Packet, PacketMarks};
 use super::plane::{DataPlane, OutPort};
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};
@@ -302,6 +302,9 @@ impl Sim {
     /// Counts a packet that came to the wrong port as lost to the change: no failure does that.
     #[cold]
     pub(super) fn misdeliver(&mut self, id: PacketId) {
+        if self.plane.packets[id].marks.has(PacketMarks::QUESTION) {
+            return self.end_question(id, false);
+        }
         self.ledger.misdelivered += 1;
         self.settle(id, LossCause::Change);
     }
@@ -309,6 +312,9 @@ impl Sim {
     /// Counts a packet that is gone, and forgets it.
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId) {
+        if self.plane.packets[id].marks.has(PacketMarks::QUESTION) {
+            return self.end_question(id, false);
+        }
         self.settle(id, self.cause_of_loss(id));
     }
 
@@ -346,7 +352,7 @@ impl Sim {
         let held = |source: &&super::source::Source| self.sources.cut_off[source.rank];
         let stranded: u64 = self.sources.list.iter().filter(held).map(|source| u64::from(source.waiting)).sum();
         let mut counts = self.ledger.counts;
-        counts.in_flight = self.plane.packets.len() as u64 - stranded;
+        counts.in_flight = self.plane.packets.len() as u64 - stranded - self.questions.counts.in_flight();
         counts.stranded += stranded;
         counts
     }

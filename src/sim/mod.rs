@@ -33,6 +33,7 @@ mod ledger;
 mod lifetime;
 mod mad;
 mod management;
+mod monitor;
 mod order;
 mod outage;
 mod outside;
@@ -59,6 +60,7 @@ pub use deadlock::StuckPacket;
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
 pub use errand::HeldSet;
 pub use ledger::{PacketCounts, Period};
+pub use monitor::{Monitor, QuestionCounts};
 pub use order::{OrderCounts, OvertakenPacket};
 pub use outage::{OutageEnd, PairOutage};
 pub use port::SimTransport;
@@ -78,6 +80,7 @@ use errand::Errands;
 use index::{InLane, OutLane, PacketId};
 use ledger::Ledger;
 use lifetime::Lifetimes;
+use monitor::Questions;
 use plane::DataPlane;
 use relay::Relays;
 use source::Sources;
@@ -147,6 +150,8 @@ pub struct Sim {
     errands: Errands,
     /// Clients that send and receive MADs.
     clients: MadClients,
+    /// What the monitor asked.
+    questions: Questions,
 }
 
 /// Refuses settings outside their range, or beyond what this fabric has.
@@ -214,6 +219,7 @@ impl Sim {
             agents: Agents::new(&fabric, plane.ins.len()),
             errands: Errands::new(config.seed),
             clients: MadClients::default(),
+            questions: Questions::default(),
             config,
             fabric,
             plane,
@@ -247,6 +253,7 @@ impl Sim {
     pub fn start(&mut self) {
         self.sources.sending = true;
         self.start_traffic();
+        self.start_monitor();
     }
 
     /// Stops the sources; packets on their way continue.

@@ -16,6 +16,8 @@ impl PacketMarks {
     pub const CROSSES: PacketMarks = PacketMarks(2);
     /// It stands in a router's buffer, latched for one of its other ports.
     pub const RELAYED: PacketMarks = PacketMarks(4);
+    /// It is a monitor's question to a switch (`monitor`), and no data.
+    pub const QUESTION: PacketMarks = PacketMarks(8);
 
     /// Whether it has a mark.
     #[inline]

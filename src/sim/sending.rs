@@ -6,6 +6,7 @@
 
 use super::dispersal::{OpenMessage, Spray};
 use super::index::{Dense, EndPortRank, OutLane, PacketId};
+use super::monitor::MONITOR;
 use super::order::FlowClass;
 use super::packet::{NIL, Packet, PacketMarks};
 use super::source::{Application, Header, PacketSpec, Scripted, chance};
@@ -60,6 +61,7 @@ impl Sim {
         match who {
             NIL => self.inject_from_trace(),
             SCRIPT => self.inject_from_script(),
+            MONITOR => self.ask_next(),
             rank => self.inject_next(EndPortRank(rank)),
         }
     }
@@ -89,8 +91,11 @@ impl Sim {
     /// A packet has left a send queue: an application that waited for room continues.
     #[inline]
     pub(super) fn left_send_queue(&mut self, rank: EndPortRank, id: PacketId) {
+        let packet = self.plane.packets[id];
+        let is_data = !packet.marks.has(PacketMarks::QUESTION);
+        let counted = !self.is_reserved(packet.sl);
         let source = &mut self.sources.list[rank];
-        if source.left_queue(self.plane.packets[id].sl) {
+        if source.left_queue(packet.sl, is_data, counted) {
             if source.message.is_some() {
                 // In the middle of a message it continues at once.
                 self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank.0, 0));
@@ -98,6 +103,12 @@ impl Sim {
                 self.schedule_next(rank);
             }
         }
+    }
+
+    /// Whether a service level is of neither half.
+    #[inline]
+    pub(super) fn is_reserved(&self, sl: u8) -> bool {
+        self.config.reserved.is_some_and(|level| level.sl.get() == sl)
     }
 
     fn is_full(&mut self, rank: EndPortRank) -> bool {
@@ -264,15 +275,17 @@ impl Sim {
     /// Hands one packet to its send queue.
     pub(super) fn hand_over(&mut self, rank: EndPortRank, header: Header) {
         let Header { dlid, sl, bytes, marks, source_path, message } = header;
+        let is_data = !marks.has(PacketMarks::QUESTION);
+        let counted = !self.is_reserved(sl);
         let source = &mut self.sources.list[rank];
-        source.waiting += 1;
-        source.queued[usize::from(sl / 8)] += 1;
+        source.waiting += u32::from(is_data);
+        source.queued[usize::from(sl / 8)] += u32::from(counted);
         let port = source.port;
         let own = &self.plane.ports[port];
         // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps a
         // packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
-        self.ledger.counts.injected += 1;
+        self.ledger.counts.injected += u64::from(is_data);
         let packet = Packet {
             born: self.clock.now(),
             tail: self.clock.now(),
@@ -288,8 +301,10 @@ impl Sim {
             source_path,
         };
         let id = self.plane.packets.insert(packet);
-        self.count_in_relation(id, |relation| relation.counts.injected += 1);
-        if self.ledger.order.is_some() {
+        if is_data {
+            self.count_in_relation(id, |relation| relation.counts.injected += 1);
+        }
+        if is_data && self.ledger.order.is_some() {
             let ends = self.ends_of(id);
             let class = FlowClass::of(&packet);
             self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, class, message));

@@ -243,12 +243,13 @@ impl Source {
         self.presence = Presence::Awaited;
     }
 
-    /// One of its packets has left the send queue. Returns whether its application waited for that.
+    /// One of its packets has left the send queue: of data or not, on a level that is `counted` to a half or not. Returns
+    /// whether its application waited for that.
     #[inline]
-    pub(super) fn left_queue(&mut self, sl: u8) -> bool {
-        self.waiting -= 1;
-        self.queued[usize::from(sl / 8)] -= 1;
-        let waited = self.application == Application::HeldBack;
+    pub(super) fn left_queue(&mut self, sl: u8, is_data: bool, counted: bool) -> bool {
+        self.waiting -= u32::from(is_data);
+        self.queued[usize::from(sl / 8)] -= u32::from(counted);
+        let waited = is_data && self.application == Application::HeldBack;
         if waited {
             self.application = Application::Due;
         }

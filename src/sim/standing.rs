@@ -66,7 +66,10 @@ impl Sim {
     /// Which lanes hold packets of a half in a send queue or a buffer, in rising order: whatever lane that is.
     pub fn standing_of(&self, half: Half) -> Vec<StandingLane> {
         let plane = &self.plane;
-        let of_half = |id: PacketId| Half::of_sl(self.sl_in_its_lane(id)) == half;
+        let of_half = |id: PacketId| {
+            let sl = self.sl_in_its_lane(id);
+            Half::of_sl(sl) == half && !self.is_reserved(sl.get())
+        };
         let lanes = plane.ports.keys().flat_map(|port| plane.in_lanes(port));
         let lanes = lanes.filter(|&lane| plane.queue(lane).any(of_half));
         lanes.map(|lane| StandingLane::of_queue(plane, lane)).collect()
@@ -79,7 +82,8 @@ impl Sim {
     pub fn standing_about(&self, ports: &[PortId], omitted: &[PortId]) -> Vec<StandingLane> {
         if omitted.is_empty() {
             let all = VlSet(((1u32 << self.plane.data_vls) - 1) as u16);
-            let mut found = self.standing(all);
+            let aside = self.config.reserved.map(|level| level.vl).into_iter().collect();
+            let mut found = self.standing(all.minus(aside));
             found.retain(|lane| ports.contains(&lane.port));
             return found;
         }
@@ -87,7 +91,7 @@ impl Sim {
         let is_omitted = |rank: EndPortRank| rank.is_some() && omitted.contains(&self.sources.list[rank].port);
         let concerns = |id: PacketId| {
             let (source, destination) = self.ends_of(id);
-            !is_omitted(source) && !is_omitted(destination)
+            !is_omitted(source) && !is_omitted(destination) && !self.is_reserved(plane.packets[id].sl)
         };
         let inputs = plane.ports.keys().filter(|&port| plane.ports[port].role != PortRole::EndPort);
         let mut found = Vec::new();
@@ -122,6 +126,7 @@ impl Sim {
             }
             let asks = |id: PacketId| {
                 Half::of_sl(Sl::masked(plane.packets[id].sl)) == half
+                    && !self.is_reserved(plane.packets[id].sl)
                     && !plane.packets[id].marks.has(PacketMarks::REPLY)
             };
             let queues = plane.in_lanes(source.port).filter(|_| own.role == PortRole::EndPort);

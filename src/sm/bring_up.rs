@@ -12,7 +12,7 @@ use super::settings::{self, Common};
 use crate::change::{BringUp, BringUpError, room_for_layers};
 use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl};
 use crate::lid;
 use crate::plan::{LanePartition, Lanes, writes_between};
 use crate::routing::Demand;
@@ -57,29 +57,31 @@ pub(super) async fn bring_up<T: Transport>(
         return Err(SmError::StandingPartition);
     }
     let sm = found.sm_port;
+    check_reserved(&fabric, config)?;
     manager.set_topology(&fabric, sm);
     refuse_adaptive(manager, &fabric).await?;
-    let lanes = Lanes::of_fabric(&fabric);
-    let demand = Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric));
+    let lanes = Lanes::of_fabric(&fabric, config.policy.reserved_sl);
+    let demand =
+        Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric, config.policy.reserved_sl));
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
-    let wanted = lid::bring_up(&fabric, &function, lanes.all.len() as u8);
+    let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(LanePartition::Temporary));
     let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
-        let common = common(&fabric, sm, Half::Lower, function.path_layers());
+        let common = common(&fabric, sm, Half::Lower, function.path_layers(), config);
         write(manager, config, &fabric, &common, None, &wanted).await?;
         return Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Cold));
     }
     let top = fabric.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
-    match adoptable(found, &fabric, &installed) {
+    match adoptable(found, &fabric, &installed, config.policy.reserved_sl) {
         Ok(()) => {
             // Which source sends by which path cannot be read back, so these tables were proved for every source on
             // every path.
-            let common = common(&fabric, sm, installed.half, None);
+            let common = common(&fabric, sm, installed.half, None, config);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
             Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, root: None })
@@ -87,11 +89,21 @@ pub(super) async fn bring_up<T: Transport>(
         // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this moment
         // (C.4).
         Err(why) if config.takeover == Takeover::Rewrite => {
-            let common = common(&fabric, sm, Half::Lower, function.path_layers());
+            let common = common(&fabric, sm, Half::Lower, function.path_layers(), config);
             write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
             Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Rewritten { why }))
         }
         Err(why) => Err(SmError::Foreign { why }),
+    }
+}
+
+/// Checks that there is a lane for the reserved service level beside two for the halves.
+fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
+    let data_vls = Lanes::of_fabric(fabric, None).count();
+    match config.policy.reserved_sl {
+        Some(sl) if Half::rank(sl) == 0 => Err(SmError::ReservedFirst { sl }),
+        Some(sl) if data_vls < 3 => Err(SmError::NoLaneToReserve { sl, data_vls }),
+        _ => Ok(()),
     }
 }
 
@@ -110,7 +122,12 @@ pub(super) fn equip(
     config: &Config,
     assign: impl FnOnce(&Fabric) -> Result<Fabric, SmError>,
 ) -> Result<Fabric, SmError> {
-    let bring_up = BringUp { data_vls: config.data_vls, optimised_sl_to_vl: None, lmc: config.lmc };
+    let bring_up = BringUp {
+        data_vls: config.data_vls,
+        optimised_sl_to_vl: None,
+        lmc: config.lmc,
+        reserved_sl: config.policy.reserved_sl,
+    };
     Ok(bring_up.equip(&assign(found)?)?)
 }
 
@@ -161,8 +178,13 @@ fn running(
 
 /// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the
 /// steady state, and its forwarding tables are proved on both halves, since it is unknown which source sends on which.
-fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
-    let lanes = Lanes::of_fabric(fabric);
+fn adoptable(
+    found: &Discovered,
+    fabric: &Fabric,
+    installed: &InstalledTables,
+    reserved_sl: Option<Sl>,
+) -> Result<(), String> {
+    let lanes = Lanes::of_fabric(fabric, reserved_sl);
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
@@ -186,11 +208,20 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -
     let steady = NodeSlToVl::Uniform(lanes.steady(LanePartition::Temporary));
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
     if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
-        return Err(format!("{} has other SL-to-VL tables than SL mod {}", fabric.describe_node(id), lanes.all.len()));
+        return Err(format!("{} has other SL-to-VL tables than {}", fabric.describe_node(id), in_words(lanes)));
     }
     verify::prove_tables(fabric, &installed.tables, &Scope::of(&[Half::Lower, Half::Upper]))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
+}
+
+/// The steady state of the lanes, for messages.
+fn in_words(lanes: Lanes) -> String {
+    let spread = format!("SL mod {}", lanes.all.len());
+    match lanes.reserved {
+        Some(ReservedLevel { sl, vl }) => format!("{spread}, and SL {sl} alone on VL {vl}"),
+        None => spread,
+    }
 }
 
 /// Writes everything: settings and ARMED, then tables, then ACTIVE. An ARMED port sends management packets only, so in
@@ -216,8 +247,15 @@ fn every_port(fabric: &Fabric) -> Vec<PortId> {
 }
 
 /// Where the subnet manager is found on a half, and the lanes of the subnet.
-pub(super) fn common(fabric: &Fabric, sm: PortId, half: Half, ways: Option<&Arc<PathLayers>>) -> Common {
-    Common { sm, half, ways: ways.cloned(), lanes: Lanes::of_fabric(fabric) }
+pub(super) fn common(
+    fabric: &Fabric,
+    sm: PortId,
+    half: Half,
+    ways: Option<&Arc<PathLayers>>,
+    config: &Config,
+) -> Common {
+    let lanes = Lanes::of_fabric(fabric, config.policy.reserved_sl);
+    Common { sm, half, ways: ways.cloned(), lanes }
 }
 
 /// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE.
@@ -270,7 +308,7 @@ pub(super) async fn configure<T: Transport>(
     let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
     // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
     let fresh: Vec<PortId> = armed.collect();
-    fair::provide(manager, fabric, &fresh, common.lanes.all).await?;
+    fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
     configure_switches(manager, config, fabric, ports).await
 }
 

@@ -4,7 +4,8 @@ use super::config::Config;
 use super::responder::SharedResponder;
 use crate::driver::Running;
 use crate::fabric::Fabric;
-use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, ServiceLevels};
+use crate::ids::Sl;
+use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, Reserving, ServiceLevels};
 use crate::subnet::Manager;
 use crate::tables::{PathLayers, SubnetTables};
 use crate::transport::Transport;
@@ -48,7 +49,7 @@ pub(super) fn publish<T: Transport>(
         subnet_prefix: config.subnet_prefix,
         packet_life_time: config.limits.life_time_value,
         half: running.half,
-        service_levels: levels(&fabric, ways),
+        service_levels: levels(&fabric, ways, config.policy.reserved_sl),
         remote: config.remote.clone(),
     };
     let directory = Directory::new(facts)?;
@@ -56,10 +57,14 @@ pub(super) fn publish<T: Transport>(
     Ok(())
 }
 
-/// The service levels that the routing functions of the halves require.
-fn levels(fabric: &Arc<Fabric>, ways: [Option<Arc<PathLayers>>; 2]) -> Arc<dyn ServiceLevels> {
-    match ways {
+/// The service levels that the routing functions of the halves require, and the one reserved for switches.
+fn levels(fabric: &Arc<Fabric>, ways: [Option<Arc<PathLayers>>; 2], reserved: Option<Sl>) -> Arc<dyn ServiceLevels> {
+    let data: Arc<dyn ServiceLevels> = match ways {
         [None, None] => Arc::new(FirstOfHalf),
         ways => Arc::new(OfLayers { fabric: fabric.clone(), ways }),
+    };
+    match reserved {
+        Some(sl) => Arc::new(Reserving { fabric: fabric.clone(), sl, data }),
+        None => data,
     }
 }

@@ -3,6 +3,7 @@
 use crate::change::{BringUpError, ChangeError};
 use crate::driver::DriverError;
 use crate::fabric::difference::UnionError;
+use crate::ids::Sl;
 use crate::lid::LidError;
 use crate::routing::RouteError;
 use crate::subnet::SubnetError;
@@ -35,6 +36,24 @@ pub enum SmError {
     Foreign {
         /// Why they cannot be proved.
         why: String,
+    },
+    /// A service level that everybody's packets are on cannot be reserved.
+    #[error(
+        "SL {sl} cannot be reserved: it is the first of its half, on which the SA's answers put data; reserve another (--reserved-sl)"
+    )]
+    ReservedFirst {
+        /// The level.
+        sl: Sl,
+    },
+    /// There are no lanes for two halves and a reserved service level.
+    #[error(
+        "reserving SL {sl} takes a data VL of its own beside one for each half, three in all, and the links have {data_vls}: raise          OperationalVLs, or leave --reserved-sl out"
+    )]
+    NoLaneToReserve {
+        /// The level.
+        sl: Sl,
+        /// Data VLs that every link has.
+        data_vls: usize,
     },
     /// The lanes are to be divided for good, which the fence cannot do.
     #[error(

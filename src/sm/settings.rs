@@ -52,7 +52,7 @@ pub(super) fn port(
         info.neighbour_mtu = least_mtu(held, peer);
         // One high-priority packet, then one of low priority: neither list starves the other.
         info.vl_high_limit = 0;
-        info.operational_vls = VlCount::at_most(common.lanes.all.len() as u8).unwrap_or(VlCount::One);
+        info.operational_vls = VlCount::at_most(common.lanes.count() as u8).unwrap_or(VlCount::One);
         if switch {
             let leaf = fabric.neighbour(id).is_some_and(|other| !fabric.node(other).is_switch());
             info.hoq_life = if leaf { config.limits.leaf_hoq_life } else { config.limits.hoq_life };

@@ -90,7 +90,9 @@ impl<T: Transport> Upkeep<T> {
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
             LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| LifecycleEvent::Surveyed),
-            LifecycleCommand::Mirror { reopen } => self.mirror(reopen).await.map(|()| LifecycleEvent::Mirrored),
+            LifecycleCommand::Mirror { reopen } => {
+                self.mirror(context, reopen).await.map(|()| LifecycleEvent::Mirrored)
+            }
             LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),
             LifecycleCommand::Prepare(goal) => {
                 let prepared = self.driver.prepare(goal.fabric);
@@ -254,6 +256,10 @@ impl<T: Transport> Upkeep<T> {
         if !plan.proves_answers() {
             tracing::warn!(assumption = Assumption::AnswersAreLegal.name(), "answers to base LIDs are not proved");
         }
+        if plan.reserved().is_some() && !plan.proves_switch_management() {
+            let assumption = Assumption::SwitchManagementPaused.name();
+            tracing::warn!(assumption, "packets on the reserved level are not proved");
+        }
         plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
         // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
         self.publish_outcome_of(context, &prepared);
@@ -310,7 +316,7 @@ impl<T: Transport> Upkeep<T> {
     /// queried again, lead to their owners. Nobody sends on that half while its entries are written; `reopen` opens it
     /// afterwards. Without `reopen`, some paths or layers belong to certain sources: a host that never queried again
     /// would send on what was proved for others.
-    async fn mirror(&mut self, reopen: bool) -> Result<(), SmError> {
+    async fn mirror(&mut self, context: &Context, reopen: bool) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let (fabric, half) = (&running.routed, running.half);
         let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
@@ -323,7 +329,13 @@ impl<T: Transport> Upkeep<T> {
         if let Err((_, refusal)) = verify::prove(mirroring) {
             tracing::warn!(%refusal, "answers to base LIDs are not proved while the retired half's entries are written");
         }
-        let steady = Lanes::of_fabric(fabric).steady(LanePartition::Temporary);
+        let lanes = Lanes::of_fabric(fabric, context.config.policy.reserved_sl);
+        if let Some(level) = lanes.reserved
+            && let Err(refusal) = verify::prove_reserved(fabric, level, &[&running.tables, &tables])
+        {
+            tracing::warn!(%refusal, "packets on the reserved level are not proved while the retired half's entries are written");
+        }
+        let steady = lanes.steady(LanePartition::Temporary);
         let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
@@ -341,7 +353,7 @@ impl<T: Transport> Upkeep<T> {
         let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
         let union = difference::union(&known, &sighting.discovered.fabric)?;
         // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
-        let in_use = Lanes::of_fabric(&self.driver.running().routed).all.len();
+        let in_use = Lanes::of_fabric(&self.driver.running().routed, None).count();
         let narrow = |port: &crate::fabric::Port| port.peer.is_some() && usize::from(port.data_vls) < in_use;
         if let Some((id, _)) = union.fabric.ports().find(|(_, port)| narrow(port)) {
             let port = union.fabric.describe_port(id);
@@ -359,7 +371,7 @@ impl<T: Transport> Upkeep<T> {
     /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.
     async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
-        let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref());
+        let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref(), &context.config);
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&running.alive, |port| manager.port_info(port));
         bring_up::configure(manager, &context.config, &running.alive, &down, &common).await
@@ -383,9 +395,10 @@ impl<T: Transport> Upkeep<T> {
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
-        let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref());
+        let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref(), &context.config);
         bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
-        let steady = Lanes::of_fabric(&running.routed).steady(LanePartition::Temporary);
+        let steady =
+            Lanes::of_fabric(&running.routed, context.config.policy.reserved_sl).steady(LanePartition::Temporary);
         // `None`: nothing that these devices held before is taken for granted.
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));

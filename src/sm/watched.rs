@@ -5,7 +5,7 @@ use super::mailbox::{Happening, SharedMailbox};
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, VlSet};
+use crate::ids::{Half, ReservedLevel, VlSet};
 use crate::subnet::{
     Applied, Discovered, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
     WriteOrder,
@@ -77,6 +77,10 @@ impl<T: Transport> SubnetManager for Watched<T> {
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         self.manager.set_topology(fabric, sm_port);
+    }
+
+    fn reserve(&mut self, level: Option<ReservedLevel>) {
+        self.manager.reserve(level);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

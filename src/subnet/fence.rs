@@ -11,9 +11,10 @@ use crate::ids::{Guid, Half, PortNum, Sl, Vl};
 use crate::tables::{PortState, SlToVl, SlToVlScope, Write};
 use crate::transport::Transport;
 
-/// A table with one half closed.
-pub(super) fn closed(table: SlToVl, half: Option<Half>) -> SlToVl {
-    SlToVl::from_fn(|sl: Sl| if Some(Half::of_sl(sl)) == half { Vl::MANAGEMENT } else { table.get(sl) })
+/// A table with one half closed. A reserved level is of neither half (K.4).
+pub(super) fn closed(table: SlToVl, half: Option<Half>, reserved: Option<Sl>) -> SlToVl {
+    let closes = |sl: Sl| Some(Half::of_sl(sl)) == half && Some(sl) != reserved;
+    SlToVl::from_fn(|sl: Sl| if closes(sl) { Vl::MANAGEMENT } else { table.get(sl) })
 }
 
 fn key(fabric: &Fabric, port: PortId) -> (Guid, PortNum) {
@@ -59,7 +60,8 @@ impl<T: Transport> Manager<T> {
                     let key = (fabric.node(node).guid, port);
                     self.end_tables.insert(key, table);
                     let shut = SlToVl::from_fn(|_| Vl::MANAGEMENT);
-                    let table = if self.fresh.contains(&key) { shut } else { closed(table, self.closed) };
+                    let table =
+                        if self.fresh.contains(&key) { shut } else { closed(table, self.closed, self.reserved_sl()) };
                     fenced.push(Write::SlToVl { node, scope, table });
                 }
                 Write::ActiveHalf { port, half } => {
@@ -79,7 +81,12 @@ impl<T: Transport> Manager<T> {
         let port = fabric.port(id);
         let table = *self.end_tables.get(&key(fabric, id))?;
         let scope = SlToVlScope::EndPort { port: port.num };
-        Some(Write::SlToVl { node: port.node, scope, table: closed(table, shut) })
+        Some(Write::SlToVl { node: port.node, scope, table: closed(table, shut, self.reserved_sl()) })
+    }
+
+    /// The service level that is of neither half.
+    pub(super) fn reserved_sl(&self) -> Option<Sl> {
+        self.reserved.map(|level| level.sl)
     }
 
     /// Forgets the state of an earlier mastership: nothing is closed, and the SA answers with `half`.
@@ -129,9 +136,12 @@ mod tests {
     #[test]
     fn a_closed_half_goes_to_lane_15_and_the_other_stays() {
         let steady = SlToVl::from_fn(|sl| Vl::masked(sl.get() % 4));
-        let fenced = closed(steady, Some(Half::Lower));
+        let fenced = closed(steady, Some(Half::Lower), None);
         assert!(Half::Lower.sls().all(|sl| fenced.get(sl) == Vl::MANAGEMENT));
         assert!(Half::Upper.sls().all(|sl| fenced.get(sl) == steady.get(sl)));
-        assert_eq!(closed(steady, None), steady);
+        assert_eq!(closed(steady, None, None), steady);
+        let spared = closed(steady, Some(Half::Upper), Some(Sl::MAX));
+        assert_eq!(spared.get(Sl::MAX), steady.get(Sl::MAX));
+        assert_eq!(spared.get(Sl::masked(14)), Vl::MANAGEMENT);
     }
 }

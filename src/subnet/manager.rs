@@ -11,7 +11,7 @@ use super::{
 };
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Half, Lid, PortNum, Sl, VlSet};
+use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, Sl, VlSet};
 use crate::tables::{RoundTrip, SlToVl, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
@@ -70,6 +70,8 @@ pub struct Manager<T> {
     pub(super) light_sweep_took_ns: Option<u64>,
     /// If sources are fenced: the half whose packets end ports discard, if any.
     pub(super) closed: Option<Half>,
+    /// The service level that is of neither half, and its lane.
+    pub(super) reserved: Option<ReservedLevel>,
     /// The last SL-to-VL table wanted at each end port, by node GUID and number, without the fence.
     pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
     /// End ports that came with this change and were not notified of a half yet.
@@ -134,6 +136,7 @@ impl<T: Transport> Manager<T> {
             sources: SourceControl::default(),
             light_sweep_took_ns: None,
             closed: None,
+            reserved: None,
             end_tables: BTreeMap::new(),
             fresh: BTreeSet::new(),
             longest_way: 0,
@@ -423,6 +426,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         if self.found == Freshness::New {
             self.found = Freshness::Known;
         }
+    }
+
+    fn reserve(&mut self, level: Option<ReservedLevel>) {
+        self.reserved = level;
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

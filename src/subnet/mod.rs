@@ -34,7 +34,7 @@ pub use timing::Timing;
 
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, VlSet};
+use crate::ids::{Half, Lid, ReservedLevel, VlSet};
 use crate::tables::{HalfInForce, Write};
 use async_trait::async_trait;
 
@@ -140,6 +140,10 @@ pub trait SubnetManager {
     /// Sets the known fabric: all that is alive, with LIDs, and the SM's own port. Directed paths follow from it; set
     /// it again whenever something died or came. After a sweep or a glance it is what these found.
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId);
+
+    /// Sets the service level that is of neither half, and its lane, from the next write on: no fence closes it, and no
+    /// barrier waits for what is on it (K.4).
+    fn reserve(&mut self, level: Option<ReservedLevel>);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;

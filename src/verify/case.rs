@@ -2,7 +2,7 @@
 
 use super::{DrainClaim, InjectionRules, Newcomers, ProofWave, Scope};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, VlSet};
+use crate::ids::{Half, Lid, Sl, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub(super) struct ProofCase<'a> {
     pub answerer: Option<PortId>,
     /// See [`super::Transition::discards_turned_back`].
     pub discards_turned_back: bool,
+    /// The service level that no data is on.
+    pub reserved: Option<Sl>,
 }
 
 /// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
@@ -96,6 +98,7 @@ impl<'a> ProofCase<'a> {
             relays: RelayPorts::default(),
             answerer: None,
             discards_turned_back: false,
+            reserved: None,
         }
     }
 

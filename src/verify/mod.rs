@@ -5,7 +5,7 @@
 //! module can make, or a refusal with its evidence. Knows no engine, no scheme and no phase. How: `walk` follows
 //! every class (DLID, SL) from every source through every mixture of old and new entries, wave after wave, starting
 //! from what the previous barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the
-//! lanes or finds a cycle. Taken on trust: the facts of the waves (what barriers left, who injects), and that
+//! lanes or finds a cycle. A reserved level, alone on its lane, is judged apart (`reserved`). Taken on trust: the facts of the waves (what barriers left, who injects), and that
 //! management packets to switches are paused while the waves run. Port states are ignored: a port that discards
 //! holds no lane.
 
@@ -30,6 +30,7 @@ pub(crate) mod net;
 mod permissions;
 mod prover;
 mod refusal;
+mod reserved;
 mod tables;
 pub(crate) mod walk;
 mod walker;
@@ -49,6 +50,7 @@ pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
     WrongArrival,
 };
+pub use reserved::{Reservation, prove_reservation, prove_reserved};
 pub use witness::{LaneTurn, Tracer, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};
@@ -106,6 +108,11 @@ pub trait Transition {
     /// Whether every switch discards packets that are to leave by the port they came in by, so that they wait for nothing.
     fn discards_turned_back(&self) -> bool {
         false
+    }
+
+    /// The service level that is of neither half, where there is one; its lane is nobody else's.
+    fn reservation(&self) -> Option<Reservation> {
+        None
     }
 
     /// End ports of `fabric` that the routing in force does not know.

@@ -10,6 +10,7 @@ use super::drained;
 use super::evidence;
 use super::graph::Graph;
 use super::refusal::Refusal;
+use super::reserved;
 use super::walk::Both;
 use super::walker::{FirstFault, Walker};
 use super::{ProofStatistics, ProofWave, Proved, Remainder, Transition};
@@ -124,10 +125,12 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     case.stages.extend(waves);
     case.answerer = transition.answerer();
     case.discards_turned_back = transition.discards_turned_back();
+    case.reserved = transition.reservation().map(|reservation| reservation.level.sl);
     // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
     check_everybody_sends(&case, surviving)?;
+    reserved::check(transition, &case.stages[1..])?;
     Ok(Some(case))
 }
 

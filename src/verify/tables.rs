@@ -3,6 +3,7 @@
 //! A switch whose tables agree for every cabled (input, output) is held as one table, however its devices spell them.
 
 use super::ProofWave;
+use super::case::ProofCase;
 use super::lanes::{DISCARD, Group, HopLanes, LaneMask, StageLanes};
 use super::net::FlatFabric;
 use super::refusal::Refusal;
@@ -16,16 +17,18 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// A table that sends a service level in use onto a lane which the link does not carry.
-pub(super) fn read(fabric: &Fabric, net: &FlatFabric, stages: &[ProofWave<'_>]) -> Result<HopLanes, Refusal> {
-    let groups = groups(stages);
+pub(super) fn read(case: &ProofCase<'_>, net: &FlatFabric) -> Result<HopLanes, Refusal> {
+    let ProofCase { fabric, ref stages, reserved, .. } = *case;
+    let groups = groups(stages, reserved);
     let mut in_use = [false; 2];
     let mut all = Vec::with_capacity(stages.len());
-    for facts in stages {
+    for facts in stages.iter() {
         // A half remains in use after its sources have stopped, until a barrier shows that its packets are gone.
         for half in [0, 1] {
             in_use[half] = facts.injected[half] || in_use[half] && !facts.gone[half];
         }
-        check_carried(fabric, net, facts, in_use)?;
+        let sls = Sl::all().filter(|&sl| in_use[Half::of_sl(sl).index()] && Some(sl) != reserved);
+        check_carried(fabric, net, facts, &sls.collect::<Vec<_>>())?;
         all.push(stage_lanes(fabric, net, facts, &groups));
     }
     Ok(HopLanes::new(groups, all))
@@ -78,8 +81,8 @@ fn agreed(fabric: &Fabric, node: NodeId, table: &NodeSlToVl) -> Option<SlToVl> {
     tables.all(|other| other == first).then_some(first)
 }
 
-/// Service levels by half, grouped where no table of any stage distinguishes them.
-fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
+/// Service levels of data by half, grouped where no table of any stage distinguishes them.
+fn groups(stages: &[ProofWave<'_>], reserved: Option<Sl>) -> Vec<Group> {
     let mut distinct: Vec<SlToVl> = Vec::new();
     // Stages share the tables of most nodes, and nodes those of one another.
     let mut seen: FxHashSet<*const NodeSlToVl> = FxHashSet::default();
@@ -100,7 +103,7 @@ fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
     // Two levels that every table maps alike have the same hops at every stage, so walking one walks both. Halves
     // stay apart: they are injected, drained and reported gone separately.
     let mut groups: Vec<Group> = Vec::new();
-    for sl in Sl::all() {
+    for sl in Sl::all().filter(|&sl| Some(sl) != reserved) {
         let alike = |group: &Group| distinct.iter().all(|table| table.get(group.sl()) == table.get(sl));
         let half = Half::of_sl(sl);
         match groups.iter_mut().find(|group| group.half() == half && alike(group)) {
@@ -113,8 +116,7 @@ fn groups(stages: &[ProofWave<'_>]) -> Vec<Group> {
 
 /// Neither a switch nor an end port may send a service level in use onto a lane that the link lacks. An end port may
 /// discard (VL 15) what it is to send no longer.
-fn check_carried(fabric: &Fabric, net: &FlatFabric, facts: &ProofWave<'_>, in_use: [bool; 2]) -> Result<(), Refusal> {
-    let sls: Vec<Sl> = Sl::all().filter(|&sl| in_use[Half::of_sl(sl).index()]).collect();
+fn check_carried(fabric: &Fabric, net: &FlatFabric, facts: &ProofWave<'_>, sls: &[Sl]) -> Result<(), Refusal> {
     let check = |node: NodeId, table: &SlToVl, output: PortNum, may_discard: bool| {
         let lacking = sls.iter().find(|&&sl| {
             let vl = table.get(sl);

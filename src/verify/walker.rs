@@ -116,7 +116,7 @@ impl<'a> Walker<'a> {
     pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<Walker<'a>, Refusal> {
         let mut net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
         net.discards_turned_back = case.discards_turned_back;
-        let lanes = tables::read(case.fabric, &net, &case.stages)?;
+        let lanes = tables::read(&case, &net)?;
         let injection = Injection::new(&case, &net, &lanes);
         let answerer = Answerer::of(&case, &net)?;
         let rewritten = (0..case.stages.len()).map(|stage| rewritten(&case, &net, stage)).collect();

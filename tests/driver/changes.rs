@@ -58,7 +58,7 @@ fn halves_alternate_and_changes_follow_each_other() {
 fn mirror(bench: &mut Bench) {
     let running = bench.driver.running().clone();
     let lfts = lid::mirrored(&running.routed, &running.tables.lfts, running.half);
-    let steady = Lanes::of_fabric(&running.routed).steady(LanePartition::Temporary);
+    let steady = Lanes::of_fabric(&running.routed, None).steady(LanePartition::Temporary);
     let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
     let transport = bench.transport.clone();
     let written = bench.driver.subnet_mut().apply(&running.alive, &writes, WriteOrder::Any);

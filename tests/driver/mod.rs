@@ -6,4 +6,5 @@ mod changes;
 mod failures;
 mod growth;
 mod liars;
+mod reserved;
 mod witness;

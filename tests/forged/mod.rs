@@ -4,7 +4,8 @@
 //! `corpus` is a table of forgeries, each with the words that the refusals must contain; `fuzzed` makes more; `bounds`
 //! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well; `departed`
 //! has something leave before it is empty; `halves` has hosts send on both halves of their LIDs; `astray` leads packets from a whole
-//! way to a broken one; `turned` rests on switches that discard what turns back.
+//! way to a broken one; `turned` rests on switches that discard what turns back; `reserved` has a service level
+//! that is of neither half.
 
 mod astray;
 mod bounds;
@@ -13,6 +14,7 @@ mod departed;
 mod drained;
 mod fuzzed;
 mod halves;
+mod reserved;
 mod turned;
 
 use crate::support::brought_up::bring_up;

@@ -414,7 +414,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
         sim.run(sim.now_ns() + 20 * ms, false);
         sim.packets()
     });
-    let lanes = Lanes::of_fabric(&fabric).all;
+    let lanes = Lanes::of_fabric(&fabric, None).all;
     let stands = transport.with(|sim| sim.deadlock().is_some() || sim.occupied(lanes) > 0);
     let mut caught = Vec::new();
     if outcome != Some(Outcome::Completed) {

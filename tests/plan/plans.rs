@@ -9,10 +9,10 @@ use reconfig::check::{self, Rule};
 use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lid, Lmc, PortNum, Vl};
+use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::plan::{
-    Arming, Assumption, Barrier, Draft, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, TurnedBack, Wave,
-    plan,
+    Arming, Assumption, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme,
+    TableStep, TurnedBack, Wave, plan,
 };
 use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
@@ -209,7 +209,7 @@ fn a_proved_plan_to_which_another_judge_objects_never_runs() {
         vet(plan).map(|_| ()).expect_err("another judge has").1
     };
     let mut unnamed = sound();
-    unnamed.assumptions.retain(|assumed| *assumed != Assumption::NoMulticast);
+    unnamed.assumptions.retain(|assumed| *assumed != Assumption::ArbitrationServesAllLanes);
     assert!(matches!(objection(unnamed), Objection::Findings(_)));
 
     let mut twice = sound();
@@ -562,5 +562,27 @@ fn each_precondition_has_its_own_error() {
         spoil(&mut input);
         let error = plan(Scheme::Double, input).map(|_| ()).expect_err(says);
         assert!(error.to_string().contains(says), "expected `{says}`, found: {error}");
+    }
+}
+
+#[test]
+fn a_level_is_reserved_only_where_data_is_not_on_it_and_the_tables_keep_it_apart() {
+    let subnet = bring_up(&bundled("fat-tree-4-2"), 1, true);
+    let refused = |sl: u8, keep: bool| {
+        let input = removal(&subnet, Scheme::Double, Removal::Planned);
+        let reserved_sl = Sl::new(sl);
+        let steady = Lanes::of_fabric(&subnet.fabric, reserved_sl).steady(LanePartition::Temporary);
+        let tables = if keep { subnet.tables.clone().on_lanes(steady) } else { subnet.tables.clone() };
+        let policy = Policy { reserved_sl, ..input.policy };
+        prepare(ChangeInput { policy, tables, ..input }).err().map(|error| error.to_string())
+    };
+    for sl in [0, 8] {
+        let said = refused(sl, true).expect("data is on it");
+        assert!(said.contains(&format!("SL {sl} cannot be reserved")), "{said}");
+    }
+    for sl in [1, 7, 15] {
+        assert_eq!(refused(sl, true), None, "SL {sl}");
+        let said = refused(sl, false).expect("other levels are on its lane");
+        assert!(said.contains("bring the subnet up with the reserved level first"), "{said}");
     }
 }

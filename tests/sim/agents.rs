@@ -76,7 +76,7 @@ fn no_output_is_drained_while_packets_stand_behind_a_dead_cable() {
 #[test]
 fn a_switch_is_not_flushed_while_packets_stand_behind_a_dead_cable() {
     let mut novice = ring();
-    let order = Flush { round: 6, lanes: LANES, flushed: false }.encode();
+    let order = Flush { round: 6, lanes: LANES, flushed: false, aside: VlSet::EMPTY }.encode();
     // The host's token would never come: it counts once its cable is dead.
     let others: Vec<NodeId> = novice.fabric.nodes().map(|(id, _)| id).filter(|&id| id != HOST).collect();
     others.iter().for_each(|&node| _ = novice.set(node, AttributeId::Flush, 0, order));
@@ -91,6 +91,22 @@ fn a_switch_is_not_flushed_while_packets_stand_behind_a_dead_cable() {
     novice.set_state(held, PortState::Active);
     run(&mut novice);
     assert!(is_flushed(&mut novice), "all has gone");
+}
+
+/// What stands in a lane that is set aside is latched for no other: the flush does not wait for it.
+#[test]
+fn a_flush_does_not_wait_for_a_lane_that_is_set_aside() {
+    for (aside, flushes) in [(VlSet::EMPTY, false), (LANES, true)] {
+        let mut novice = ring();
+        send_against(&mut novice, SWITCH, ONWARD);
+        assert!(!novice.sim.standing(LANES).is_empty(), "packets stand in the lane");
+        let order = Flush { round: 6, lanes: VlSet(2), flushed: false, aside }.encode();
+        let all: Vec<NodeId> = novice.fabric.nodes().map(|(id, _)| id).collect();
+        all.iter().for_each(|&node| _ = novice.set(node, AttributeId::Flush, 0, order));
+        run(&mut novice);
+        let answer = novice.get(SWITCH, AttributeId::Flush, 0).expect("an answer");
+        assert_eq!(Flush::decode(&answer.data).flushed, flushes, "set aside: {aside}");
+    }
 }
 
 /// Behind a fence a source keeps its half: its lane shows what waits, not its half.

@@ -99,7 +99,12 @@ fn a_fabric_may_stay_and_its_engine_change() {
             before: &fabric,
             after: &fabric,
             departure: Departure::Planned,
-            bring_up: BringUp { data_vls: 4, optimised_sl_to_vl: None, lmc: reconfig::ids::Lmc::masked(1) },
+            bring_up: BringUp {
+                data_vls: 4,
+                optimised_sl_to_vl: None,
+                lmc: reconfig::ids::Lmc::masked(1),
+                reserved_sl: None,
+            },
             vls_fixed: false,
             lmc_fixed: false,
             sm: None,

@@ -18,6 +18,7 @@ mod outages;
 mod outside;
 mod random;
 mod repeated;
+mod reserved;
 mod roots;
 
 use crate::support::short::short;

@@ -505,8 +505,8 @@ fn vendor_attributes_stand_where_the_document_says() {
     let inputs_done: PortMask = [PortNum(1), PortNum(9)].into_iter().collect();
     let token = DrainToken { round: 0x0102_0304, lanes: VlSet(0x000C), complete: true, inputs_done };
     assert_eq!(head(token.encode(), 12), [1, 2, 3, 4, 0, 0x0C, 1, 0, 0x02, 0x02, 0, 0]);
-    let flush = Flush { round: 7, lanes: VlSet(0x8001), flushed: true };
-    assert_eq!(head(flush.encode(), 8), [0, 0, 0, 7, 0x80, 0x01, 1, 0]);
+    let flush = Flush { round: 7, lanes: VlSet(0x8001), flushed: true, aside: VlSet(0x0102) };
+    assert_eq!(head(flush.encode(), 10), [0, 0, 0, 7, 0x80, 0x01, 1, 0, 0x01, 0x02]);
     let status = LaneStatus { drained_outputs: inputs_done, empty_inputs: [PortNum(255)].into_iter().collect() };
     assert_eq!((status.encode()[0], status.encode()[1], status.encode()[63]), (2, 2, 0x80));
     assert_eq!(LaneStatus::lanes(LaneStatus::modifier(VlSet(0x000C))), VlSet(0x000C));
@@ -561,7 +561,7 @@ attribute_keeps_its_bits! {
     adaptive_routing_info_keeps_its_bits: AdaptiveRoutingInfo, [0..27, 28..31, 32..512];
     drain_arcs_keeps_its_bits: DrainArcs, [];
     drain_token_keeps_its_bits: DrainToken, [48..55, 56..64, 320..512];
-    flush_keeps_its_bits: Flush, [48..55, 56..512];
+    flush_keeps_its_bits: Flush, [48..55, 56..64, 80..512];
     lane_status_keeps_its_bits: LaneStatus, [];
 }
 

@@ -6,7 +6,7 @@ use super::file::File;
 use super::moments::PlanMoments;
 use super::net::CheckedNet;
 use crate::fabric::NodeId;
-use crate::ids::{Half, PortNum, Sl};
+use crate::ids::{Half, PortNum, ReservedLevel, Sl};
 use crate::plan::Plan;
 use crate::tables::{NodeSlToVl, SlToVl, SubnetTables};
 
@@ -84,7 +84,7 @@ impl Groups {
         net: &CheckedNet,
         moments: &PlanMoments<'_>,
     ) -> Result<Groups, CertificateFault> {
-        let halves = halves(file.groups())?;
+        let halves = halves(file.groups(), plan.reserved())?;
         let mut groups =
             Groups { vls: vls(file)?, halves, switches: Vec::new(), sources: Vec::new(), usual: Vec::new() };
         for (index, moment) in moments.all.iter().enumerate() {
@@ -242,8 +242,8 @@ fn vls(file: &File) -> Result<usize, CertificateFault> {
     }
 }
 
-/// The groups by half, after a check that each service level is in one group, and lower ones come first.
-fn halves(groups: &[Vec<u8>]) -> Result<[Vec<Vec<Sl>>; 2], CertificateFault> {
+/// The groups by half, after a check that each service level of data is in one group, and lower ones come first.
+fn halves(groups: &[Vec<u8>], reserved: Option<ReservedLevel>) -> Result<[Vec<Vec<Sl>>; 2], CertificateFault> {
     let mut halves = [Vec::new(), Vec::new()];
     let mut seen = [false; 16];
     for group in groups {
@@ -259,6 +259,11 @@ fn halves(groups: &[Vec<u8>]) -> Result<[Vec<Vec<Sl>>; 2], CertificateFault> {
             return Err(CertificateFault::Form("groups of the upper half come before some of the lower".to_string()));
         }
         halves[half.index()].push(sls);
+    }
+    if let Some(ReservedLevel { sl, .. }) = reserved
+        && std::mem::replace(&mut seen[sl.index()], true)
+    {
+        return Err(CertificateFault::Form(format!("SL {sl} is reserved, and in a group")));
     }
     match seen.iter().position(|seen| !seen) {
         Some(sl) => Err(CertificateFault::Form(format!("SL {sl} is in no group"))),

@@ -19,6 +19,7 @@ mod lanes;
 mod lost;
 mod moments;
 mod net;
+mod reserved;
 mod rising;
 
 pub use fault::CertificateFault;
@@ -87,6 +88,7 @@ fn judge(plan: &Plan, file: &File, to_the_end: bool) -> Result<Checked, Certific
     let moments = PlanMoments::of(plan)?;
     file.check_moments(&moments)?;
     let net = CheckedNet::new(plan);
+    reserved::check(plan, &net, &moments)?;
     let groups = Groups::new(file, plan, &net, &moments)?;
     let (numbers, mut rows) = file.evidence(&net, moments.all.len())?;
     let mut closure = Closure::new(plan, &net, &moments, &groups);

@@ -151,13 +151,16 @@ fn check_restored(plan: &Plan, findings: &mut Findings) {
 /// The service level of rank r in its half on lane r, modulo their number, of those that the half has between changes:
 /// all, or under a standing partition those that it had during the change (P1.6).
 fn usual(plan: &Plan) -> SlToVl {
-    let Lanes { all, a, b } = plan.lanes();
+    let Lanes { all, a, b, reserved } = plan.lanes();
     SlToVl::from_fn(|sl: Sl| {
         let own = match plan.policy().partition {
             LanePartition::Temporary => all,
             LanePartition::Standing if Half::of_sl(sl) == plan.old() => a,
             LanePartition::Standing => b,
         };
+        if let Some(level) = reserved.filter(|level| level.sl == sl) {
+            return level.vl;
+        }
         let own: Vec<_> = own.iter().collect();
         own.get(Half::rank(sl) % own.len().max(1)).copied().unwrap_or_default()
     })

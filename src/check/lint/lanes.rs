@@ -28,7 +28,15 @@ fn check_sets(plan: &Plan, findings: &mut Findings) {
     if plan.scheme() == Scheme::Double && (lanes.a.is_empty() || lanes.b.is_empty()) {
         findings.plan(Rule::LaneSets, format!("A = {}, B = {}: one of them is empty", lanes.a, lanes.b));
     }
-    let highest = lanes.all.iter().last().unwrap_or_default();
+    if let Some(level) = lanes.reserved.filter(|level| lanes.all.contains(level.vl)) {
+        let what =
+            format!("VL {} is reserved for SL {}, and among the lanes {} of the halves", level.vl, level.sl, lanes.all);
+        findings.plan(Rule::LaneSets, what);
+    }
+    if plan.policy().reserved_sl != lanes.reserved.map(|level| level.sl) {
+        findings.plan(Rule::LaneSets, "policy and lanes name different reserved service levels".to_string());
+    }
+    let highest = lanes.in_operation().iter().last().unwrap_or_default();
     let fabric = &*plan.draft().before;
     let narrow = fabric.ports().find(|(_, port)| port.peer.is_some() && port.data_vls <= highest.get());
     if let Some((id, port)) = narrow {
@@ -39,10 +47,11 @@ fn check_sets(plan: &Plan, findings: &mut Findings) {
 
 fn allowed(plan: &Plan, sl: Sl, apart: bool) -> VlSet {
     let lanes = plan.lanes();
-    match (apart, Half::of_sl(sl) == plan.old()) {
-        (false, _) => lanes.all,
-        (true, true) => lanes.a,
-        (true, false) => lanes.b,
+    match (lanes.reserved, apart, Half::of_sl(sl) == plan.old()) {
+        (Some(level), ..) if level.sl == sl => [level.vl].into_iter().collect(),
+        (_, false, _) => lanes.all,
+        (_, true, true) => lanes.a,
+        (_, true, false) => lanes.b,
     }
 }
 

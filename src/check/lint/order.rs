@@ -20,6 +20,10 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
             findings.plan(Rule::Assumptions, format!("`{}` is taken for granted and not named", needed.name()));
         }
     }
+    let kept = Assumption::ReservedLevelIsKept;
+    if plan.lanes().reserved.is_none() && plan.draft().assumptions.contains(&kept) {
+        findings.plan(Rule::Assumptions, format!("`{}` is named, and no service level is reserved", kept.name()));
+    }
 }
 
 fn check_phases(plan: &Plan, findings: &mut Findings) {
@@ -106,18 +110,18 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
 
 fn assumptions(plan: &Plan) -> Vec<Assumption> {
     let of_scheme: &[Assumption] = match plan.scheme() {
-        Scheme::Double => &[
-            Assumption::SwitchManagementPaused,
-            Assumption::NoMulticast,
-            Assumption::ArbitrationServesAllLanes,
-            Assumption::SpareHalfUnused,
-            Assumption::RepliesAreQueuedAtOnce,
-        ],
-        Scheme::Static => &[Assumption::InitializeDiscards],
-        Scheme::InPlace if has_grown(plan) => {
-            &[Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::InitializeDiscards]
+        Scheme::Double => {
+            &[Assumption::ArbitrationServesAllLanes, Assumption::SpareHalfUnused, Assumption::RepliesAreQueuedAtOnce]
         }
-        Scheme::Ordered | Scheme::InPlace => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
+        Scheme::Static => &[Assumption::InitializeDiscards],
+        Scheme::InPlace if has_grown(plan) => &[Assumption::InitializeDiscards],
+        Scheme::Ordered | Scheme::InPlace => &[],
+    };
+    let others: &[Assumption] = match (plan.lanes().reserved, plan.scheme()) {
+        // Whether management to switches must pause as well is for those who follow packets to say.
+        (Some(_), _) => &[Assumption::ReservedLevelIsKept],
+        (None, Scheme::Static) => &[],
+        (None, _) => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],
     };
     let barriers = || plan.waves().iter().flat_map(|wave| &wave.barriers);
     let is_observed = barriers().any(|barrier| !matches!(barrier, Barrier::Acknowledged | Barrier::SourcesMoved));
@@ -128,5 +132,5 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
         Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
     };
-    [of_scheme, of_barriers, &[Assumption::EntriesDecide]].concat()
+    [of_scheme, others, of_barriers, &[Assumption::EntriesDecide]].concat()
 }

@@ -11,7 +11,7 @@ use reconfig::ids::{Guid, SubnetId};
 use reconfig::scenario::{Element, ScenarioChange};
 
 /// Options that are meaningless if nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 17] = [
+const OF_A_CHANGE: [&str; 18] = [
     "sudden",
     "planned",
     "subnet",
@@ -20,6 +20,7 @@ const OF_A_CHANGE: [&str; 17] = [
     "arming",
     "drain",
     "standing_partition",
+    "reserved_sl",
     "path_cache",
     "window",
     "smp_time",

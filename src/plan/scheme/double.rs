@@ -5,15 +5,17 @@
 //! every change. Under a standing partition the tables of *split* are those that rest, so neither phase writes any, and
 //! no class changes its lane (P1.6).
 
-use super::{PlanInput, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes, sl_to_vl_writes};
+use super::{
+    PlanInput, about_other_packets, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes,
+    sl_to_vl_writes,
+};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::{LFT_BLOCK, PortState, Write};
 
-const ASSUMPTIONS: [Assumption; 7] = [
-    Assumption::SwitchManagementPaused,
-    Assumption::NoMulticast,
+/// Besides those about packets that are in no class of data.
+const ASSUMPTIONS: [Assumption; 5] = [
     Assumption::AnswersAreLegal,
     Assumption::ArbitrationServesAllLanes,
     Assumption::SpareHalfUnused,
@@ -23,7 +25,7 @@ const ASSUMPTIONS: [Assumption; 7] = [
 
 /// Split, install, swap, drain, restore.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
-    let lanes = Lanes::of_change(&input.before, input.policy.partition, input.old);
+    let lanes = Lanes::of_change(&input.before, &input.policy, input.old);
     check_lanes(&input, lanes)?;
     check_lids(&input)?;
     check_halves(&input)?;
@@ -35,7 +37,8 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
     waves.push(restore(&input, lanes));
     let notes = notes(&input, lanes);
-    let assumptions = [&ASSUMPTIONS, Assumption::of_observer(input.policy.observer)].concat();
+    let assumptions =
+        [&about_other_packets(&input)[..], &ASSUMPTIONS, Assumption::of_observer(input.policy.observer)].concat();
     Ok(Plan::seal(Draft { new, notes, waves, assumptions, ..input.draft(Scheme::Double, lanes) }))
 }
 

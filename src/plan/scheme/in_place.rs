@@ -3,7 +3,10 @@
 //! before the end. Newcomers are started after that, as in OpenSM: their ports become ACTIVE once every table is
 //! written. Beyond OpenSM: a planned departure waits until what leaves is vacated.
 
-use super::{PlanInput, about_answers, about_spare_half, lft_writes, new_port_writes, sl_to_vl_writes, welcome_writes};
+use super::{
+    PlanInput, about_answers, about_other_packets, about_spare_half, lft_writes, new_port_writes, sl_to_vl_writes,
+    welcome_writes,
+};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::Write;
 use crate::verify::rounds_to_vacate;
@@ -16,13 +19,14 @@ pub(super) const VACATING_ROUNDS: usize = 16;
 
 /// A single wave: every block that differs.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
-    let lanes = Lanes::of_fabric(&input.before);
+    let lanes = Lanes::of_fabric(&input.before, input.policy.reserved_sl);
     let mut tables = lft_writes(&input);
     let is_new = |node, from, to| input.pair_has_come(node, from, to);
     tables.extend(sl_to_vl_writes(&input.surviving, lanes.steady(input.policy.partition), is_new));
     let mut start = new_port_writes(&input);
     let mut waves = vec![wave(Phase::Rewrite, tables)];
-    let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
+    let mut assumptions = about_other_packets(&input).to_vec();
+    assumptions.push(Assumption::EntriesDecide);
     assumptions.extend(about_answers(&input));
     assumptions.extend(about_spare_half(&input));
     if !start.is_empty() {

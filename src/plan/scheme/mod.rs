@@ -15,7 +15,7 @@ pub use ordered::TableStep;
 
 use super::{Arming, Assumption, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl};
 use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
 use std::sync::Arc;
 
@@ -70,6 +70,7 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
     assert_eq!(input.target.len(), input.before.node_count(), "one wanted forwarding table for each node");
     check_reach(&input)?;
     check_capacity(&input)?;
+    check_reserved(scheme, &input)?;
     match scheme {
         Scheme::Double => double::plan(input),
         Scheme::Static => Ok(static_::plan(input)),
@@ -112,6 +113,34 @@ fn check_capacity(input: &PlanInput) -> Result<(), PlanError> {
         let highest = highest_routed(&input.target[switch.index()]);
         if let Some(lid) = highest.filter(|lid| lid.0 >= capacity) {
             return Err(PlanError::LftCapacity { switch: input.surviving.describe_node(switch), capacity, lid });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the reserved level is nobody's virtual layer, that lanes are left beside its own, and that the tables in
+/// force give it that lane already: a wave that moved it would move packets of multicast that nobody follows (K.1).
+fn check_reserved(scheme: Scheme, input: &PlanInput) -> Result<(), PlanError> {
+    let Some(reserved) = Lanes::of_fabric(&input.before, input.policy.reserved_sl).reserved else { return Ok(()) };
+    let ReservedLevel { sl, vl } = reserved;
+    let layers = input.old_layers.max(input.new_layers);
+    if Half::rank(sl) < usize::from(layers) {
+        return Err(PlanError::ReservedInUse { sl, layers });
+    }
+    let needed = if scheme == Scheme::Double { 3 } else { 2 };
+    let data_vls = Lanes::of_fabric(&input.before, None).count();
+    if data_vls < needed {
+        return Err(PlanError::NoLaneToReserve { sl, data_vls, needed });
+    }
+    for (node, _) in input.before.nodes().filter(|(_, info)| info.present) {
+        let held = &input.initial.sl_to_vl[node.index()];
+        for (from, to) in sl_to_vl_pairs(&input.before, node) {
+            let lane = |other| held.get(from, to).get(other);
+            let stray = Sl::all().find(|&other| (lane(other) == vl) != (other == sl));
+            if let Some(stray) = stray {
+                let device = input.before.describe_node(node);
+                return Err(PlanError::ReservedNotKept { device, sl, vl, stray, on: lane(stray) });
+            }
         }
     }
     Ok(())
@@ -281,6 +310,20 @@ fn about_answers(input: &PlanInput) -> Option<Assumption> {
     special.then_some(Assumption::AnswersAreLegal)
 }
 
+/// What a scheme under which data flows assumes of packets that are in no class of data: that they pause; or, with a
+/// reserved level, that they are on it. That those to LIDs of switches pause is taken back where they are proved.
+fn about_other_packets(input: &PlanInput) -> [Assumption; 2] {
+    let other =
+        if input.policy.reserved_sl.is_some() { Assumption::ReservedLevelIsKept } else { Assumption::NoMulticast };
+    [Assumption::SwitchManagementPaused, other]
+}
+
+/// What a scheme under which nothing flows assumes of the reserved level, where there is one: the rest of the time, too,
+/// it is for what it is reserved for.
+fn about_reserved(input: &PlanInput) -> impl Iterator<Item = Assumption> + use<> {
+    input.policy.reserved_sl.map(|_| about_other_packets(input)).into_iter().flatten()
+}
+
 /// What a scheme without a swap assumes of the spare half, where there is one: that nobody sends on it, unless the plan
 /// has sources send on both.
 fn about_spare_half(input: &PlanInput) -> Option<Assumption> {
@@ -313,20 +356,23 @@ fn manager_at(input: &PlanInput, port: PortId, half: Half) -> Option<Write> {
 /// Notes which links have more lanes than are used, and which lanes the halves keep.
 fn lane_notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
     let cabled = input.before.ports().filter(|(_, port)| port.peer.is_some());
-    let richer = cabled.filter(|(_, port)| usize::from(port.data_vls) > lanes.all.len()).count();
+    let richer = cabled.filter(|(_, port)| usize::from(port.data_vls) > lanes.count()).count();
     let more = (richer > 0).then(|| {
-        let count = lanes.all.len();
+        let count = lanes.count();
         format!("{richer} cabled ports have more than {count} data VLs: the least is used everywhere")
     });
     let standing = input.policy.partition == LanePartition::Standing;
     let kept = standing.then(|| {
-        let Lanes { all, a, b } = Lanes::of_count(lanes.all.len() as u8);
+        let Lanes { all, a, b, .. } = Lanes::of_count(lanes.all.len() as u8);
         if all.len() < 2 {
             return "the partition of lanes has no effect: there is one data VL for both halves".to_string();
         }
         format!("the partition of lanes stands: between changes the lower half is on VLs {a}, the upper half on {b}")
     });
-    more.into_iter().chain(kept).collect()
+    let apart = lanes.reserved.map(|ReservedLevel { sl, vl }| {
+        format!("SL {sl} is of neither half and alone on VL {vl}, for multicast and management to and from switches")
+    });
+    more.into_iter().chain(kept).chain(apart).collect()
 }
 
 impl Arming {

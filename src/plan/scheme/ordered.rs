@@ -6,7 +6,8 @@
 
 use super::in_place::{VACATING_ROUNDS, vacated};
 use super::{
-    PlanInput, about_answers, about_spare_half, block_writes, by_guid, new_port_writes, sl_to_vl_writes, welcome_writes,
+    PlanInput, about_answers, about_other_packets, about_spare_half, block_writes, by_guid, new_port_writes,
+    sl_to_vl_writes, welcome_writes,
 };
 use crate::fabric::NodeId;
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, PlanError, Scheme, Sending, Wave};
@@ -25,7 +26,7 @@ pub struct TableStep {
 
 /// A wave for each step.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
-    let lanes = Lanes::of_fabric(&input.before);
+    let lanes = Lanes::of_fabric(&input.before, input.policy.reserved_sl);
     let mut waves: Vec<Wave> = readying(&input, lanes).into_iter().collect();
     let readied = !waves.is_empty();
     let rewrites = rewrites(&input);
@@ -41,7 +42,8 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         let name = if several { format!("rewrite/{number}") } else { "rewrite".to_string() };
         waves.push(wave(name, Phase::Rewrite, rewrite.writes));
     }
-    let mut assumptions = vec![Assumption::SwitchManagementPaused, Assumption::NoMulticast, Assumption::EntriesDecide];
+    let mut assumptions = about_other_packets(&input).to_vec();
+    assumptions.push(Assumption::EntriesDecide);
     assumptions.extend(about_answers(&input));
     assumptions.extend(about_spare_half(&input));
     assumptions.extend(input.discards_turned_back.then_some(Assumption::TurnedBackIsDiscarded));

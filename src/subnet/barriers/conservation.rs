@@ -69,7 +69,8 @@ impl<T: Transport> Manager<T> {
         // One interval for the whole wave: the inequality of section D compares waves, not single readings.
         let reading = |(at, &port): (usize, &PortId)| {
             let [sent, received] = [0, 1].map(|which: usize| &counted[which][at]);
-            let retired = || half.other().sls();
+            let reserved = self.reserved_sl();
+            let retired = || half.other().sls().filter(move |&sl| Some(sl) != reserved);
             let sum = |data: &PortDataSl| retired().map(|sl| u64::from(data.counters[sl.index()])).sum();
             CounterReading {
                 ticket,
@@ -101,7 +102,8 @@ impl<T: Transport> Manager<T> {
         attribute: PerfAttributeId,
         method: Method,
     ) -> Result<Vec<PortDataSl>, SubnetError> {
-        let retired = retiring.in_use.half.other().sls().fold(0, |mask: u16, sl| mask | 1 << sl.get());
+        let retired = retiring.in_use.half.other().sls().filter(|&sl| Some(sl) != self.reserved_sl());
+        let retired = retired.fold(0, |mask: u16, sl| mask | 1 << sl.get());
         let mut requests = Vec::with_capacity(ports.len());
         // On the half in use: a request on the retired levels would count in what it reads (D.5).
         for &port in ports {

@@ -53,13 +53,14 @@ impl<T: Transport> Manager<T> {
         method: Method,
         lanes: VlSet,
     ) -> Result<(), SubnetError> {
-        let data = Flush { round: judge.round(), lanes, flushed: false }.encode();
+        let aside = self.reserved.map(|level| level.vl).into_iter().collect();
+        let data = Flush { round: judge.round(), lanes, flushed: false, aside }.encode();
         let requests = devices.iter().map(|&node| self.to_node(node, method, AttributeId::Flush, 0, data));
         let requests = requests.collect::<Result<Vec<_>, _>>()?;
         for (&device, answer) in devices.iter().zip(self.ask_all(requests).await?) {
             // Round and lanes are those of the answer, not of the request: the judge ignores a device's report on
             // another flush.
-            let Flush { round, lanes, flushed } = Flush::decode(smp_data(&answer));
+            let Flush { round, lanes, flushed, .. } = Flush::decode(smp_data(&answer));
             judge.fold(&FlushReading { device, round, lanes, flushed });
         }
         Ok(())

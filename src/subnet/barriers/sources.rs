@@ -58,12 +58,14 @@ impl<T: Transport> Manager<T> {
         // that half closed.
         self.closed = Some(half.other());
         let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
-        let mut judge = FenceJudge::new(ticket, half, alive.iter().copied());
+        let reserved = self.reserved_sl();
+        let mut judge = FenceJudge::new(ticket, half, alive.iter().copied()).sparing(reserved);
         // Read first: only the entries of the old half change.
         let tables = self.exchange_sl_to_vl(&alive, Method::Get, &vec![[0; SMP_DATA_SIZE]; alive.len()]).await?;
         let closed = tables.iter().map(|table| {
             let mut lanes = table.0;
-            half.other().sls().for_each(|sl| lanes[usize::from(sl.get())] = Vl::MANAGEMENT);
+            let closed = half.other().sls().filter(|&sl| Some(sl) != reserved);
+            closed.for_each(|sl| lanes[usize::from(sl.get())] = Vl::MANAGEMENT);
             SlToVlMappingTable(lanes).encode()
         });
         let closed: Vec<_> = closed.collect();

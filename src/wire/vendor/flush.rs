@@ -1,4 +1,5 @@
-//! Flush: nothing that was latched before the flush is left for these lanes. Reserved: bits 0–6 of byte 6, bytes 7–63.
+//! Flush: nothing that was latched before the flush is left for these lanes. Reserved: bits 0–6 of byte 6, byte 7,
+//! bytes 10–63.
 //!
 //! A Set starts it: the device sends off all that was latched before, then a flush token on each output behind that
 //! data. A Get asks whether it is done. Between neighbours a Send carries the token.
@@ -16,5 +17,7 @@ attribute! {
         lanes: VlSet = 32, 16;
         /// In answers: every neighbour's token came, and the lanes are empty at every input.
         flushed: bool = 55, 1;
+        /// Lanes that nobody waits for: nothing that stands in them is latched for the others.
+        aside: VlSet = 64, 16;
     }
 }

@@ -46,7 +46,7 @@ fn depth(fabric: &Fabric, dead: &[NodeId]) -> Result<u32, Failure> {
     let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1))?;
     let tables = lid::bring_up(&fabric, &function, 4);
     let surviving = fabric.without_nodes(dead);
-    let lanes = Lanes::of_fabric(&fabric).all;
+    let lanes = Lanes::of_fabric(&fabric, None).all;
     let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, lanes, None, &[])?;
     Ok(DrainGraph::new(&surviving, graph.outputs().iter().cloned().collect(), graph.sources())?.depth())
 }

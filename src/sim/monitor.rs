@@ -1,0 +1,132 @@
+//! A monitor's questions: every host asks one switch after the other, by packets to the switches' LIDs.
+//!
+//! The questions are data packets of one service level, whatever half their host is on, as of a tool that was told that
+//! level once. A switch takes a question out of its input buffer as it takes what it discards, once it heads its queue;
+//! what it would answer is not modelled, nor is multicast, which would hold lanes in the same way. Questions are counted
+//! apart: the fates, the latency and the order of data do not include them.
+
+use super::index::{EndPortRank, InLane, OutLane, PacketId};
+use super::packet::{NIL, PacketMarks};
+use super::source::Header;
+use super::wheel::{SimEvent, TICKS_PER_NS};
+use super::{Sim, kind};
+use crate::fabric::PortId;
+use crate::ids::{PortNum, Sl};
+use crate::wire::PortState;
+use serde::{Deserialize, Serialize};
+
+/// Stands for the monitor in events in place of a rank.
+pub(super) const MONITOR: u32 = NIL - 2;
+
+/// Bytes of a question on the wire: a MAD with its headers.
+const QUESTION_BYTES: u16 = 256 + 34;
+
+/// Hosts that ask switches for their counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Monitor {
+    /// The service level of the questions.
+    pub sl: Sl,
+    /// From one question of a host to its next, in nanoseconds.
+    pub every_ns: u64,
+}
+
+/// What became of questions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct QuestionCounts {
+    /// Handed to a send queue.
+    pub sent: u64,
+    /// Taken by the switch that owns their DLID.
+    pub arrived: u64,
+    /// Discarded on their way.
+    pub lost: u64,
+}
+
+impl QuestionCounts {
+    /// Still on their way.
+    pub fn in_flight(&self) -> u64 {
+        self.sent - self.arrived - self.lost
+    }
+}
+
+/// What the monitor has done so far.
+#[derive(Default)]
+pub(super) struct Questions {
+    pub(super) counts: QuestionCounts,
+    /// How many have been due.
+    turn: u64,
+    /// Whether a question is under way in the event list.
+    begun: bool,
+}
+
+impl Sim {
+    /// Lets the monitor ask, if there is one.
+    pub(super) fn start_monitor(&mut self) {
+        if self.config.monitor.is_some() && !std::mem::replace(&mut self.questions.begun, true) {
+            self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, MONITOR, 0));
+        }
+    }
+
+    /// The next question is due: hosts take turns, and each asks the switches in turn.
+    pub(super) fn ask_next(&mut self) {
+        let Some(monitor) = self.config.monitor else { return };
+        let switches: Vec<PortId> = self.fabric.lid_ports().filter(|&port| self.is_switch_port(port)).collect();
+        let (hosts, turn) = (self.sources.list.len() as u64, self.questions.turn);
+        self.questions.turn += 1;
+        let next = self.clock.now() + (monitor.every_ns * TICKS_PER_NS / hosts).max(1);
+        self.clock.push(next, SimEvent::new(kind::INJECT, MONITOR, 0));
+        let rank = EndPortRank((turn % hosts) as u32);
+        let asked = (turn / hosts + turn) % switches.len().max(1) as u64;
+        let dlid = switches.get(asked as usize).map(|&port| self.devices.ports[port].lid);
+        let Some(dlid) = dlid.filter(|lid| lid.is_unicast() && self.asks(rank, monitor.sl)) else { return };
+        self.questions.counts.sent += 1;
+        self.hand_over(
+            rank,
+            Header {
+                dlid: dlid.0,
+                sl: monitor.sl.get(),
+                bytes: QUESTION_BYTES,
+                marks: PacketMarks::QUESTION,
+                source_path: 0,
+                message: NIL,
+            },
+        );
+    }
+
+    /// What became of the monitor's questions.
+    pub fn questions(&self) -> QuestionCounts {
+        self.questions.counts
+    }
+
+    /// Whether a host sends a question: it is linked, and its send queue has room.
+    fn asks(&self, rank: EndPortRank, sl: Sl) -> bool {
+        let source = &self.sources.list[rank];
+        let own = &self.plane.ports[source.port];
+        let vl = self.plane.tables.lane(own.node, 0, own.num, sl.get());
+        let queue = self.plane.in_lane(source.port, if vl < self.plane.data_vls { vl } else { 0 });
+        let has_room = self.plane.ins[queue].count < u32::from(self.config.send_queue);
+        self.sources.sending && !self.sources.cut_off[rank] && !source.is_silent() && has_room
+    }
+
+    fn is_switch_port(&self, port: PortId) -> bool {
+        self.fabric.node(self.fabric.port(port).node).is_switch()
+    }
+
+    /// Whether a packet is a question that has come to the switch that it is for.
+    pub(super) fn is_answered(&self, lane: InLane, id: PacketId) -> bool {
+        let packet = &self.plane.packets[id];
+        let input = &self.plane.ports[self.plane.port_of(lane)];
+        let node = input.node;
+        packet.marks.has(PacketMarks::QUESTION)
+            && input.state != PortState::Initialize
+            && packet.out_lane == OutLane::DISCARD
+            && self.plane.is_switch(node)
+            && self.devices.ports[self.plane.port_at(node, PortNum::ZERO)].lid.0 == packet.dlid
+    }
+
+    /// A question has come to its end.
+    pub(super) fn end_question(&mut self, id: PacketId, arrived: bool) {
+        let counts = &mut self.questions.counts;
+        *(if arrived { &mut counts.arrived } else { &mut counts.lost }) += 1;
+        self.plane.packets.remove(id);
+    }
+}

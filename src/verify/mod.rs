@@ -5,9 +5,9 @@
 //! module can make, or a refusal with its evidence. Knows no engine, no scheme and no phase. How: `walk` follows
 //! every class (DLID, SL) from every source through every mixture of old and new entries, wave after wave, starting
 //! from what the previous barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the
-//! lanes or finds a cycle. A reserved level, alone on its lane, is judged apart (`reserved`). Taken on trust: the facts of the waves (what barriers left, who injects), and that
-//! management packets to switches are paused while the waves run. Port states are ignored: a port that discards
-//! holds no lane.
+//! lanes or finds a cycle. A reserved level, alone on its lane, is judged apart (`reserved`). Taken on trust: the facts
+//! of the waves (what barriers left, who injects), and that management packets to switches are paused while the waves
+//! run, unless a plan has them proved. Port states are ignored: a port that discards holds no lane.
 
 pub mod across;
 mod aging;

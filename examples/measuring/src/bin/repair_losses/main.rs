@@ -10,9 +10,10 @@
 //! row, `resets` being those that only a change of all routing would have repaired.
 //!
 //! Columns: losses; of these, per cent repaired in no, one and two waves, and in more (the most); in any number without a
-//! wait, and of these only because switches discard what turns back; not at all; per cent with hosts cut off for want of a repair; entries and blocks written until all is reconnected,
-//! each beside those of a full re-route; mean hops and the busiest channel's load relative to the full re-route, when all
-//! is reconnected and after renewal; processor time of a repair with its renewal, mean and most; losses judged.
+//! wait, and of these only because switches discard what turns back; not at all; per cent with hosts cut off for want of
+//! a repair; entries and blocks written until all is reconnected, each beside those of a full re-route; mean hops and the
+//! busiest channel's load relative to the full re-route, when all is reconnected and after renewal; processor time of a
+//! repair with its renewal, mean and most; losses judged.
 
 mod orders;
 mod sequence;
@@ -70,8 +71,8 @@ const CELLS: [(&str, &str, &str); 36] = [
     ("fat-tree:18,3", "fat-tree", "link"),
 ];
 
-/// Switches beyond which a cell has 50 losses at most, and 3.
-const LARGE: [usize; 2] = [255, 900];
+/// Switches beyond which a cell has 50 losses at most.
+const LARGE: usize = 255;
 /// Switches up to which losses are judged, and how many of a cell.
 const JUDGED: (usize, usize) = (30, 5);
 
@@ -176,13 +177,7 @@ impl Cell {
     fn run(&mut self, losses: usize) -> Result<(), Box<dyn Error>> {
         let first = self.bring_up(0)?;
         let switches = first.fabric.switches().count();
-        let losses = if switches > LARGE[1] {
-            losses.min(3)
-        } else if switches > LARGE[0] {
-            losses.min(50)
-        } else {
-            losses
-        };
+        let losses = if switches > LARGE { losses.min(50) } else { losses };
         let irregular = self.text[0].starts_with("random");
         let mut running = first;
         let (mut done, mut drawn) = (0, 0);

@@ -7,8 +7,9 @@ use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
-use crate::plan::Scheme;
+use crate::plan::{Observer, Scheme};
 use crate::tables::PathLayers;
+use crate::verify;
 
 /// Limits of the default load: the load itself, its share of the load that fills the busiest link under uniform
 /// traffic, and the resulting packet-hops.
@@ -52,7 +53,25 @@ fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
     let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
-    (busiest + swept) * each
+    (busiest + swept) * each + waits_ns(scenario, setup, scheme)
+}
+
+/// About how long barriers wait by the clock, for hosts behind a fence and for age. How often waves of scheme `ordered`
+/// wait for one another is not known before they are made; most do not.
+pub fn waits_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
+    let settle_ns = scenario.sources.settle_ns().unwrap_or(0);
+    let by_age = scenario.policy.observer == Observer::Lifetime;
+    let life_ns = scenario.sim.switch_lifetime_ns;
+    match scheme {
+        // Sources settle; by age the flush and the drain wait as long, and for the longest way each.
+        Scheme::Double if by_age => {
+            let way = verify::rounds_to_age(&setup.before, &setup.after, &setup.tables) as u64;
+            3 * settle_ns + (2 + 2 * way) * life_ns
+        }
+        Scheme::Double => settle_ns,
+        Scheme::Ordered | Scheme::InPlace if by_age && scenario.departure == Departure::Planned => 3 * life_ns,
+        Scheme::Ordered | Scheme::InPlace | Scheme::Static => 0,
+    }
 }
 
 fn smps_at(setup: &SubnetSetup, scheme: Scheme, switch: NodeId) -> u64 {

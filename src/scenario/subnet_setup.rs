@@ -118,7 +118,13 @@ impl SubnetSetup {
         let sm = change::manager_port(&before, &after, request.sm())?;
         let steady = Lanes::of_fabric(&whole).steady(scenario.policy.partition);
         let tables = lid::bring_up(&whole, &function, lanes).on_lanes(steady);
-        let mut config = SimConfig { data_vls: lanes, armed: armed(scenario.policy.arming), ..scenario.sim.clone() };
+        let mut config = SimConfig {
+            data_vls: lanes,
+            armed: armed(scenario.policy.arming),
+            // Nobody knows when a host asks again; within the fence's time all do. 0 would mean that none ever does.
+            queries_within_ns: scenario.sources.settle_ns().map_or(0, |settle_ns| settle_ns.max(1)),
+            ..scenario.sim.clone()
+        };
         if scenario.worst_traffic {
             config.traffic = worst(&whole, &before, &function, config.dispersal)?;
         }

@@ -11,7 +11,7 @@ use reconfig::ids::Lmc;
 use reconfig::plan::{LanePartition, Observer, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
-use reconfig::subnet::{Devices, SourceControl};
+use reconfig::subnet::{DeviceProfile, SourceControl};
 use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
@@ -131,7 +131,7 @@ pub(super) enum SourcesChoice {
 
 /// The profile of devices, and what is given beside it.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Devices")]
+#[command(next_help_heading = "DeviceProfile")]
 pub(super) struct DeviceArguments {
     /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`,
     /// else agents]
@@ -151,33 +151,33 @@ pub(super) struct DeviceArguments {
 
 impl DeviceArguments {
     /// The profile chosen, or else the command's own.
-    pub(super) fn devices_or(&self, own: Devices) -> Devices {
+    pub(super) fn devices_or(&self, own: DeviceProfile) -> DeviceProfile {
         match self.devices {
             None => own,
-            Some(DevicesChoice::Agents) => Devices::Agents,
-            Some(DevicesChoice::Standard) => Devices::Standard,
+            Some(DevicesChoice::Agents) => DeviceProfile::Agents,
+            Some(DevicesChoice::Standard) => DeviceProfile::Standard,
         }
     }
 
     /// The observer, on devices of a profile.
-    pub(super) fn observer(&self, devices: Devices) -> Observer {
-        self.drain.unwrap_or(devices.profile().observer)
+    pub(super) fn observer(&self, devices: DeviceProfile) -> Observer {
+        self.drain.unwrap_or(devices.settings().observer)
     }
 
     /// How sources are moved, on devices of a profile.
-    pub(super) fn sources(&self, devices: Devices) -> SourceControl {
-        let fence = || Devices::Standard.profile().sources.settle_ns().unwrap_or_default();
+    pub(super) fn sources(&self, devices: DeviceProfile) -> SourceControl {
+        let fence = || DeviceProfile::Standard.settings().sources.settle_ns().unwrap_or_default();
         let fenced = || SourceControl::Fenced { settle_ns: self.settle.map_or_else(fence, |s| (s * 1e9) as u64) };
         match self.sources {
             Some(SourcesChoice::Fence) => fenced(),
             Some(SourcesChoice::Told) => SourceControl::ByAgent,
-            None if devices.profile().sources == SourceControl::ByAgent => SourceControl::ByAgent,
+            None if devices.settings().sources == SourceControl::ByAgent => SourceControl::ByAgent,
             None => fenced(),
         }
     }
 
     /// Refuses a time for hosts that are told at once.
-    pub(super) fn check(&self, devices: Devices) -> Result<(), Failure> {
+    pub(super) fn check(&self, devices: DeviceProfile) -> Result<(), Failure> {
         if self.settle.is_some() && self.sources(devices) == SourceControl::ByAgent {
             let why = "--settle: sources that are told move at once; omit it, or choose --sources fence or --devices standard";
             return Err(Failure::input(anyhow!(why)));

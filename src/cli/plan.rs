@@ -15,7 +15,7 @@ use reconfig::fabric::difference::UnionError;
 use reconfig::plan::{Arming, Plan, Policy};
 use reconfig::scenario::DeviceReport;
 use reconfig::sim::SimConfig;
-use reconfig::subnet::{DeviceProfile, Devices};
+use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use reconfig::verify::{self, Binding};
 use std::path::PathBuf;
 
@@ -114,18 +114,18 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 type Outcome = Result<Option<Drawn>, Box<PlanReport>>;
 
 impl Arguments {
-    fn devices(&self) -> Devices {
-        self.devices.devices_or(Devices::Agents)
+    fn devices(&self) -> DeviceProfile {
+        self.devices.devices_or(DeviceProfile::Agents)
     }
 
     /// What the plan is for.
-    fn profile(&self) -> DeviceProfile {
+    fn device_settings(&self) -> DeviceSettings {
         let devices = self.devices();
-        DeviceProfile {
+        DeviceSettings {
             observer: self.devices.observer(devices),
             sources: self.devices.sources(devices),
             smp_time_ns: self.smp_time,
-            ..devices.profile()
+            ..devices.settings()
         }
     }
 
@@ -178,7 +178,7 @@ impl Arguments {
     /// Stages the plan if it may be written, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
         let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
-        let in_force = self.profile();
+        let in_force = self.device_settings();
         let plan = drawn.prepared.plan.plan();
         let report = PlanReport {
             cut_off_meant: self.allow_cut_off,

@@ -28,7 +28,7 @@ use reconfig::scenario::{
     self, Accounting, Departure, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport, adversary,
 };
 use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, SimError, Spray, Traffic};
-use reconfig::subnet::{DeviceProfile, Devices};
+use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -636,18 +636,18 @@ impl Arguments {
             after_ns: self.traffic.after * 1_000,
             ..base
         };
-        Ok((scenario.with_profile(self.profile()), running))
+        Ok((scenario.with_device_settings(self.device_settings()), running))
     }
 
-    fn devices(&self) -> Devices {
-        self.devices.devices_or(Devices::Agents)
+    fn devices(&self) -> DeviceProfile {
+        self.devices.devices_or(DeviceProfile::Agents)
     }
 
     /// The profile, and what was given beside it.
-    fn profile(&self) -> DeviceProfile {
+    fn device_settings(&self) -> DeviceSettings {
         let devices = self.devices();
-        let (own, hardware, management) = (devices.profile(), &self.hardware, &self.management);
-        DeviceProfile {
+        let (own, hardware, management) = (devices.settings(), &self.hardware, &self.management);
+        DeviceSettings {
             observer: self.devices.observer(devices),
             sources: self.devices.sources(devices),
             switch_life_ns: hardware.switch_life.unwrap_or(own.switch_life_ns),

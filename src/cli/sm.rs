@@ -20,7 +20,7 @@ use reconfig::sm::{
     AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox, Takeover,
     lid_file, prefix_file, systemd,
 };
-use reconfig::subnet::{Devices, Manager, Timing};
+use reconfig::subnet::{DeviceProfile, Manager, Timing};
 use reconfig::transport::Transport;
 use reconfig::transport::faults::{Chances, Faulty};
 use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
@@ -401,8 +401,8 @@ fn tell(now_ns: u64, happening: &Happening) {
 }
 
 impl Arguments {
-    fn devices(&self) -> Devices {
-        self.devices.devices_or(Devices::Standard)
+    fn devices(&self) -> DeviceProfile {
+        self.devices.devices_or(DeviceProfile::Standard)
     }
 
     /// Whether the log is JSON.

@@ -49,7 +49,7 @@ impl ActingSubnet<'_> {
     pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
-        let timing = self.scenario.devices.timing(&self.scenario.profile(), devices);
+        let timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
         let running = Running {
             known: setup.whole.clone(),
             routed: setup.before.clone(),

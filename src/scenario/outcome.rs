@@ -10,7 +10,7 @@ use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::{Dispersal, OrderCounts, PacketCounts, Traffic};
-use crate::subnet::{DeviceProfile, Devices};
+use crate::subnet::{DeviceProfile, DeviceSettings};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
@@ -240,17 +240,17 @@ pub struct Settings {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DeviceReport {
     /// The profile.
-    pub profile: Devices,
+    pub profile: DeviceProfile,
     /// The settings in force.
     #[serde(flatten)]
-    pub in_force: DeviceProfile,
+    pub in_force: DeviceSettings,
     /// Those that were given and are not the profile's, by their options.
     pub given: Vec<&'static str>,
 }
 
 impl DeviceReport {
     /// The settings in force, beside the profile that the others come from.
-    pub fn new(profile: Devices, in_force: DeviceProfile) -> DeviceReport {
+    pub fn new(profile: DeviceProfile, in_force: DeviceSettings) -> DeviceReport {
         DeviceReport { profile, in_force, given: in_force.unlike(profile) }
     }
 }

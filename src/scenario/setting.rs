@@ -8,7 +8,7 @@ use crate::ids::{Lmc, SubnetId};
 use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::SimConfig;
-use crate::subnet::{DeviceProfile, Devices, SourceControl};
+use crate::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 
 /// The element of a subnet that leaves or comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +76,7 @@ pub struct Scenario {
     /// Arming and drain observer.
     pub policy: Policy,
     /// The profile that settings below were taken from, as far as they were not given ([`Scenario::on`]).
-    pub devices: Devices,
+    pub devices: DeviceProfile,
     /// How sources are moved. Fenced ones may send on both halves, and follow within the time that the fence gives them.
     pub sources: SourceControl,
     /// The least LMC: LIDs are renumbered if the capture has a smaller one.
@@ -128,7 +128,7 @@ impl Scenario {
 
     /// A change among subnets; all other settings are the command line's defaults.
     pub fn new(subnets: Subnets, change: impl Into<ScenarioChange>) -> Scenario {
-        let profile = Devices::default().profile();
+        let profile = DeviceProfile::default().settings();
         Scenario {
             subnets,
             change: change.into(),
@@ -141,7 +141,7 @@ impl Scenario {
             scheme: Scheme::Double,
             auto: false,
             policy: Policy { observer: profile.observer, ..Policy::default() },
-            devices: Devices::default(),
+            devices: DeviceProfile::default(),
             sources: profile.sources,
             lmc: Lmc::masked(1),
             vls_fixed: false,
@@ -164,18 +164,18 @@ impl Scenario {
 
     /// The scenario on devices of a profile: all that the profile settles is as it says.
     #[must_use]
-    pub fn on(self, devices: Devices) -> Scenario {
-        Scenario { devices, ..self }.with_profile(devices.profile())
+    pub fn on(self, devices: DeviceProfile) -> Scenario {
+        Scenario { devices, ..self }.with_device_settings(devices.settings())
     }
 
     /// The scenario with these settings of devices.
     #[must_use]
-    pub fn with_profile(self, profile: DeviceProfile) -> Scenario {
-        let DeviceProfile { observer, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, .. } = profile;
+    pub fn with_device_settings(self, own: DeviceSettings) -> Scenario {
+        let DeviceSettings { observer, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, .. } = own;
         let sim = SimConfig {
-            switch_lifetime_ns: profile.switch_life_ns,
-            hoq_lifetime_ns: profile.hoq_life_ns,
-            sma_service_ns: profile.smp_time_ns,
+            switch_lifetime_ns: own.switch_life_ns,
+            hoq_lifetime_ns: own.hoq_life_ns,
+            sma_service_ns: own.smp_time_ns,
             ..self.sim
         };
         let policy = Policy { observer, ..self.policy };
@@ -183,8 +183,8 @@ impl Scenario {
     }
 
     /// The settings of devices that are in force.
-    pub fn profile(&self) -> DeviceProfile {
-        DeviceProfile {
+    pub fn device_settings(&self) -> DeviceSettings {
+        DeviceSettings {
             observer: self.policy.observer,
             sources: self.sources,
             switch_life_ns: self.sim.switch_lifetime_ns,

@@ -268,7 +268,7 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
         latch: config.latch,
         arming: arming.to_string(),
         drain: observer.to_string(),
-        devices: DeviceReport::new(scenario.devices, scenario.profile()),
+        devices: DeviceReport::new(scenario.devices, scenario.device_settings()),
         sm: match setup.between {
             None => Some(setup.each[0].whole.describe_node(sm(&setup.each[0]).node)),
             Some(_) => None,

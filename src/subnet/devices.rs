@@ -16,7 +16,7 @@ const OPENSM_LIFETIME_NS: u64 = 4096 << 18;
 /// A named profile of devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Devices {
+pub enum DeviceProfile {
     /// Agents in the devices show that lanes are empty, and hosts move when they are told.
     #[default]
     Agents,
@@ -26,7 +26,7 @@ pub enum Devices {
 
 /// What is settled by a profile. Times are nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct DeviceProfile {
+pub struct DeviceSettings {
     /// The observer of empty lanes.
     #[serde(rename = "drain")]
     pub observer: Observer,
@@ -58,20 +58,20 @@ fn by_name<S: Serializer>(sources: &SourceControl, serializer: S) -> Result<S::O
     Named { sources: sources.name(), settle_ns: sources.settle_ns() }.serialize(serializer)
 }
 
-impl Devices {
+impl DeviceProfile {
     /// Its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Devices::Agents => "agents",
-            Devices::Standard => "standard",
+            DeviceProfile::Agents => "agents",
+            DeviceProfile::Standard => "standard",
         }
     }
 
     /// What it settles.
-    pub fn profile(self) -> DeviceProfile {
+    pub fn settings(self) -> DeviceSettings {
         let of_manager = Timing::default();
         match self {
-            Devices::Agents => DeviceProfile {
+            DeviceProfile::Agents => DeviceSettings {
                 observer: Observer::Token,
                 sources: SourceControl::ByAgent,
                 switch_life_ns: 0,
@@ -82,7 +82,7 @@ impl Devices {
                 smp_retries: 11,
                 barrier_timeout_ns: 100_000_000,
             },
-            Devices::Standard => DeviceProfile {
+            DeviceProfile::Standard => DeviceSettings {
                 observer: Observer::Lifetime,
                 sources: SourceControl::Fenced { settle_ns: 2_000_000_000 },
                 switch_life_ns: OPENSM_LIFETIME_NS,
@@ -98,17 +98,17 @@ impl Devices {
 
     /// The manager's time-outs and pauses that no option sets, and those of a profile in force; the window is that of
     /// the profile, or `devices`.
-    pub fn timing(self, in_force: &DeviceProfile, devices: usize) -> Timing {
+    pub fn timing(self, in_force: &DeviceSettings, devices: usize) -> Timing {
         let own = match self {
             // Fast answers deserve fast questions, and a copy of an SMP lives no longer than its time-out.
-            Devices::Agents => Timing {
+            DeviceProfile::Agents => Timing {
                 smp_lifetime_ns: in_force.smp_timeout_ns,
                 poll_first_ns: 5_000,
                 poll_most_ns: 500_000,
                 light_sweep_ns: Some(10_000_000),
                 ..Timing::default()
             },
-            Devices::Standard => Timing::default(),
+            DeviceProfile::Standard => Timing::default(),
         };
         Timing {
             timeout_ns: in_force.smp_timeout_ns,
@@ -120,10 +120,10 @@ impl Devices {
     }
 }
 
-impl DeviceProfile {
+impl DeviceSettings {
     /// The settings that differ from those of a named profile, by the options that set them.
-    pub fn unlike(&self, devices: Devices) -> Vec<&'static str> {
-        let named = devices.profile();
+    pub fn unlike(&self, devices: DeviceProfile) -> Vec<&'static str> {
+        let named = devices.settings();
         let settle = |sources: SourceControl| sources.settle_ns();
         let fenced = |sources: SourceControl| settle(sources).is_some();
         let moves_alike = fenced(self.sources) == fenced(named.sources);
@@ -149,14 +149,14 @@ mod tests {
 
     #[test]
     fn a_setting_that_was_given_is_told_and_no_other() {
-        let standard = Devices::Standard.profile();
-        assert!(standard.unlike(Devices::Standard).is_empty());
-        assert!(Devices::Agents.profile().unlike(Devices::Agents).is_empty());
-        let told = DeviceProfile { sources: SourceControl::ByAgent, ..standard };
-        assert_eq!(told.unlike(Devices::Standard), ["sources"]);
-        let hasty = DeviceProfile { sources: SourceControl::Fenced { settle_ns: 1 }, window: Some(4), ..standard };
-        assert_eq!(hasty.unlike(Devices::Standard), ["settle", "window"]);
+        let standard = DeviceProfile::Standard.settings();
+        assert!(standard.unlike(DeviceProfile::Standard).is_empty());
+        assert!(DeviceProfile::Agents.settings().unlike(DeviceProfile::Agents).is_empty());
+        let told = DeviceSettings { sources: SourceControl::ByAgent, ..standard };
+        assert_eq!(told.unlike(DeviceProfile::Standard), ["sources"]);
+        let hasty = DeviceSettings { sources: SourceControl::Fenced { settle_ns: 1 }, window: Some(4), ..standard };
+        assert_eq!(hasty.unlike(DeviceProfile::Standard), ["settle", "window"]);
         // Where the profile has no fence, a given one brings its time along.
-        assert_eq!(Devices::Standard.profile().unlike(Devices::Agents).len(), 9);
+        assert_eq!(DeviceProfile::Standard.settings().unlike(DeviceProfile::Agents).len(), 9);
     }
 }

@@ -28,7 +28,7 @@ mod timing;
 pub use ask::{Ask, AskResult, RequestTarget};
 pub use attendant::Attendant;
 pub use counts::SmpCounts;
-pub use devices::{DeviceProfile, Devices};
+pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
 pub use manager::{Manager, SourceControl};
 pub use sweep::Discovered;

@@ -21,7 +21,7 @@ use reconfig::sm::{
     self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox,
     SubnetElement, Takeover,
 };
-use reconfig::subnet::{Devices, Manager, SourceControl};
+use reconfig::subnet::{DeviceProfile, Manager, SourceControl};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -33,7 +33,7 @@ const QUIET_NS: u64 = 500_000_000;
 
 /// A change on standard devices, under little traffic.
 fn standard(name: &str, departure: Departure, auto: bool) -> Scenario {
-    let scenario = Scenario { departure, auto, ..Scenario::remove_root(bundled(name)).on(Devices::Standard) };
+    let scenario = Scenario { departure, auto, ..Scenario::remove_root(bundled(name)).on(DeviceProfile::Standard) };
     // The time-out of barriers is that of the profile.
     let barrier_timeout_ns = scenario.barrier_timeout_ns;
     Scenario { load: Some(1e-5), barrier_timeout_ns, ..short(scenario) }
@@ -94,7 +94,7 @@ impl Managed {
 
     /// What the change takes: from the death, or the first write of a planned one, to its last barrier.
     fn change_ns(self) -> u64 {
-        let timing = Devices::Standard.timing(&self.scenario.profile(), self.fabric.node_count());
+        let timing = DeviceProfile::Standard.timing(&self.scenario.device_settings(), self.fabric.node_count());
         let manager = Manager::new(self.transport.clone(), timing, 0);
         let context = self.context(PortId(0));
         let mut running = std::pin::pin!(sm::run(manager, context, RunUntil::Stopped));
@@ -176,7 +176,7 @@ fn they_agree_where_waves_wait() {
 
 #[test]
 fn what_a_manager_programs_is_what_the_profile_says() {
-    let profile = Devices::Standard.profile();
+    let profile = DeviceProfile::Standard.settings();
     let limits = AgeLimits::default();
     assert_eq!(4096 << limits.life_time_value, profile.switch_life_ns);
     assert_eq!(4096 << limits.hoq_life, profile.hoq_life_ns);
@@ -185,8 +185,11 @@ fn what_a_manager_programs_is_what_the_profile_says() {
 #[test]
 fn settings_without_a_profile_are_those_of_devices_with_agents() {
     let scenario = Scenario::remove_root(bundled("ring-8"));
-    assert_eq!((scenario.devices, scenario.profile()), (Devices::Agents, Devices::Agents.profile()));
-    assert_eq!(scenario.on(Devices::Standard).profile(), Devices::Standard.profile());
+    assert_eq!(
+        (scenario.devices, scenario.device_settings()),
+        (DeviceProfile::Agents, DeviceProfile::Agents.settings())
+    );
+    assert_eq!(scenario.on(DeviceProfile::Standard).device_settings(), DeviceProfile::Standard.settings());
 }
 
 /// Counts how often a run says how far it is.
@@ -241,5 +244,5 @@ fn hosts_that_never_ask_again_lose_packets_at_their_own_ports() {
 fn what_was_given_is_told_beside_the_profile() {
     let scenario = Scenario { window: Some(4), ..hasty("ring-8") };
     let devices = run(&scenario).settings.devices;
-    assert_eq!((devices.profile, devices.given), (Devices::Standard, vec!["settle", "switch-life", "window"]));
+    assert_eq!((devices.profile, devices.given), (DeviceProfile::Standard, vec!["settle", "switch-life", "window"]));
 }

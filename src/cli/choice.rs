@@ -131,7 +131,7 @@ pub(super) enum SourcesChoice {
 
 /// The profile of devices, and what is given beside it.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "DeviceProfile")]
+#[command(next_help_heading = "Devices")]
 pub(super) struct DeviceArguments {
     /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`,
     /// else agents]

@@ -83,11 +83,11 @@ pub(super) struct Arguments {
     /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
-    #[command(flatten)]
-    devices: DeviceArguments,
     /// Write a plan of scheme static or in-place even if it was refused.
     #[arg(long, requires = "output")]
     allow_unproved: bool,
+    #[command(flatten)]
+    devices: DeviceArguments,
     #[command(flatten)]
     evidence: EvidenceArguments,
 }

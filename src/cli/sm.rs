@@ -134,11 +134,11 @@ pub(super) struct Arguments {
     /// Pause at every barrier of a change until ordered to continue.
     #[arg(long)]
     pause_at_barriers: bool,
-    #[command(flatten)]
-    devices: choice::DeviceArguments,
     /// Lose, delay and duplicate MADs deliberately, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
     #[arg(long, value_name = "FAULTS", value_parser = faults)]
     faults: Option<Faults>,
+    #[command(flatten)]
+    devices: choice::DeviceArguments,
 }
 
 /// Deliberate faults.

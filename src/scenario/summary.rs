@@ -113,10 +113,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
             plans.iter().flat_map(|plan| plan.plan().draft().assumptions.iter().map(|held| held.name().to_string())),
         ),
         notes: distinct(
-            plans
-                .iter()
-                .flat_map(|plan| plan.plan().draft().notes.iter().cloned())
-                .chain(lowered(setup, sim)),
+            plans.iter().flat_map(|plan| plan.plan().draft().notes.iter().cloned()).chain(lowered(setup, sim)),
         ),
         changes: reports,
         change,

@@ -20,8 +20,8 @@ const USUAL_HOPS: f64 = 1.5e8;
 /// The round trip of a MAD adds about this much to its service.
 const FLIGHT_NS: u64 = 2_500;
 
-/// The load of a run, and the packet-hops to expect.
-pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
+/// The load of a run, and the packet-hops to expect of a change by `scheme`.
+pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> (f64, u64) {
     let demand = demand(setup);
     let at_full_load = |scheme: Scheme| {
         let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup, scheme) + scenario.after_ns;
@@ -35,7 +35,7 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
         (most * scale).floor() / scale
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
-    (load, (at_full_load(scenario.scheme) * load.min(demand.saturation)) as u64)
+    (load, (at_full_load(scheme) * load.min(demand.saturation)) as u64)
 }
 
 /// Packets that all end ports can send in a nanosecond.
@@ -218,7 +218,7 @@ mod tests {
             let mut scenario = Scenario { scheme: *scheme, ..Scenario::remove_root(fabric.clone()) };
             scenario.sim.sma_service_ns = 50_000_000;
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
-            load_and_hops(&scenario, &setup.each[0])
+            load_and_hops(&scenario, &setup.each[0], *scheme)
         };
         let loads: Vec<(f64, u64)> = Scheme::ALL.iter().map(load_of).collect();
         assert!(loads[0].0 < 0.1, "{loads:?}");

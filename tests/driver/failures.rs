@@ -66,7 +66,7 @@ struct Failing {
 
 fn failing(failures: usize) -> Failing {
     let policy = policy(Observer::Token);
-    let bench = bench("fat-tree:4,2", light(), Scheme::Ordered, policy.clone());
+    let bench = bench("fat-tree:4,2", light(), Scheme::Ordered, policy);
     let asked = Rc::default();
     let silent = Silent { inner: bench.transport.clone(), failures, asked: Rc::clone(&asked) };
     let intent = Intent {

@@ -61,6 +61,9 @@ pub struct Captures<'a> {
     pub auto: bool,
     /// Arming and drain.
     pub policy: Policy,
+    /// Nanoseconds that sources have to follow behind a fence, and may send on both halves until the change; none if
+    /// they are told.
+    pub settle_ns: Option<u64>,
 }
 
 /// Why two captures give no plan.
@@ -148,14 +151,14 @@ fn draw_on(
         layers: function.layers(),
         ways: function.path_layers().cloned(),
         old: Half::Lower,
-        both_halves: false,
+        both_halves: captures.settle_ns.is_some() && function.path_layers().is_none(),
         engine: captures.engine_after,
         scheme: captures.scheme,
         policy: captures.policy,
         sm,
     };
-    // Who plans from captures knows of no fence: sources are told.
-    let prepared = if captures.auto { prepare_cheapest(input, 0) } else { prepare_baseline(input) };
+    let settle_ns = captures.settle_ns.unwrap_or(0);
+    let prepared = if captures.auto { prepare_cheapest(input, settle_ns) } else { prepare_baseline(input) };
     let prepared = prepared.map_err(Box::new)?;
     Ok(Drawn { difference, root_before: function.root(), prepared, notes })
 }

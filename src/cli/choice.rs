@@ -8,9 +8,10 @@ use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUpError};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
-use reconfig::plan::{LanePartition, Scheme, TurnedBack, UnknownName};
+use reconfig::plan::{LanePartition, Observer, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
+use reconfig::subnet::{DeviceProfile, SourceControl};
 use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
@@ -109,6 +110,87 @@ impl FromStr for SchemeChoice {
 
 /// The name of the choice.
 const AUTO: &str = "auto";
+
+/// What devices do by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DevicesChoice {
+    /// Agents in the devices pass tokens on, and move hosts when told.
+    Agents,
+    /// Devices as they are: lanes run empty by age, and hosts ask again.
+    Standard,
+}
+
+/// How sources are moved to the other half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SourcesChoice {
+    /// By what every device has: clients are asked to query again, then a fence closes.
+    Fence,
+    /// By the vendor attribute ActiveHalf.
+    Told,
+}
+
+/// The profile of devices, and what is given beside it.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Devices")]
+pub(super) struct DeviceArguments {
+    /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`,
+    /// else agents]
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    devices: Option<DevicesChoice>,
+    /// The observer that proves the old lanes empty: token, poll, conservation or lifetime [default: token; on standard
+    /// devices lifetime, which needs only age limits in the switches]
+    #[arg(long, value_name = "OBSERVER")]
+    drain: Option<Observer>,
+    /// How sources are moved to the other half [default: told; on standard devices fence]
+    #[arg(long, value_enum, value_name = "HOW")]
+    sources: Option<SourcesChoice>,
+    /// Seconds that clients have to query the SA again before the fence closes [default: 2]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    settle: Option<f64>,
+}
+
+impl DeviceArguments {
+    /// The profile chosen, or else the command's own.
+    pub(super) fn devices_or(&self, own: DeviceProfile) -> DeviceProfile {
+        match self.devices {
+            None => own,
+            Some(DevicesChoice::Agents) => DeviceProfile::Agents,
+            Some(DevicesChoice::Standard) => DeviceProfile::Standard,
+        }
+    }
+
+    /// The observer, on devices of a profile.
+    pub(super) fn observer(&self, devices: DeviceProfile) -> Observer {
+        self.drain.unwrap_or(devices.settings().observer)
+    }
+
+    /// How sources are moved, on devices of a profile.
+    pub(super) fn sources(&self, devices: DeviceProfile) -> SourceControl {
+        let fence = || DeviceProfile::Standard.settings().sources.settle_ns().unwrap_or_default();
+        let fenced = || SourceControl::Fenced { settle_ns: self.settle.map_or_else(fence, |s| (s * 1e9) as u64) };
+        match self.sources {
+            Some(SourcesChoice::Fence) => fenced(),
+            Some(SourcesChoice::Told) => SourceControl::ByAgent,
+            None if devices.settings().sources == SourceControl::ByAgent => SourceControl::ByAgent,
+            None => fenced(),
+        }
+    }
+
+    /// Refuses a time for hosts that are told at once.
+    pub(super) fn check(&self, devices: DeviceProfile) -> Result<(), Failure> {
+        if self.settle.is_some() && self.sources(devices) == SourceControl::ByAgent {
+            let why = "--settle: sources that are told move at once; omit it, or choose --sources fence or --devices standard";
+            return Err(Failure::input(anyhow!(why)));
+        }
+        Ok(())
+    }
+}
+
+/// Parses a number of seconds.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
+    if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("expected 0 to 86400 seconds".to_string()) }
+}
 
 /// When the halves have lanes of their own.
 #[derive(Clone, Copy, Debug, Args)]

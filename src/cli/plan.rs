@@ -2,7 +2,8 @@
 
 use super::Common;
 use super::choice::{
-    self, EngineArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice, TurnBackArguments,
+    self, DeviceArguments, EngineArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice,
+    TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
@@ -12,8 +13,10 @@ use super::output::{self, Batch, Screen, check_places};
 use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::UnionError;
-use reconfig::plan::{Arming, Observer, Plan, Policy};
+use reconfig::plan::{Arming, Plan, Policy};
+use reconfig::scenario::DeviceReport;
 use reconfig::sim::SimConfig;
+use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use reconfig::verify::{self, Binding};
 use std::path::PathBuf;
 
@@ -71,9 +74,6 @@ pub(super) struct Arguments {
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
-    /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
-    #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
-    drain: Observer,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -89,6 +89,8 @@ pub(super) struct Arguments {
     /// Write a plan of scheme static or in-place even if it was refused.
     #[arg(long, requires = "output")]
     allow_unproved: bool,
+    #[command(flatten)]
+    devices: DeviceArguments,
     #[command(flatten)]
     evidence: EvidenceArguments,
 }
@@ -115,6 +117,21 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 type Outcome = Result<Option<Drawn>, Box<PlanReport>>;
 
 impl Arguments {
+    fn devices(&self) -> DeviceProfile {
+        self.devices.devices_or(DeviceProfile::Agents)
+    }
+
+    /// What the plan is for.
+    fn device_settings(&self) -> DeviceSettings {
+        let devices = self.devices();
+        DeviceSettings {
+            observer: self.devices.observer(devices),
+            sources: self.devices.sources(devices),
+            smp_time_ns: self.smp_time,
+            ..devices.settings()
+        }
+    }
+
     fn departure(&self) -> Departure {
         if self.sudden { Departure::Sudden } else { Departure::Planned }
     }
@@ -123,6 +140,8 @@ impl Arguments {
         let (before, after) = (read_fabric(&self.before)?, read_fabric(&self.after)?);
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
         let engines = self.engine.engines()?;
+        let devices = self.devices();
+        self.devices.check(devices)?;
         let drawn = change::draw(&Captures {
             before: &before,
             after: &after,
@@ -140,9 +159,10 @@ impl Arguments {
             engine_after: &*engines.after,
             scheme: self.scheme.scheme(),
             auto: self.scheme.is_auto(),
+            settle_ns: self.devices.sources(devices).settle_ns(),
             policy: Policy {
                 arming: self.arming,
-                observer: self.drain,
+                observer: self.devices.observer(devices),
                 partition: self.partition.chosen(),
                 turned_back: self.turn_back.chosen(),
                 reserved_sl: self.reserved.chosen(),
@@ -163,7 +183,14 @@ impl Arguments {
     /// Stages the plan if it may be written, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
         let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
-        let report = PlanReport { cut_off_meant: self.allow_cut_off, ..drawn_up };
+        let in_force = self.device_settings();
+        let plan = drawn.prepared.plan.plan();
+        let report = PlanReport {
+            cut_off_meant: self.allow_cut_off,
+            devices: Some(DeviceReport::new(self.devices(), in_force)),
+            waits_ns: plan.all_waits_ns(in_force.switch_life_ns, in_force.sources.settle_ns()),
+            ..drawn_up
+        };
         let may_stand = report.refusal.is_none() || self.allow_unproved;
         let file = self.output.as_ref().filter(|_| may_stand && report.strands().is_none());
         let Some(file) = file else { return Ok(report) };

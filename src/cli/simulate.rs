@@ -3,8 +3,8 @@
 mod change;
 
 use super::choice::{
-    self, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice,
-    TurnBackArguments,
+    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
+    SlToVlChoice, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
@@ -21,13 +21,14 @@ use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Sl, SubnetId};
-use reconfig::plan::{Arming, Observer, Policy, Scheme};
+use reconfig::plan::{Arming, Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
     self, Accounting, Departure, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport, adversary,
 };
 use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
+use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -55,6 +56,8 @@ pub(super) struct Arguments {
     traffic: TrafficArguments,
     #[command(flatten)]
     subnets: SubnetsArguments,
+    #[command(flatten)]
+    devices: DeviceArguments,
     #[command(flatten)]
     hardware: HardwareArguments,
     #[command(flatten)]
@@ -113,9 +116,6 @@ struct MethodArguments {
     /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
-    /// The observer that proves the old lanes empty: token, poll, conservation or lifetime.
-    #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Token)]
-    drain: Observer,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -286,12 +286,12 @@ struct HardwareArguments {
     /// Form of the SL-to-VL tables that switches accept [default: as in the fabric; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
-    /// Head-of-queue lifetime limit, in nanoseconds; 0: none.
-    #[arg(long, value_name = "NS", default_value_t = 0)]
-    hoq_life: u64,
-    /// Switch lifetime limit, in nanoseconds; 0: none.
-    #[arg(long, value_name = "NS", default_value_t = 0)]
-    switch_life: u64,
+    /// Head-of-queue lifetime limit, in nanoseconds; 0: none [default: 0; on standard devices OpenSM's 1.07 s]
+    #[arg(long, value_name = "NS")]
+    hoq_life: Option<u64>,
+    /// Switch lifetime limit, in nanoseconds; 0: none [default: 0; on standard devices OpenSM's 1.07 s]
+    #[arg(long, value_name = "NS")]
+    switch_life: Option<u64>,
     /// Whether end ports move their paths when they are notified.
     #[arg(long, value_enum, default_value_t = PathCacheChoice::Told)]
     path_cache: PathCacheChoice,
@@ -303,18 +303,19 @@ struct ManagementArguments {
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
-    /// SMPs outstanding over all devices [default: one for each device].
+    /// SMPs outstanding over all devices [default: one for each device; on standard devices 16]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
     /// Time that a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
-    /// Time without an answer after which a request is repeated, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
-    smp_timeout: u64,
-    /// How often a request is repeated before its device counts as gone.
-    #[arg(long, value_name = "COUNT", default_value_t = 11)]
-    smp_retries: u32,
+    /// Time without an answer after which a request is repeated, in microseconds [default: 2000; on standard devices
+    /// 200000]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
+    smp_timeout: Option<u64>,
+    /// How often a request is repeated before its device counts as gone [default: 11; on standard devices 3]
+    #[arg(long, value_name = "COUNT")]
+    smp_retries: Option<u32>,
     /// Probability that a MAD is lost.
     #[arg(long, default_value_t = 0.0)]
     smp_loss: f64,
@@ -324,9 +325,9 @@ struct ManagementArguments {
     /// The longest additional delay of a MAD, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     smp_delay: u64,
-    /// Simulated time after which a barrier is given up, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
-    barrier_timeout: u64,
+    /// Simulated time after which a barrier is given up, in milliseconds [default: 100; on standard devices 60000]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
+    barrier_timeout: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -598,6 +599,7 @@ impl Arguments {
         ];
         check_options(subnets, &for_several, &for_one)?;
         self.traffic.check()?;
+        self.devices.check(self.devices())?;
         self.traffic.sources.check_compared(self.method.compare && !common.json)
     }
 
@@ -613,7 +615,7 @@ impl Arguments {
         };
         let between = &self.subnets;
         let change = self.change.element.find(&subnets, between)?;
-        let base = Scenario::new(subnets, change);
+        let base = Scenario { devices: self.devices(), ..Scenario::new(subnets, change) };
         let sm = match (&self.management.sm, change) {
             (None, _) => None,
             (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(subnet), name)?),
@@ -633,10 +635,10 @@ impl Arguments {
             auto: self.method.scheme.is_auto(),
             policy: Policy {
                 arming: self.method.arming,
-                observer: self.method.drain,
                 partition: self.method.partition.chosen(),
                 turned_back: self.hardware.turn_back.chosen(),
                 reserved_sl: self.method.reserved.chosen(),
+                ..base.policy
             },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
             vls_fixed: self.hardware.vls.is_some(),
@@ -646,16 +648,33 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
-            window: self.management.window.map(|window| window as usize),
-            smp_timeout_ns: self.management.smp_timeout * 1_000,
-            smp_retries: self.management.smp_retries,
-            barrier_timeout_ns: self.management.barrier_timeout * 1_000_000,
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
             after_ns: self.traffic.after * 1_000,
             ..base
         };
-        Ok((scenario, running))
+        Ok((scenario.with_device_settings(self.device_settings()), running))
+    }
+
+    fn devices(&self) -> DeviceProfile {
+        self.devices.devices_or(DeviceProfile::Agents)
+    }
+
+    /// The profile, and what was given beside it.
+    fn device_settings(&self) -> DeviceSettings {
+        let devices = self.devices();
+        let (own, hardware, management) = (devices.settings(), &self.hardware, &self.management);
+        DeviceSettings {
+            observer: self.devices.observer(devices),
+            sources: self.devices.sources(devices),
+            switch_life_ns: hardware.switch_life.unwrap_or(own.switch_life_ns),
+            hoq_life_ns: hardware.hoq_life.unwrap_or(own.hoq_life_ns),
+            smp_time_ns: management.smp_time,
+            window: management.window.map(|window| window as usize).or(own.window),
+            smp_timeout_ns: management.smp_timeout.map_or(own.smp_timeout_ns, |us| us * 1_000),
+            smp_retries: management.smp_retries.unwrap_or(own.smp_retries),
+            barrier_timeout_ns: management.barrier_timeout.map_or(own.barrier_timeout_ns, |ms| ms * 1_000_000),
+        }
     }
 
     fn sim_config(&self, ends: usize) -> Result<SimConfig, Failure> {
@@ -666,8 +685,6 @@ impl Arguments {
             buffer_credits: hardware.buffer,
             latch: hardware.latch.into(),
             discards_turned_back: hardware.turn_back.are_discarded(),
-            hoq_lifetime_ns: hardware.hoq_life,
-            switch_lifetime_ns: hardware.switch_life,
             packet_bytes: self.traffic.packet_bytes.unwrap_or(SimConfig::default().packet_bytes),
             traffic: self.traffic.pattern(ends)?,
             dispersal: self.traffic.sources.dispersal(),
@@ -675,7 +692,6 @@ impl Arguments {
             count_order: self.traffic.sources.counts_order(),
             replies: self.traffic.replies,
             monitor: self.traffic.monitor(),
-            sma_service_ns: management.smp_time,
             smp_loss: management.smp_loss,
             smp_duplicate: management.smp_duplicates,
             smp_delay_ns: management.smp_delay,

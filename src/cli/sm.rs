@@ -1,5 +1,6 @@
 //! `reconfig sm`: the subnet manager of a real subnet, through the kernel's user MAD interface.
 
+use super::choice::seconds;
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, choice, output};
@@ -7,7 +8,7 @@ use anyhow::anyhow;
 use reconfig::change;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid::{self, Guid2Lid};
-use reconfig::plan::{Arming, Observer, Policy};
+use reconfig::plan::{Arming, Policy};
 use reconfig::routing::{ENGINES, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
@@ -19,7 +20,7 @@ use reconfig::sm::{
     AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox, Takeover,
     lid_file, prefix_file, systemd,
 };
-use reconfig::subnet::{Manager, SourceControl, Timing};
+use reconfig::subnet::{DeviceProfile, Manager, Timing};
 use reconfig::transport::Transport;
 use reconfig::transport::faults::{Chances, Faulty};
 use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
@@ -71,15 +72,6 @@ pub(super) struct Arguments {
     /// What to do with a subnet that carries traffic under tables that cannot be proved.
     #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
     takeover: String,
-    /// How sources are moved to the other half: `fence` uses what every device has, `told` the vendor attribute.
-    #[arg(long, value_name = "HOW", default_value = "fence", value_parser = ["fence", "told"])]
-    sources: String,
-    /// Seconds that clients have to query the SA again before the fence closes.
-    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
-    settle: f64,
-    /// The observer that proves lanes empty; `lifetime` requires only age limits in the switches.
-    #[arg(long, value_name = "OBSERVER", default_value_t = Observer::Lifetime)]
-    drain: Observer,
     #[command(flatten)]
     reserved: choice::ReservedArguments,
     #[command(flatten)]
@@ -118,7 +110,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "HOPS", default_value_t = Remote::OPENSM_HOP_LIMIT, requires = "prefix_routes", value_parser = clap::value_parser!(u8).range(2..))]
     hop_limit: u8,
     /// The most SMPs outstanding.
-    #[arg(long, value_name = "SMPS", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "SMPS", default_value_t = Timing::STANDARD_WINDOW as u16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     window: u16,
     /// Milliseconds without an answer after which an SMP is sent again.
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -147,6 +139,8 @@ pub(super) struct Arguments {
     /// Lose, delay and duplicate MADs deliberately, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
     #[arg(long, value_name = "FAULTS", value_parser = faults)]
     faults: Option<Faults>,
+    #[command(flatten)]
+    devices: choice::DeviceArguments,
 }
 
 /// Deliberate faults.
@@ -154,11 +148,6 @@ pub(super) struct Arguments {
 struct Faults {
     chances: Chances,
     seed: u64,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
-    if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("expected 0 to 86400 seconds".to_string()) }
 }
 
 fn hexadecimal(text: &str) -> Result<u64, String> {
@@ -203,7 +192,8 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
             guid: port.guid(),
             priority: arguments.priority,
         };
-        tracing::info!(adapter = port.adapter(), port = %port.port(), "managing the subnet behind this port");
+        let devices = arguments.devices().name();
+        tracing::info!(adapter = port.adapter(), port = %port.port(), devices, "managing the subnet behind this port");
         match arguments.faults {
             None => run_on(arguments, port, own, reload).await,
             Some(Faults { chances, seed }) => {
@@ -283,8 +273,8 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
         data_vls: arguments.vls,
         policy: PolicyStatus {
             scheme: arguments.scheme.clone(),
-            sources: arguments.sources.clone(),
-            observer: arguments.drain.to_string(),
+            sources: arguments.devices.sources(arguments.devices()).name().to_string(),
+            observer: arguments.devices.observer(arguments.devices()).to_string(),
             arming: Arming::Off.to_string(),
         },
     }
@@ -328,17 +318,17 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
 
 fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let engine = change::engine_named(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
-    let settle_ns = (arguments.settle * 1e9) as u64;
+    let observer = arguments.devices.observer(arguments.devices());
     Ok(Config {
         engine: Rc::from(engine),
         policy: Policy {
-            observer: arguments.drain,
+            observer,
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),
             ..Policy::default()
         },
         auto: arguments.scheme == "auto",
-        sources: if arguments.sources == "told" { SourceControl::ByAgent } else { SourceControl::Fenced { settle_ns } },
+        sources: arguments.devices.sources(arguments.devices()),
         lmc: Lmc::masked(arguments.lmc),
         data_vls: arguments.vls,
         m_key: arguments.m_key,
@@ -418,6 +408,10 @@ fn tell(now_ns: u64, happening: &Happening) {
 }
 
 impl Arguments {
+    fn devices(&self) -> DeviceProfile {
+        self.devices.devices_or(DeviceProfile::Standard)
+    }
+
     /// Whether the log is JSON.
     pub(super) fn logs_json(&self) -> bool {
         self.log_format == "json"

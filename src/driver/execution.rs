@@ -55,6 +55,7 @@ impl<S: SubnetManager> Driver<S> {
             if matches!(first, Event::Begin(_)) && plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
                 self.subnet.can_vacate(plan.policy().observer).await?;
             }
+            self.subnet.ways_are(plan.drain_depth());
             self.run_once(&mut log, &prepared.plan, first).await?;
             self.settle(&mut log, &prepared).await?;
             let Some(after) = self.followed_by(&mut log, prepared.plan.plan()) else { break };

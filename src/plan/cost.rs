@@ -1,6 +1,6 @@
 //! The cost of a wave before it runs: SMPs, and the time that the devices need to serve them.
 
-use super::{Plan, Sending, Wave};
+use super::{Barrier, Observer, Plan, Sending, Wave};
 use crate::tables::Write;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -38,6 +38,37 @@ impl Plan {
         };
         cost.expected_ns = rounds as u64 * smp_ns;
         cost
+    }
+
+    /// Nanoseconds for which the barriers of a wave wait by the clock, whatever the traffic: for age, where switches keep
+    /// packets for `lifetime_ns`, and for hosts behind a fence, which have `settle_ns` to follow. Wires are left out:
+    /// microseconds.
+    pub fn waits_ns(&self, wave: &Wave, lifetime_ns: u64, settle_ns: Option<u64>) -> u64 {
+        let settle = settle_ns.unwrap_or(0);
+        let depth = u64::from(self.drain_depth());
+        let waits = |barrier: &Barrier| match (barrier, self.policy().observer) {
+            (Barrier::SourcesMoved, _) => settle,
+            // F.6: behind a fence strays have their whole way before them.
+            (Barrier::Flushed(_), Observer::Lifetime) => {
+                settle + (2 + if settle_ns.is_some() { depth } else { 0 }) * lifetime_ns
+            }
+            // D.6: behind a fence no reply enters, so there is one round.
+            (Barrier::Drained(_), Observer::Lifetime) => {
+                settle + (if settle_ns.is_some() { 1 } else { 2 }) * depth * lifetime_ns
+            }
+            (Barrier::Vacated(rounds), Observer::Lifetime) => u64::from(*rounds) * lifetime_ns,
+            (Barrier::Acknowledged, _)
+            | (
+                Barrier::Flushed(_) | Barrier::Drained(_) | Barrier::Vacated(_),
+                Observer::Token | Observer::Poll | Observer::Conservation,
+            ) => 0,
+        };
+        wave.barriers.iter().map(waits).sum()
+    }
+
+    /// The same for all waves.
+    pub fn all_waits_ns(&self, lifetime_ns: u64, settle_ns: Option<u64>) -> u64 {
+        self.waves().iter().map(|wave| self.waits_ns(wave, lifetime_ns, settle_ns)).sum()
     }
 }
 

@@ -6,6 +6,7 @@ mod audit;
 mod audit_whole;
 mod compare;
 mod cut_off;
+mod devices;
 mod lids;
 mod manager;
 mod offered;

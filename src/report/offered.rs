@@ -13,8 +13,8 @@ pub(super) struct Offered<'a> {
     pub cross: Option<f64>,
     pub packet_bytes: u16,
     pub latch: Latch,
-    /// Arming and the drain's observer, where something changes.
-    pub policy: Option<(&'a str, &'a str)>,
+    /// Arming, where something changes.
+    pub arming: Option<&'a str>,
     pub seed: u64,
 }
 
@@ -26,9 +26,8 @@ pub(super) fn offered(text: &mut String, offered: &Offered<'_>) {
         TrafficReport::Trace { .. } => String::new(),
         _ => format!("load {}{}, {} bytes a packet, ", percent(offered.load), beyond(offered), offered.packet_bytes),
     };
-    let policy =
-        offered.policy.map(|(arming, drain)| format!("; arming {arming}, drain by {drain}")).unwrap_or_default();
-    line(text, format_args!("traffic  {how_much}latch at {latch}{policy}; seed {}", offered.seed));
+    let arming = offered.arming.map(|arming| format!("; arming {arming}")).unwrap_or_default();
+    line(text, format_args!("traffic  {how_much}latch at {latch}{arming}; seed {}", offered.seed));
     if let Some(pattern) = pattern(offered.traffic) {
         line(text, format_args!("pattern  {pattern}"));
     }
@@ -67,15 +66,15 @@ mod tests {
 
     fn told(traffic: TrafficReport, cross: Option<f64>) -> String {
         let mut text = String::new();
-        let policy = Some(("off", "token"));
-        let settings = Offered { traffic, load: 0.25, cross, packet_bytes: 1024, latch: Latch::Head, policy, seed: 7 };
+        let arming = Some("off");
+        let settings = Offered { traffic, load: 0.25, cross, packet_bytes: 1024, latch: Latch::Head, arming, seed: 7 };
         offered(&mut text, &settings);
         text
     }
 
     #[test]
     fn a_share_between_subnets_is_told_where_destinations_are_drawn() {
-        let end = "1024 bytes a packet, latch at head; arming off, drain by token; seed 7\n";
+        let end = "1024 bytes a packet, latch at head; arming off; seed 7\n";
         let cases = [
             (TrafficReport::Uniform, None, "traffic  load 25.0 %, ", ""),
             (TrafficReport::Uniform, Some(0.1), "traffic  load 25.0 %, 10.0 % of it between subnets, ", ""),
@@ -101,7 +100,7 @@ mod tests {
         for (traffic, cross, begin, pattern) in cases {
             assert_eq!(told(traffic, cross), format!("{begin}{end}{pattern}"));
         }
-        let trace = "traffic  latch at head; arming off, drain by token; seed 7\npattern  a trace of 2 packets\n";
+        let trace = "traffic  latch at head; arming off; seed 7\npattern  a trace of 2 packets\n";
         assert_eq!(told(TrafficReport::Trace { packets: 2 }, Some(0.1)), trace);
     }
 }

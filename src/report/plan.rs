@@ -1,6 +1,7 @@
 //! A plan on one screen, as it was made or as it was checked.
 
 use super::cut_off;
+use super::devices::devices;
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::screen::{line, number, show, some, table};
 use comfy_table::Cell;
@@ -10,7 +11,7 @@ use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, VlSet};
 use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
-use reconfig::scenario::{CutOffPort, FabricSize};
+use reconfig::scenario::{CutOffPort, DeviceReport, FabricSize};
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
@@ -169,6 +170,11 @@ pub struct PlanReport {
     pub cut_off: Vec<CutOffPort>,
     /// Whether end ports are meant to be cut off.
     pub cut_off_meant: bool,
+    /// What devices do by themselves, where a plan was drawn up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub devices: Option<DeviceReport>,
+    /// Nanoseconds for which barriers wait by the clock on these devices, whatever the traffic.
+    pub waits_ns: u64,
     /// What a reader should know of the captures.
     pub notes: Vec<String>,
     /// The file that holds the plan, where one was written.
@@ -202,6 +208,8 @@ impl PlanReport {
             refusal: None,
             cut_off: Vec::new(),
             cut_off_meant: false,
+            devices: None,
+            waits_ns: 0,
             notes: Vec::new(),
             file: None,
             certificate: None,
@@ -364,8 +372,11 @@ pub fn plan(report: &PlanReport) -> String {
     let engine = engine_pair(report.engine, report.engine_after);
     let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
     line(&mut text, format_args!("routing  {engine}{roots}; SM at {}", facts.sm));
+    if let Some(own) = &report.devices {
+        devices(&mut text, own);
+    }
     policy(&mut text, facts);
-    waves(&mut text, facts);
+    waves(&mut text, facts, report.waits_ns);
     proof(&mut text, report.proof.as_ref(), report.refusal.as_ref());
     ending(&mut text, facts, &report.notes);
     let written = match (&report.file, &report.certificate) {
@@ -414,7 +425,7 @@ pub fn check(report: &CheckReport) -> String {
         line(&mut text, format_args!("stranded {}", some(&facts.stranded)));
     }
     policy(&mut text, facts);
-    waves(&mut text, facts);
+    waves(&mut text, facts, 0);
     match report.findings.len() {
         0 => line(&mut text, format_args!("lint     nothing found")),
         found => line(&mut text, format_args!("lint     {found} found")),
@@ -460,7 +471,7 @@ fn policy(text: &mut String, facts: &PlanFacts) {
     text.push('\n');
 }
 
-fn waves(text: &mut String, facts: &PlanFacts) {
+fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
     let mut rows = table();
     let header = ["SMPs", "busiest", "expected"].map(number);
     rows.set_header([Cell::new("wave")].into_iter().chain(header).chain(["writes", "barriers"].map(Cell::new)));
@@ -475,7 +486,8 @@ fn waves(text: &mut String, facts: &PlanFacts) {
     show(text, &rows);
     let each = duration(facts.smp_ns);
     let (smps, time) = (count(facts.smps as u64), duration(facts.expected_ns));
-    line(text, format_args!("expected {time} for {smps} SMPs of {each} each; barriers wait for traffic on top"));
+    let waits = if waits_ns > 0 { format!(", and {} by the clock", duration(waits_ns)) } else { String::new() };
+    line(text, format_args!("expected {time} for {smps} SMPs of {each} each{waits}; barriers wait for traffic on top"));
     let DrainFacts { channels, depth } = facts.drain_graph;
     if channels > 0 {
         line(text, format_args!("drains   {} channels, {depth} on the longest path", count(channels as u64)));

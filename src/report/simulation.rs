@@ -2,6 +2,7 @@
 
 use super::adversary::adversary;
 use super::cut_off;
+use super::devices::devices;
 use super::offered::{Offered, offered};
 use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::run::{self, scheme};
@@ -166,9 +167,12 @@ fn traffic(text: &mut String, report: &SimulationReport) {
         cross: settings.between.filter(|_| inhabited > 1).map(|between| between.cross),
         packet_bytes: settings.packet_bytes,
         latch: settings.latch,
-        policy: report.has_change().then_some((&*settings.arming, &*settings.drain)),
+        arming: report.has_change().then_some(&*settings.arming),
         seed: report.seed,
     };
+    if report.has_change() {
+        devices(text, &settings.devices);
+    }
     offered(text, &shown);
     if let Some(used) = settings.sources {
         sources(text, used, settings.lmc);

@@ -16,7 +16,7 @@ use crate::machine::Outcome;
 use crate::plan::Scheme;
 use crate::routing::Engine;
 use crate::sim::{Sim, SimTransport};
-use crate::subnet::{Manager, SubnetManager, Timing};
+use crate::subnet::{Manager, SubnetManager};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -49,17 +49,7 @@ impl ActingSubnet<'_> {
     pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
-        let timing = Timing {
-            timeout_ns: self.scenario.smp_timeout_ns,
-            retries: self.scenario.smp_retries,
-            window: self.scenario.window.unwrap_or(devices),
-            smp_lifetime_ns: self.scenario.smp_timeout_ns,
-            poll_first_ns: 5_000,
-            poll_most_ns: 500_000,
-            barrier_ns: self.scenario.barrier_timeout_ns,
-            light_sweep_ns: Some(10_000_000),
-            ..Timing::default()
-        };
+        let timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
         let running = Running {
             known: setup.whole.clone(),
             routed: setup.before.clone(),
@@ -68,7 +58,8 @@ impl ActingSubnet<'_> {
             layers: setup.function.layers(),
             ways: setup.function.path_layers().cloned(),
             half: Half::Lower,
-            both_halves: false,
+            // Whoever cannot be told may not have asked since the last change (W.7).
+            both_halves: self.scenario.sources.settle_ns().is_some(),
             sm: setup.sm,
         };
         let intent = Intent {
@@ -78,7 +69,8 @@ impl ActingSubnet<'_> {
             policy: self.scenario.policy,
             unproved_baselines: matches!(self.scenario.scheme, Scheme::Static | Scheme::InPlace),
         };
-        let manager = Manager::new(self.transport.clone(), timing, 0).swept();
+        let mut manager = Manager::new(self.transport.clone(), timing, 0).swept();
+        manager.move_sources(self.scenario.sources);
         Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent)
     }
 

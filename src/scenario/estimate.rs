@@ -7,8 +7,9 @@ use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
-use crate::plan::Scheme;
+use crate::plan::{Observer, Scheme};
 use crate::tables::PathLayers;
+use crate::verify;
 
 /// Limits of the default load: the load itself, its share of the load that fills the busiest link under uniform
 /// traffic, and the resulting packet-hops.
@@ -19,8 +20,8 @@ const USUAL_HOPS: f64 = 1.5e8;
 /// The round trip of a MAD adds about this much to its service.
 const FLIGHT_NS: u64 = 2_500;
 
-/// The load of a run, and the packet-hops to expect.
-pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
+/// The load of a run, and the packet-hops to expect of a change by `scheme`.
+pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> (f64, u64) {
     let demand = demand(setup);
     let at_full_load = |scheme: Scheme| {
         let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup, scheme) + scenario.after_ns;
@@ -34,7 +35,7 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup) -> (f64, u64) {
         (most * scale).floor() / scale
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
-    (load, (at_full_load(scenario.scheme) * load.min(demand.saturation)) as u64)
+    (load, (at_full_load(scheme) * load.min(demand.saturation)) as u64)
 }
 
 /// Packets that all end ports can send in a nanosecond.
@@ -52,7 +53,25 @@ fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
     let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
-    (busiest + swept) * each
+    (busiest + swept) * each + waits_ns(scenario, setup, scheme)
+}
+
+/// About how long barriers wait by the clock, for hosts behind a fence and for age. How often waves of scheme `ordered`
+/// wait for one another is not known before they are made; most do not.
+pub fn waits_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
+    let settle_ns = scenario.sources.settle_ns().unwrap_or(0);
+    let by_age = scenario.policy.observer == Observer::Lifetime;
+    let life_ns = scenario.sim.switch_lifetime_ns;
+    match scheme {
+        // Sources settle; by age the flush and the drain wait as long, and for the longest way each.
+        Scheme::Double if by_age => {
+            let way = verify::rounds_to_age(&setup.before, &setup.after, &setup.tables) as u64;
+            3 * settle_ns + (2 + 2 * way) * life_ns
+        }
+        Scheme::Double => settle_ns,
+        Scheme::Ordered | Scheme::InPlace if by_age && scenario.departure == Departure::Planned => 3 * life_ns,
+        Scheme::Ordered | Scheme::InPlace | Scheme::Static => 0,
+    }
 }
 
 fn smps_at(setup: &SubnetSetup, scheme: Scheme, switch: NodeId) -> u64 {
@@ -199,7 +218,7 @@ mod tests {
             let mut scenario = Scenario { scheme: *scheme, ..Scenario::remove_root(fabric.clone()) };
             scenario.sim.sma_service_ns = 50_000_000;
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
-            load_and_hops(&scenario, &setup.each[0])
+            load_and_hops(&scenario, &setup.each[0], *scheme)
         };
         let loads: Vec<(f64, u64)> = Scheme::ALL.iter().map(load_of).collect();
         assert!(loads[0].0 < 0.1, "{loads:?}");

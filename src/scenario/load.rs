@@ -34,7 +34,10 @@ struct Crossing {
 
 /// The load, and the packet-hops to expect.
 pub(super) fn load_and_hops(setup: &Setup<'_>, prepared: &[Prepared]) -> (f64, u64) {
-    let each: Vec<(f64, u64)> = setup.each.iter().map(|own| estimate::load_and_hops(setup.scenario, own)).collect();
+    // What `auto` has chosen, where it was to choose.
+    let scheme = prepared.first().map_or(setup.scenario.scheme, |change| change.plan.plan().scheme());
+    let estimate = |own| estimate::load_and_hops(setup.scenario, own, scheme);
+    let each: Vec<(f64, u64)> = setup.each.iter().map(estimate).collect();
     // A single subnet has no router whose buffers could fill, so its own estimate suffices.
     let Some(between) = &setup.between else { return each[0] };
     let least = each.iter().map(|&(load, _)| load).fold(USUAL_LOAD, f64::min);

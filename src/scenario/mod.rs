@@ -44,10 +44,10 @@ pub use engines::Engines;
 pub use error::ScenarioError;
 pub use outages::{LongestOutage, OutageReport};
 pub use outcome::{
-    AdversaryReport, BetweenSettings, BusyLink, ChangeReport, DisorderCause, Ending, FabricSize, Foreseen, Foresight,
-    Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport, RelationReport, RouterPortReport,
-    RouterReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, SubnetReport,
-    TrafficReport, WholeProof,
+    AdversaryReport, BetweenSettings, BusyLink, ChangeReport, DeviceReport, DisorderCause, Ending, FabricSize,
+    Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
+    RelationReport, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport,
+    StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
 };
 pub use run::{plan, run};
 pub use setting::{Element, Scenario, ScenarioChange};

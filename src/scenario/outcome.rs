@@ -10,6 +10,7 @@ use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::{Dispersal, OrderCounts, PacketCounts, QuestionCounts, Traffic};
+use crate::subnet::{DeviceProfile, DeviceSettings};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
@@ -228,12 +229,33 @@ pub struct Settings {
     pub arming: String,
     /// Drain observer.
     pub drain: String,
+    /// What devices do by themselves.
+    pub devices: DeviceReport,
     /// The manager's node; with several subnets, each has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sm: Option<String>,
     /// Settings between subnets, if there are several.
     #[serde(flatten)]
     pub between: Option<BetweenSettings>,
+}
+
+/// The profile of the devices, and what is in force of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct DeviceReport {
+    /// The profile.
+    pub profile: DeviceProfile,
+    /// The settings in force.
+    #[serde(flatten)]
+    pub in_force: DeviceSettings,
+    /// Those that were given and are not the profile's, by their options.
+    pub given: Vec<&'static str>,
+}
+
+impl DeviceReport {
+    /// The settings in force, beside the profile that the others come from.
+    pub fn new(profile: DeviceProfile, in_force: DeviceSettings) -> DeviceReport {
+        DeviceReport { profile, in_force, given: in_force.unlike(profile) }
+    }
 }
 
 /// Settings between subnets.

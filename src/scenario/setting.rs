@@ -8,6 +8,7 @@ use crate::ids::{Lmc, SubnetId};
 use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::SimConfig;
+use crate::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 
 /// The element of a subnet that leaves or comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +75,10 @@ pub struct Scenario {
     pub auto: bool,
     /// Arming and drain observer.
     pub policy: Policy,
+    /// The profile that settings below were taken from, as far as they were not given ([`Scenario::on`]).
+    pub devices: DeviceProfile,
+    /// How sources are moved. Fenced ones may send on both halves, and follow within the time that the fence gives them.
+    pub sources: SourceControl,
     /// The least LMC: LIDs are renumbered if the capture has a smaller one.
     pub lmc: Lmc,
     /// If the engines need more lanes than `sim.data_vls`: whether that is an error instead of raising the number.
@@ -123,6 +128,7 @@ impl Scenario {
 
     /// A change among subnets; all other settings are the command line's defaults.
     pub fn new(subnets: Subnets, change: impl Into<ScenarioChange>) -> Scenario {
+        let profile = DeviceProfile::default().settings();
         Scenario {
             subnets,
             change: change.into(),
@@ -134,7 +140,9 @@ impl Scenario {
             cut_off_meant: false,
             scheme: Scheme::Double,
             auto: false,
-            policy: Policy::default(),
+            policy: Policy { observer: profile.observer, ..Policy::default() },
+            devices: DeviceProfile::default(),
+            sources: profile.sources,
             lmc: Lmc::masked(1),
             vls_fixed: false,
             lmc_fixed: false,
@@ -144,13 +152,48 @@ impl Scenario {
             sim: SimConfig::default(),
             worst_traffic: false,
             hot_links: 0,
-            window: None,
-            smp_timeout_ns: 2_000_000,
-            smp_retries: 11,
-            barrier_timeout_ns: 1_000_000_000,
+            window: profile.window,
+            smp_timeout_ns: profile.smp_timeout_ns,
+            smp_retries: profile.smp_retries,
+            barrier_timeout_ns: profile.barrier_timeout_ns,
             warm_up_ns: 200_000,
             before_ns: 500_000,
             after_ns: 500_000,
+        }
+    }
+
+    /// The scenario on devices of a profile: all that the profile settles is as it says.
+    #[must_use]
+    pub fn on(self, devices: DeviceProfile) -> Scenario {
+        Scenario { devices, ..self }.with_device_settings(devices.settings())
+    }
+
+    /// The scenario with these settings of devices.
+    #[must_use]
+    pub fn with_device_settings(self, own: DeviceSettings) -> Scenario {
+        let DeviceSettings { observer, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, .. } = own;
+        let sim = SimConfig {
+            switch_lifetime_ns: own.switch_life_ns,
+            hoq_lifetime_ns: own.hoq_life_ns,
+            sma_service_ns: own.smp_time_ns,
+            ..self.sim
+        };
+        let policy = Policy { observer, ..self.policy };
+        Scenario { policy, sources, sim, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, ..self }
+    }
+
+    /// The settings of devices that are in force.
+    pub fn device_settings(&self) -> DeviceSettings {
+        DeviceSettings {
+            observer: self.policy.observer,
+            sources: self.sources,
+            switch_life_ns: self.sim.switch_lifetime_ns,
+            hoq_life_ns: self.sim.hoq_lifetime_ns,
+            smp_time_ns: self.sim.sma_service_ns,
+            window: self.window,
+            smp_timeout_ns: self.smp_timeout_ns,
+            smp_retries: self.smp_retries,
+            barrier_timeout_ns: self.barrier_timeout_ns,
         }
     }
 

@@ -2,13 +2,14 @@
 
 use super::between;
 use super::cut_off::CutOffPort;
+use super::estimate;
 use super::foresight::{foresight, named};
 use super::measures::{latency, link_loads, loads_between, present, throughput};
 use super::outages::outages;
 use super::outcome::{
-    BetweenSettings, ChangeReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport, Periods, PhaseReport,
-    ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport,
-    WholeProof,
+    BetweenSettings, ChangeReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport,
+    Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
+    SubnetChange, TrafficReport, WholeProof,
 };
 use super::setting::{Element, ScenarioChange};
 use super::setup::Setup;
@@ -112,10 +113,27 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         assumptions: distinct(
             plans.iter().flat_map(|plan| plan.plan().draft().assumptions.iter().map(|held| held.name().to_string())),
         ),
-        notes: distinct(plans.iter().flat_map(|plan| plan.plan().draft().notes.iter().cloned())),
+        notes: distinct(
+            plans.iter().flat_map(|plan| plan.plan().draft().notes.iter().cloned()).chain(lowered(setup, sim)),
+        ),
         changes: reports,
         change,
     }
+}
+
+/// Says why the default load is lower than usual, where the Double Scheme waits by the clock. Nothing was scaled: with
+/// less load the same time passes.
+fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
+    let asked = setup.scenario.load.is_some() || setup.between.is_some();
+    let waits_ns = if asked { 0 } else { estimate::waits_ns(setup.scenario, &setup.each[0], Scheme::Double) };
+    (waits_ns > 0).then(|| {
+        format!(
+            "scheme double waits some {:.0} s by the clock on these devices: a load of {}, the same for all schemes, keeps its \
+             run short; --load sets another",
+            waits_ns as f64 / 1e9,
+            sim.load()
+        )
+    })
 }
 
 /// How a run without a change ends, and why it does not complete.
@@ -248,6 +266,7 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
         latch: config.latch,
         arming: arming.to_string(),
         drain: observer.to_string(),
+        devices: DeviceReport::new(scenario.devices, scenario.device_settings()),
         sm: match setup.between {
             None => Some(setup.each[0].whole.describe_node(sm(&setup.each[0]).node)),
             Some(_) => None,

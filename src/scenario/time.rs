@@ -7,8 +7,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Simulated time between two reports of progress.
+/// The least simulated time between two reports of progress.
 const SLICE_NS: u64 = 20_000;
+
+/// Packet-hops that a slice should take: one with fewer is followed by one of twice its length, so that a long wait of
+/// a quiet subnet costs no more than what happens in it.
+const SLICE_HOPS: u64 = 1_000;
 
 /// The longest that packets may take to arrive after the last one is sent.
 const RUN_OUT_NS: u64 = 50_000_000;
@@ -87,12 +91,15 @@ impl Time<'_> {
 
     /// Advances to the next MAD or to a time; false once a deadlock has closed.
     fn wait(&mut self, until_ns: u64) -> bool {
+        let (mut slice_ns, mut hops) = (SLICE_NS, self.transport.with(|sim| sim.packet_hops()));
         loop {
-            let at_most_ns = (self.now_ns() + SLICE_NS).min(until_ns);
+            let at_most_ns = self.now_ns().saturating_add(slice_ns).min(until_ns);
             match self.transport.with(|sim| sim.run(at_most_ns, true)) {
                 Halt::Deadlock => return false,
                 Halt::Mad => return true,
                 Halt::Time => {
+                    let before = std::mem::replace(&mut hops, self.transport.with(|sim| sim.packet_hops()));
+                    slice_ns = if hops - before < SLICE_HOPS { slice_ns.saturating_mul(2) } else { SLICE_NS };
                     self.report();
                     if self.now_ns() >= until_ns {
                         return true;

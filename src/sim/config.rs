@@ -102,6 +102,11 @@ pub struct SimConfig {
     pub smp_delay_ns: u64,
     /// Whether end ports move to another half when they are assigned one.
     pub sources_move: bool,
+    /// The longest time in which an end port follows when it is asked to register again (PortInfo:ClientReregister): it
+    /// then sends on the half that its MasterSMSL names, as if it had queried subnet administration. Uniform from 0; 0:
+    /// code outside the simulator queries.
+    #[serde(default)]
+    pub queries_within_ns: u64,
     /// Whether a switch discards a packet that is to leave by the port it came in by, as InfiniBand switches do
     /// (PortRcvSwitchRelayErrors, *looping*). Otherwise it turns back, which is harder on a routing.
     #[serde(default = "as_switches_do")]
@@ -150,6 +155,7 @@ impl Default for SimConfig {
             smp_duplicate: 0.0,
             smp_delay_ns: 0,
             sources_move: true,
+            queries_within_ns: 0,
             discards_turned_back: true,
             dispersal: Dispersal::default(),
             message_packets: one_packet(),

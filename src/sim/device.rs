@@ -78,6 +78,8 @@ pub(super) enum Consequence {
     Lanes(PortId, u8),
     /// A port enters a state.
     State(PortId, PortState),
+    /// An end port is to query subnet administration again.
+    Reregister(PortId),
 }
 
 /// All devices.

@@ -25,6 +25,8 @@ pub enum Errand {
     Token(PortId, Token),
     /// A trap that was not repressed is sent again.
     Trap(NodeId),
+    /// An end port that was asked to register again has its new paths.
+    Query(PortId),
 }
 
 /// Errands to come; the event list holds their indices.

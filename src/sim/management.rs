@@ -33,6 +33,7 @@ impl Sim {
             Errand::Served(node) => self.served(node),
             Errand::Token(port, token) => self.token_arrives(port, token),
             Errand::Trap(node) => self.repeat_trap(node),
+            Errand::Query(port) => self.queried(port),
         }
     }
 

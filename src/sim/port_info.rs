@@ -5,9 +5,11 @@
 
 use super::Sim;
 use super::device::{Consequence, Devices};
+use super::errand::Errand;
 use super::plane::{DataPlane, OutPort};
+use super::wheel::TICKS_PER_NS;
 use crate::fabric::PortId;
-use crate::ids::{Lid, Lmc, PortNum};
+use crate::ids::{Half, Lid, Lmc, PortNum};
 use crate::wire::{Method, PortInfo, PortPhysState, PortState, Smp, status};
 
 /// The bit of a PortInfo modifier that says that its sender knows of extended speeds.
@@ -81,7 +83,7 @@ impl Devices {
         }
         consequences.extend(state.map(|state| Consequence::State(subject, state)));
         if end && told.client_reregister && !plane.is_switch(plane.ports[subject].node) {
-            self.reregistered.push(subject);
+            consequences.push(Consequence::Reregister(subject));
         }
         Ok(consequences)
     }
@@ -112,6 +114,27 @@ impl Sim {
     /// (PortInfo:ClientReregister), in the order of the requests.
     pub fn take_reregistered(&mut self) -> Vec<PortId> {
         std::mem::take(&mut self.devices.reregistered)
+    }
+
+    /// An end port was asked to query subnet administration again: it does so in its time, or the caller does for it.
+    pub(super) fn reregister(&mut self, port: PortId) {
+        match self.config.queries_within_ns {
+            0 => self.devices.reregistered.push(port),
+            within_ns => {
+                let later = self.errands.up_to(within_ns * TICKS_PER_NS);
+                self.errand(self.clock.now() + later, Errand::Query(port));
+            }
+        }
+    }
+
+    /// An end port has its paths from subnet administration, which answers with the half on which it is itself found.
+    pub(super) fn queried(&mut self, port: PortId) {
+        let half = Half::of_sl(self.devices.ports[port].master_sm_sl);
+        let Some(source) = self.sources.at_port(port) else { return };
+        // A newcomer has no paths that could stay as they are.
+        if self.config.sources_move || source.is_silent() {
+            self.tell_half(source.rank, half);
+        }
     }
 
     pub(super) fn set_port_state(&mut self, port: PortId, next: PortState) {

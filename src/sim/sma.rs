@@ -242,6 +242,7 @@ impl Sim {
             }
             Consequence::Lanes(port, lanes) => self.plane.set_lanes(port, lanes),
             Consequence::State(port, next) => self.set_port_state(port, next),
+            Consequence::Reregister(port) => self.reregister(port),
         }
     }
 

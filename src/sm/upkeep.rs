@@ -263,7 +263,6 @@ impl<T: Transport> Upkeep<T> {
         plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
         // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
         self.publish_outcome_of(context, &prepared);
-        self.driver.subnet_mut().manager.ways_are(prepared.plan.plan().drain_depth());
         let record = self.driver.run(prepared).await;
         self.ended(context, record)
     }

@@ -130,6 +130,10 @@ impl<T: Transport> SubnetManager for Watched<T> {
         self.manager.settle_ns()
     }
 
+    fn ways_are(&mut self, hops: u32) {
+        self.manager.ways_are(hops);
+    }
+
     async fn drain(
         &mut self,
         ticket: Ticket,

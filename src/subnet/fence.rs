@@ -99,12 +99,6 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Sets the length of the longest path of the routing in force, in hops: a flush by age must outlast it if the
-    /// spare half was open until the split.
-    pub fn ways_are(&mut self, hops: u32) {
-        self.longest_way = hops;
-    }
-
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.
     ///
     /// # Errors

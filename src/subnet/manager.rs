@@ -38,6 +38,24 @@ pub enum SourceControl {
     },
 }
 
+impl SourceControl {
+    /// Its name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceControl::ByAgent => "told",
+            SourceControl::Fenced { .. } => "fence",
+        }
+    }
+
+    /// Nanoseconds that clients have to query again; none if sources are told.
+    pub fn settle_ns(self) -> Option<u64> {
+        match self {
+            SourceControl::ByAgent => None,
+            SourceControl::Fenced { settle_ns } => Some(settle_ns),
+        }
+    }
+}
+
 /// A subnet manager that uses one port.
 pub struct Manager<T> {
     pub(super) transport: T,
@@ -155,6 +173,11 @@ impl<T: Transport> Manager<T> {
     /// Sets how sources are moved.
     pub fn move_sources(&mut self, sources: SourceControl) {
         self.sources = sources;
+    }
+
+    /// How sources are moved.
+    pub fn source_control(&self) -> SourceControl {
+        self.sources
     }
 
     /// Sets the attendant for MADs that do not concern the manager.
@@ -472,7 +495,11 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     fn settle_ns(&self) -> u64 {
-        self.fence_settles_ns().unwrap_or(0)
+        self.sources.settle_ns().unwrap_or(0)
+    }
+
+    fn ways_are(&mut self, hops: u32) {
+        self.longest_way = hops;
     }
 
     async fn drain(

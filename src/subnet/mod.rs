@@ -14,6 +14,7 @@ mod ask;
 mod attendant;
 mod barriers;
 mod counts;
+mod devices;
 mod error;
 mod events;
 mod exchange;
@@ -27,6 +28,7 @@ mod timing;
 pub use ask::{Ask, AskResult, RequestTarget};
 pub use attendant::Attendant;
 pub use counts::SmpCounts;
+pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
 pub use manager::{Manager, SourceControl};
 pub use sweep::Discovered;
@@ -175,6 +177,10 @@ pub trait SubnetManager {
     fn settle_ns(&self) -> u64 {
         0
     }
+
+    /// Sets the length of the longest path of the routing in force, in hops: a flush by age must outlast it if the
+    /// spare half was open until the split. Of no meaning to who does not flush by age.
+    fn ways_are(&mut self, _hops: u32) {}
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(

@@ -43,6 +43,9 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// SMPs under way from a manager on standard devices. OpenSM keeps 4; 8 to 16 sweep fastest (docs/SM.md).
+    pub const STANDARD_WINDOW: usize = 16;
+
     /// The wait for an answer after `attempt` earlier transmissions.
     pub(super) fn patience_ns(&self, attempt: u32) -> u64 {
         self.timeout_ns << attempt.min(3)

@@ -383,3 +383,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_plan_for_standard_devices_says_how_long_it_waits() {
+    let desk = Desk::losing_the_root("fat-tree-4-2");
+    let report = desk.plan(&["--sudden", "--scheme", "double", "--devices", "standard", "--json"]).json();
+    // Three times two seconds for hosts, and the longest way by age twice.
+    let waits_ns = report["waits_ns"].as_u64().expect("a number");
+    assert_eq!(waits_ns, 3 * 2_000_000_000 + 6 * (4096 << 18), "{report}");
+    assert_eq!((&report["devices"]["profile"], &report["plan"]["drain"]), (&"standard".into(), &"lifetime".into()));
+    desk.plan(&["--sudden", "--scheme", "double", "--devices", "standard"]).says(0, &["and 12.4 s by the clock"]);
+    let agents = desk.plan(&["--sudden", "--scheme", "double", "--json"]).json();
+    assert_eq!((&agents["devices"]["profile"], agents["waits_ns"].as_u64()), (&"agents".into(), Some(0)), "{agents}");
+}

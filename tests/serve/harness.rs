@@ -190,6 +190,11 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// What a program said that has ended.
+    pub fn of(what: &str, output: Output) -> Ran {
+        Ran { what: what.to_string(), output }
+    }
+
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
     }

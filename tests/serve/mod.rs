@@ -2,6 +2,7 @@
 //! where they are not installed (`apt-get install opensm ibsim-utils infiniband-diags`).
 
 mod commands;
+mod devices;
 mod diags;
 mod harness;
 mod opensm;

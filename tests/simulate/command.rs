@@ -324,3 +324,26 @@ fn a_trace_sends_what_it_says() {
         assert!(output.status.code() == Some(2) && text(&output.stderr).contains(&told), "{}", text(&output.stderr));
     }
 }
+
+#[test]
+fn a_profile_of_devices_is_named_with_what_was_given_beside_it() {
+    let change = ["--remove-root", "--planned", "--scheme", "auto"];
+    let standard = ["--devices", "standard", "--switch-life", "131072", "--drain", "token"];
+    let (code, report) = json(&[&change[..], &standard].concat());
+    let devices = &report["settings"]["devices"];
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!((&devices["profile"], &devices["sources"]), (&"standard".into(), &"fence".into()), "{devices}");
+    assert_eq!(devices["given"], serde_json::json!(["drain", "switch-life"]), "{devices}");
+    // With little traffic: a run of seconds tells how far it is.
+    let quiet = ["--load", "0.0001", "--warm-up", "20", "--before", "50", "--after", "50"];
+    let (_, shown) = screen(&[&change[..], &standard, &quiet, &[FABRIC]].concat());
+    let line = "devices  standard (drain by token, sources fenced after 2.00 s); given: drain, switch-life\n";
+    assert!(shown.contains(line), "{shown}");
+}
+
+#[test]
+fn hosts_that_are_told_need_no_time() {
+    let output = simulate(&["--remove-root", "--settle", "1", FABRIC]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("--settle: sources that are told move at once"), "{}", text(&output.stderr));
+}

@@ -113,6 +113,7 @@ fn a_fabric_may_stay_and_its_engine_change() {
             scheme: reconfig::plan::Scheme::Double,
             auto: false,
             policy: Policy::default(),
+            settle_ns: None,
         })
     };
     let drawn = captures(&engines).expect("a plan").expect("a change");

@@ -43,8 +43,10 @@ fn settings_are_told_as_of_one_fabric() {
     let change = ["--remove-router", "router-1", "--planned", "--load", "0.05", TWO];
     let (_, shown) = screen(&[&several[..], &change].concat());
     let sources = "sources  pairs of LIDs in turn, 1 of 4 LIDs of a half, a turn for each message; 4 packets a message";
-    let traffic = "traffic  load 5.0 %, 10.0 % of it between subnets, 1024 bytes a packet, latch at head; arming off, drain by token; seed 1";
-    assert_tells(&shown, &[sources, traffic, "late packets", "latency p50", "throughput"]);
+    let traffic =
+        "traffic  load 5.0 %, 10.0 % of it between subnets, 1024 bytes a packet, latch at head; arming off; seed 1";
+    let devices = "devices  agents (drain by token, sources told)";
+    assert_tells(&shown, &[sources, devices, traffic, "late packets", "latency p50", "throughput"]);
     let settings = &json(&[&several[..], &change].concat())["settings"];
     assert_eq!(
         (&settings["latch"], &settings["arming"], &settings["drain"]),

@@ -8,7 +8,7 @@ use crate::drain::{
 };
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
-use crate::subnet::manager::{Manager, SourceControl};
+use crate::subnet::manager::Manager;
 use crate::subnet::{Retiring, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
@@ -26,7 +26,7 @@ impl<T: Transport> Manager<T> {
         let switches = self.live_switches()?;
         // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each hop of
         // the longest path counts. Otherwise F.6 counts two lifetimes.
-        let hops = if self.fence_settles_ns().is_some() { self.longest_way } else { 0 };
+        let hops = if self.sources.settle_ns().is_some() { self.longest_way } else { 0 };
         let mut judge = FlushAge::new(self.age_question(ticket, lanes, &wait)?, switches.iter().copied(), hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
@@ -45,7 +45,7 @@ impl<T: Transport> Manager<T> {
         let switches = self.live_switches()?;
         let question = self.age_question(ticket, retiring.lanes, &wait)?;
         let limited = switches.iter().copied();
-        let mut judge = match self.fence_settles_ns() {
+        let mut judge = match self.sources.settle_ns() {
             Some(_) => DrainAge::behind_fence(question, depth, limited),
             // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
             None => {
@@ -119,7 +119,7 @@ impl<T: Transport> Manager<T> {
     fn age_question(&self, ticket: Ticket, lanes: VlSet, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
         // A fence closes what a host hands to its port from then on. What the port had mapped to a lane before stands
         // there, and nobody can be asked: assumption `fenced-lanes-run-empty`.
-        let held_ns = self.fence_settles_ns().unwrap_or(0);
+        let held_ns = self.sources.settle_ns().unwrap_or(0);
         if held_ns > 0 {
             tracing::info!(assumption = "fenced-lanes-run-empty", settle_ns = held_ns, "{}", wait.awaited);
         }
@@ -132,14 +132,6 @@ impl<T: Transport> Manager<T> {
     fn vacating_question(&self, ticket: Ticket, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
         let wire_ns = wire_ns(&self.topology("waiting for a barrier")?.fabric);
         Ok(AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: wait.begin_ns, wire_ns })
-    }
-
-    /// How long clients have to follow, if end ports are fenced.
-    pub(in crate::subnet) fn fence_settles_ns(&self) -> Option<u64> {
-        match self.sources {
-            SourceControl::Fenced { settle_ns } => Some(settle_ns),
-            SourceControl::ByAgent => None,
-        }
     }
 
     pub(in crate::subnet) fn live_switches(&self) -> Result<Vec<NodeId>, SubnetError> {

@@ -1,0 +1,66 @@
+//! `reconfig sm` on a served fabric takes as long for a change as `reconfig simulate` says of the same devices.
+//!
+//! The manager's clock is the machine's, so only changes that wait for seconds are compared here: of shorter ones the
+//! machine's scheduler is a part. `simulate::devices` compares those on the simulation's clock.
+
+use crate::serve::harness::{Beside, Ran, Served, bundled, installed};
+use serde_json::Value;
+use std::process::Command;
+
+/// Hosts have 0.3 s, and switches keep packets for 0.13 s: long beside the machine's own time, and soon over.
+const SETTLE: [&str; 4] = ["--devices", "standard", "--settle", "0.3"];
+const LIFE_TIME_VALUE: &str = "15";
+
+/// How far apart both may be, as a share of what `sm` takes.
+const APART: f64 = 0.2;
+
+/// From the first phase of a change to the end of its last, in seconds.
+fn length_s(phases: &Value) -> f64 {
+    let phases = phases.as_array().unwrap_or_else(|| panic!("no phases: {phases}"));
+    let at = |phase: &Value, key: &str| phase[key].as_f64().unwrap_or_else(|| panic!("no {key}: {phase}"));
+    let (first, last) = (phases.first().expect("phases"), phases.last().expect("phases"));
+    (at(last, "end_ns") - at(first, "start_ns")) / 1e9
+}
+
+/// A root that `simulate` removes as planned.
+fn simulated(scheme: &str) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    let life_ns = (4096u64 << LIFE_TIME_VALUE.parse::<u32>().unwrap()).to_string();
+    command.args(["simulate", "--remove-root", "--planned", "--json", "--load", "0.0001", "--switch-life", &life_ns]);
+    command.args(SETTLE).args(["--scheme", scheme]).arg(bundled("fat-tree-4-2"));
+    let report = Ran::of("simulate", command.output().unwrap()).well();
+    serde_json::from_str(&report).unwrap()
+}
+
+/// The same root, that a running manager is to empty.
+fn managed(scheme: &str) -> Value {
+    let served = Served::start(&bundled("fat-tree-4-2"), &["--speed", "0"]);
+    let socket = served.folder.path().join("sm.sock");
+    let mut manager = served.program("host-1 HCA-1", env!("CARGO_BIN_EXE_reconfig"));
+    manager.args(["sm", "--life-time-value", LIFE_TIME_VALUE, "--scheme", scheme]).args(SETTLE);
+    manager.arg("--socket").arg(&socket);
+    let _manager = Beside::start(manager);
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.args(arguments).arg("--json").arg("--socket").arg(&socket);
+        Ran::of(arguments[0], command.output().unwrap())
+    };
+    let is_up = |status: Ran| status.succeeded() && status.text().contains("\"subnet_up\": true");
+    served.until("the subnet is up", |_| is_up(ask(&["status"])));
+    let done = ask(&["change", "--remove-switch", "spine-1", "--planned"]).well();
+    serde_json::from_str(&done).unwrap_or_else(|error| panic!("{error}: {done}"))
+}
+
+#[test]
+fn a_change_takes_what_simulate_says() {
+    if !installed(&[]) {
+        return;
+    }
+    for scheme in ["auto", "double"] {
+        let (report, record) = (simulated(scheme), managed(scheme));
+        assert_eq!(record["outcome"], "completed", "{scheme}: {record}");
+        let (expected, taken) = (length_s(&report["phases"]), length_s(&record["phases"]));
+        println!("{scheme}: simulate {expected:.3} s, sm {taken:.3} s");
+        assert!((expected - taken).abs() <= APART * taken, "{scheme}: {expected} s and {taken} s");
+    }
+}

@@ -777,6 +777,10 @@ class Reserved:
                     masks += [barrier[kind] for kind in ("flushed", "drained") if kind in barrier]
         if any(mask >> self.vl & 1 for mask in masks):
             raise Refused(f"plan: VL {self.vl} is reserved, and among the lanes of a half or of a barrier")
+        groups = [group for key in ("old_ways", "new_ways") if self.plan.get(key) for group in self.plan[key]["groups"]]
+        layers = [int(digit) + 1 for group in groups for digit in group["layers"] if digit in "01234567"]
+        if self.sl % 8 < max([1] + layers):
+            raise Refused(f"plan: SL {self.sl} is reserved, and data takes it")
         for at, peer in enumerate(self.fabric.peer):
             if peer is not None and self.fabric.vls[at] <= self.vl:
                 raise Refused(f"plan: VL {self.vl} is reserved, and {self.fabric.name(at)} lacks it")

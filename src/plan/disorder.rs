@@ -3,6 +3,7 @@
 
 use super::{Assumption, Barrier, Phase, Plan, Wave};
 use crate::fabric::NodeId;
+use crate::ids::Half;
 use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
 
@@ -31,11 +32,23 @@ fn misreserved(plan: &Plan) -> Option<String> {
         Some(level) if [lanes.all, lanes.a, lanes.b].iter().any(|set| set.contains(level.vl)) => {
             Some(format!("VL {} is reserved, and among the lanes of the halves", level.vl))
         }
+        Some(level) if Half::rank(level.sl) < data_levels(plan) => Some(format!(
+            "SL {} is reserved, and data takes it: the first {} of each half",
+            level.sl,
+            data_levels(plan)
+        )),
         level if level.map(|level| level.sl) != plan.policy().reserved_sl => {
             Some("its policy and its lanes name different reserved service levels".to_string())
         }
         _ => None,
     }
+}
+
+/// Levels of each half that data takes: one for each layer.
+fn data_levels(plan: &Plan) -> usize {
+    let draft = plan.draft();
+    let ways = [&draft.old_ways, &draft.new_ways].into_iter().flatten();
+    ways.map(|ways| usize::from(ways.layers())).max().unwrap_or(1)
 }
 
 fn late(wave: &Wave) -> Option<String> {

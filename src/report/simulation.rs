@@ -246,6 +246,9 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
         Foreseen::NamedOnOtherLanes => "the cycle that the proof named beforehand, on other lanes of the same ports",
         Foreseen::Possible => "the proof names something else, but held this cycle possible too:",
         Foreseen::NotReached => "the proof stopped at another fault before it came to this cycle",
+        Foreseen::Unclaimed => {
+            "all of it is on the reserved level, where the plan assumes that management to switches pauses"
+        }
         Foreseen::Unforeseen => {
             "the proof had held this cycle impossible: please report it, with the fabric and the seed"
         }

@@ -14,7 +14,10 @@ pub fn foresight(plan: &Vetted, stuck: &[StuckPacket]) -> Foresight {
     let waits: Vec<Wait> = stuck.iter().map(wait).collect();
     // Waits that are none of the plan's fabric are not foreseen either.
     let cycle = verify::foresee(plan.plan(), &waits).ok().flatten();
+    let reserved = plan.plan().reserved().filter(|_| !plan.plan().proves_switch_management());
+    let unclaimed = reserved.is_some_and(|level| stuck.iter().all(|stuck| stuck.input_vl == level.vl));
     let how = match (&cycle, plan.refusal()) {
+        _ if unclaimed => Foreseen::Unclaimed,
         (None, None | Some(Refusal::Deadlock(_) | Refusal::Loop(_))) => Foreseen::Unforeseen,
         (None, Some(_)) => Foreseen::NotReached,
         (Some(met), Some(Refusal::Deadlock(named))) if same(met, named, lanes) => Foreseen::Named,

@@ -577,6 +577,8 @@ pub enum Foreseen {
     Possible,
     /// The refusal names another fault, at which the prover stopped.
     NotReached,
+    /// All of it is on the reserved level, of which the plan claims nothing.
+    Unclaimed,
     /// The prover held it impossible: an error of the prover or of the simulator.
     Unforeseen,
 }

@@ -49,7 +49,7 @@ pub(super) fn check(transition: &(impl Transition + ?Sized), waves: &[ProofWave<
 /// What can happen.
 pub fn prove_reserved(fabric: &Fabric, level: ReservedLevel, tables: &[&SubnetTables]) -> Result<(), Refusal> {
     let moments = tables.iter().map(|&tables| (STEADY, tables)).collect();
-    Mixture { fabric, level, discards_turned_back: false, moments }.judge()
+    Mixture { fabric, owners: fabric, level, discards_turned_back: false, moments }.judge()
 }
 
 // K.1: the lane is kept.
@@ -124,7 +124,8 @@ fn follow(
     }
     let discards_turned_back = transition.discards_turned_back();
     let level = reservation.level;
-    let mixture = |fabric, moments| Mixture { fabric, level, discards_turned_back, moments };
+    let owners = transition.fabric();
+    let mixture = |fabric, moments| Mixture { fabric, owners, level, discards_turned_back, moments };
     mixture(transition.fabric(), vec![(STEADY, first.before)]).judge()?;
     let mut moments: Vec<(&str, &SubnetTables)> = Vec::new();
     for facts in waves {
@@ -143,6 +144,8 @@ fn follow(
 /// Tables any of whose entries a packet may meet at any time.
 struct Mixture<'a> {
     fabric: &'a Fabric,
+    /// Who has LIDs: a monitor goes on asking what has died.
+    owners: &'a Fabric,
     level: ReservedLevel,
     discards_turned_back: bool,
     /// By wave, in order.
@@ -254,10 +257,10 @@ impl Mixture<'_> {
         tables
     }
 
-    /// Every LID, with its owner.
+    /// Every LID that somebody has, or had, with its owner.
     fn lids(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
-        self.fabric.lid_ports().flat_map(|owner| {
-            let port = self.fabric.port(owner);
+        self.owners.lid_ports().flat_map(|owner| {
+            let port = self.owners.port(owner);
             let lids = port.lid.into_iter().flat_map(move |base| (0..port.lmc.lids()).map(move |at| Lid(base.0 + at)));
             lids.map(move |lid| (lid, owner))
         })

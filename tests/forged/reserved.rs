@@ -9,7 +9,7 @@ use reconfig::check::lint;
 use reconfig::fabric::NodeId;
 use reconfig::ids::{Half, PortNum, ReservedLevel, Sl, Vl, VlSet};
 use reconfig::plan::{Assumption, Barrier, Draft, LanePartition, Lanes, Phase, Plan, Policy, Scheme};
-use reconfig::tables::{LFT_BLOCK, SlToVl, Write};
+use reconfig::tables::{LFT_BLOCK, NodeSlToVl, SlToVl, Write};
 use reconfig::verify::prove;
 
 const LEVEL: ReservedLevel = ReservedLevel { sl: Sl::masked(7), vl: Vl::masked(VLS - 1) };
@@ -60,6 +60,29 @@ fn remap(draft: &mut Draft, phase: Phase, sl: u8, vl: Vl) {
             *table = SlToVl::from_fn(|own| if own == Sl::masked(sl) { vl } else { table.get(own) });
         }
     }
+}
+
+/// Two service levels change places in every table, and so does what is reserved.
+fn rename(draft: &mut Draft, sl: Sl) {
+    let other = LEVEL.sl;
+    let renamed = |table: &SlToVl| {
+        SlToVl::from_fn(|own| {
+            let from = if own == sl { other } else { own };
+            table.get(if own == other { sl } else { from })
+        })
+    };
+    let written = draft.waves.iter_mut().flat_map(|wave| &mut wave.writes);
+    for write in written {
+        if let Write::SlToVl { table, .. } = write {
+            *table = renamed(table);
+        }
+    }
+    for tables in &mut draft.initial.sl_to_vl {
+        let NodeSlToVl::Uniform(table) = &**tables else { panic!("the subnet was brought up so") };
+        *tables = NodeSlToVl::Uniform(renamed(table)).into();
+    }
+    draft.policy.reserved_sl = Some(sl);
+    draft.lanes.reserved = Some(ReservedLevel { sl, ..LEVEL });
 }
 
 fn with_reserved(lanes: VlSet) -> VlSet {
@@ -117,6 +140,11 @@ const FORGERIES: &[Forgery] = &[
         },
     },
     Forgery {
+        name: "the level that all data is on is reserved",
+        said: "is reserved, and",
+        forge: |draft| rename(draft, Sl::masked(0)),
+    },
+    Forgery {
         name: "a lane is reserved that links lack",
         said: "reserved",
         forge: |draft| draft.lanes.reserved = Some(ReservedLevel { vl: Vl::masked(VLS), ..LEVEL }),
@@ -171,6 +199,47 @@ fn a_lane_that_is_not_kept_and_packets_that_go_astray_are_refused_by_every_judge
             let refused = verdict.map(|_: String| ()).expect_err(name);
             assert!(refused.contains(said), "{name}: {refused}");
         }
+    }
+}
+
+/// A monitor goes on asking a switch that has died, so its LID must not lead round.
+#[test]
+fn packets_to_what_has_died_are_followed_by_every_judge() {
+    let mut script = Script::start();
+    let plan = planned("fat-tree-4-2", Scheme::Static, Removal::Sudden);
+    assert!(plan.proves_switch_management());
+    let sound = Files::of(plan.clone());
+    let mut draft = plan.draft().clone();
+    let fabric = draft.surviving.clone();
+    let dead = draft.before.switches().find(|&switch| !fabric.node(switch).present).expect("the root");
+    let lid = draft.before.port(draft.before.port_at(dead, PortNum::ZERO).expect("port 0")).lid.expect("a LID");
+    let block = lid.0 / LFT_BLOCK as u16;
+    let writes = draft.waves.iter_mut().flat_map(|wave| &mut wave.writes);
+    let mut written: Vec<(NodeId, &mut u8)> = writes
+        .filter_map(|write| match write {
+            Write::LftBlock { switch, block: own, entries } if *own == block => {
+                Some((*switch, &mut entries[usize::from(lid.0) % LFT_BLOCK]))
+            }
+            _ => None,
+        })
+        .collect();
+    let switches: Vec<NodeId> = written.iter().map(|&(switch, _)| switch).collect();
+    let between = |a: NodeId, b: NodeId| fabric.ports_of(a).find(|&port| fabric.neighbour(port) == Some(b));
+    let pairs = switches.iter().flat_map(|&a| switches.iter().map(move |&b| (a, b)));
+    let (a, b) = pairs.into_iter().find(|&(a, b)| between(a, b).is_some()).expect("neighbours that are written");
+    for (switch, entry) in &mut written {
+        let next = [(a, b), (b, a)].into_iter().find(|&(from, _)| from == *switch).map(|(_, to)| to);
+        if let Some(port) = next.and_then(|to| between(*switch, to)) {
+            **entry = fabric.port(port).num.0;
+        }
+    }
+    let plan = Plan::seal(draft);
+    let files = forged(&sound, &plan);
+    let refusal = prove(plan).map(|_| ()).expect_err("they go round").1.to_string();
+    let verdicts = [Some(Err(refusal)), Some(files.checked()), script.as_mut().map(|script| script.judge(&files))];
+    for verdict in verdicts.into_iter().flatten() {
+        let said = verdict.map(|_: String| ()).expect_err("they go round");
+        assert!(said.contains("wait for each other"), "{said}");
     }
 }
 

@@ -35,6 +35,11 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) ->
     if [lanes.all, lanes.a, lanes.b].iter().any(|set| set.contains(level.vl)) {
         return fault("plan", format!("VL {} is reserved, and among the lanes of the halves", level.vl));
     }
+    let ways = [&draft.old_ways, &draft.new_ways].into_iter().flatten();
+    let layers = ways.map(|ways| ways.layers()).max().unwrap_or(1);
+    if level.sl.get() % 8 < layers {
+        return fault("plan", format!("SL {} is reserved, and one of the levels of data's {layers} layers", level.sl));
+    }
     check_barriers(plan, level)?;
     check_kept(&draft.before, net, moments, level)?;
     if named(Assumption::SwitchManagementPaused) { Ok(()) } else { check_followed(plan, net, moments) }

@@ -33,6 +33,11 @@ fn check_sets(plan: &Plan, findings: &mut Findings) {
             format!("VL {} is reserved for SL {}, and among the lanes {} of the halves", level.vl, level.sl, lanes.all);
         findings.plan(Rule::LaneSets, what);
     }
+    let ways = [&plan.draft().old_ways, &plan.draft().new_ways].into_iter().flatten();
+    let layers = ways.map(|ways| usize::from(ways.layers())).max().unwrap_or(1);
+    if let Some(level) = lanes.reserved.filter(|level| Half::rank(level.sl) < layers) {
+        findings.plan(Rule::LaneSets, format!("SL {} is reserved, and a layer of data is on it", level.sl));
+    }
     if plan.policy().reserved_sl != lanes.reserved.map(|level| level.sl) {
         findings.plan(Rule::LaneSets, "policy and lanes name different reserved service levels".to_string());
     }

@@ -14,13 +14,12 @@ use reconfig_measuring::bench::quick::quick;
 use std::sync::Arc;
 
 /// Fabric, engine; the first is for a quick run.
-const CASES: [(&str, &str); 6] = [
+const CASES: [(&str, &str); 5] = [
     ("fat-tree:4,3", "fat-tree"),
     ("torus:8x8,1", "up-down"),
     ("leaf-spine:48,16,8", "fat-tree"),
     ("three-level:16,8,8,8,8", "fat-tree"),
     ("fat-tree:18,3", "fat-tree"),
-    ("fat-tree:18,3", "up-down"),
 ];
 
 fn main() {

@@ -55,12 +55,19 @@ pub(super) fn blanked(subject: &RepairSubject<'_>, columns: &LidColumns, targets
     blank
 }
 
+/// Rows and lanes visited after which a search does not begin another round: on fabrics of a hundred switches all are made.
+const TRIED: u64 = 5_000_000;
+
 /// Searches ways in the order of lanes, as Nue does; several times, with other tastes.
 pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Start<'_>) -> Option<Finished> {
     let blank = blanked(subject, start.columns, start.targets);
     let mut search = WaySearch::new(&subject.net);
     let (mut targets, mut best) = (start.targets.to_vec(), None::<Finished>);
+    let limit = subject.work.get().saturating_add(TRIED);
     for round in 0..ROUNDS {
+        if round > 0 && subject.work.get() >= limit {
+            break;
+        }
         let mut trial = Trial::new(subject, ground, &blank, Moment::Aged)?;
         let mut load = start.load.clone();
         let mut left: Vec<Unserved> = Vec::new();

@@ -389,8 +389,8 @@ fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
 }
 
 /// Has a plan judged with the packets on its reserved level among what is proved, where they can be, and with the
-/// manager's answers among its classes. Where they are what the prover refuses, it is judged
-/// once more with the assumption about them, and the plan says why.
+/// manager's answers among its classes. Where answers are what the prover refuses, it is judged once more with the
+/// assumption about them, and the plan says why.
 fn vetted(plan: Plan) -> Result<Vetted, Box<(Plan, Objection)>> {
     let plan = plan.prove_switch_management();
     if plan.proves_answers() {

@@ -9,7 +9,7 @@ use super::balance::PairLoad;
 use super::columns::{LidColumns, Ways};
 use super::net::NONE;
 use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
-use super::subject::{Ground, Moment, RepairSubject};
+use super::subject::{Ground, Moment, RepairSubject, STEP_WORK};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
 
@@ -55,15 +55,12 @@ pub(super) fn blanked(subject: &RepairSubject<'_>, columns: &LidColumns, targets
     blank
 }
 
-/// Rows and lanes visited after which a search does not begin another round: on fabrics of a hundred switches all are made.
-const TRIED: u64 = 5_000_000;
-
 /// Searches ways in the order of lanes, as Nue does; several times, with other tastes.
 pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Start<'_>) -> Option<Finished> {
     let blank = blanked(subject, start.columns, start.targets);
     let mut search = WaySearch::new(&subject.net);
     let (mut targets, mut best) = (start.targets.to_vec(), None::<Finished>);
-    let limit = subject.work.get().saturating_add(TRIED);
+    let limit = subject.work.get().saturating_add(STEP_WORK);
     for round in 0..ROUNDS {
         if round > 0 && subject.work.get() >= limit {
             break;

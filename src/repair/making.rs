@@ -7,7 +7,7 @@ use super::course;
 use super::inward;
 use super::net::{HERE, NONE};
 use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
-use super::subject::{Ground, Moment, RepairSubject};
+use super::subject::{Ground, Moment, RepairSubject, STEP_WORK};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
 use super::{Changes, LostRow, Repair, RepairError, RepairWave, WavePurpose, relax, renew};
@@ -18,10 +18,6 @@ use std::sync::Arc;
 
 /// Attempts of wave 1, each with the LIDs first that the last one could not serve.
 const ATTEMPTS: usize = 4;
-
-/// Rows and lanes visited after which a step towards waves without a wait tries nothing more: on fabrics of a hundred
-/// switches everything is tried, on a thousand it is what half a second of processor time does.
-const TRIED: u64 = 5_000_000;
 
 /// Attempts to make room.
 const ROOMS: u64 = 12;
@@ -131,7 +127,7 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// Wave 1: ways for lost rows at once.
     pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>) {
-        let limit = trial.work().saturating_add(TRIED);
+        let limit = trial.work().saturating_add(STEP_WORK);
         let mut search = WaySearch::new(&self.subject.net);
         let mut targets = self.broken.clone();
         let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
@@ -173,7 +169,7 @@ impl<'s, 'a> Making<'s, 'a> {
         if self.left.is_empty() {
             return;
         }
-        let limit = trial.work().saturating_add(TRIED);
+        let limit = trial.work().saturating_add(STEP_WORK);
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
         let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);

@@ -131,10 +131,10 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// Words of a closure that are made in the time in which a search visits a lane.
+/// Words of a [`Reach`] that are made in the time in which a search visits a lane.
 const WORDS: usize = 8;
 
-/// The most words of a closure: 128 MiB, lanes of some 1300 switches of 36 ports on one plane.
+/// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane.
 const MOST_WORDS: usize = 1 << 24;
 
 /// A dependency that was added. Numbers are never used twice, not even for the same dependency.
@@ -146,7 +146,7 @@ struct Added {
 }
 
 /// Which lanes lead to which.
-struct Closure {
+struct Reach {
     words: usize,
     /// By lane: a bit for each lane that it leads to.
     bits: Vec<u64>,
@@ -156,7 +156,7 @@ struct Closure {
     last: u64,
 }
 
-impl Closure {
+impl Reach {
     fn leads(&self, lane: u32, to: u32) -> bool {
         self.bits[lane as usize * self.words + to as usize / 64] >> (to % 64) & 1 == 1
     }
@@ -166,8 +166,8 @@ impl Closure {
 pub(super) struct LaneOrder {
     held: LaneBits,
     /// What leads where, once enough was refused. A wave asks the same for LID after LID, and for each cable of a row.
-    closure: Option<Closure>,
-    /// Lanes visited by searches that ended in a refusal, since the closure was made.
+    reach: Option<Reach>,
+    /// Lanes visited by searches that ended in a refusal, since that was computed.
     in_vain: u64,
     /// By lane: every dependency leads to a higher place.
     place: Vec<u32>,
@@ -191,7 +191,7 @@ impl LaneOrder {
     pub fn of(net: &Net, held: LaneBits) -> Option<LaneOrder> {
         let place = held.positions(net)?;
         Some(LaneOrder {
-            closure: None,
+            reach: None,
             in_vain: 0,
             added: 0,
             settled: 0,
@@ -236,7 +236,7 @@ impl LaneOrder {
             let visited = self.visited;
             if !self.reorder(net, before, after) {
                 self.in_vain += self.visited - visited;
-                self.close(net);
+                self.find_reach(net);
                 return false;
             }
         }
@@ -248,9 +248,7 @@ impl LaneOrder {
 
     /// Whether one lane was found to lead to another, by dependencies that are still there.
     fn is_known_to_lead(&self, lane: u32, to: u32) -> bool {
-        self.closure
-            .as_ref()
-            .is_some_and(|closure| closure.leads(lane, to) && self.holds(closure.settled, closure.last))
+        self.reach.as_ref().is_some_and(|reach| reach.leads(lane, to) && self.holds(reach.settled, reach.last))
     }
 
     /// Whether the journal still begins with so many additions, the last of which had this number.
@@ -258,8 +256,8 @@ impl LaneOrder {
         settled == 0 || self.journal.get(settled - 1).is_some_and(|added| added.number == last)
     }
 
-    /// Makes the closure of what is settled, once refusals have cost as much as that does.
-    fn close(&mut self, net: &Net) {
+    /// Computes what leads where by what is settled, once refusals have cost as much as that does.
+    fn find_reach(&mut self, net: &Net) {
         let lanes = self.place.len();
         let words = lanes.div_ceil(64);
         let cost = (lanes * words / WORDS) as u64;
@@ -273,7 +271,7 @@ impl LaneOrder {
         }
         let mut in_order = vec![0; lanes];
         self.place.iter().zip(0..).for_each(|(&place, lane)| in_order[place as usize] = lane);
-        let mut bits = self.closure.take().map_or_else(Vec::new, |closure| closure.bits);
+        let mut bits = self.reach.take().map_or_else(Vec::new, |reach| reach.bits);
         bits.clear();
         bits.resize(lanes * words, 0u64);
         let mut reached = vec![0u64; words];
@@ -292,7 +290,7 @@ impl LaneOrder {
         }
         self.visited += cost;
         self.in_vain = 0;
-        self.closure = Some(Closure { words, bits, settled: self.settled, last });
+        self.reach = Some(Reach { words, bits, settled: self.settled, last });
     }
 
     /// Moves lanes so that `before` comes below `after`; false, with nothing moved, where `after` leads to `before`.

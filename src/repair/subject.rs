@@ -31,6 +31,10 @@ pub(super) struct RepairSubject<'a> {
     pub work: Cell<u64>,
 }
 
+/// Rows and lanes visited after which a step makes no further attempt: on fabrics of a hundred switches all are made, on a
+/// thousand it is what half a second of processor time does.
+pub(super) const STEP_WORK: u64 = 5_000_000;
+
 impl<'a> RepairSubject<'a> {
     pub fn of(input: RepairInput<'a>) -> RepairSubject<'a> {
         let net = Net::of(&input);

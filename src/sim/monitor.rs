@@ -54,14 +54,16 @@ pub(super) struct Questions {
     pub(super) counts: QuestionCounts,
     /// How many have been due.
     turn: u64,
-    /// Whether a question is under way in the event list.
-    begun: bool,
+    /// Those that are asked; empty until the monitor begins.
+    switches: Vec<PortId>,
 }
 
 impl Sim {
     /// Lets the monitor ask, if there is one.
     pub(super) fn start_monitor(&mut self) {
-        if self.config.monitor.is_some() && !std::mem::replace(&mut self.questions.begun, true) {
+        if self.config.monitor.is_some() && self.questions.switches.is_empty() {
+            let switches = self.fabric.lid_ports().filter(|&port| self.is_switch_port(port)).collect();
+            self.questions.switches = switches;
             self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, MONITOR, 0));
         }
     }
@@ -69,14 +71,14 @@ impl Sim {
     /// The next question is due: hosts take turns, and each asks the switches in turn.
     pub(super) fn ask_next(&mut self) {
         let Some(monitor) = self.config.monitor else { return };
-        let switches: Vec<PortId> = self.fabric.lid_ports().filter(|&port| self.is_switch_port(port)).collect();
+        let switches = &self.questions.switches;
         let (hosts, turn) = (self.sources.list.len() as u64, self.questions.turn);
-        self.questions.turn += 1;
         let next = self.clock.now() + (monitor.every_ns * TICKS_PER_NS / hosts).max(1);
         self.clock.push(next, SimEvent::new(kind::INJECT, MONITOR, 0));
         let rank = EndPortRank((turn % hosts) as u32);
         let asked = (turn / hosts + turn) % switches.len().max(1) as u64;
         let dlid = switches.get(asked as usize).map(|&port| self.devices.ports[port].lid);
+        self.questions.turn += 1;
         let Some(dlid) = dlid.filter(|lid| lid.is_unicast() && self.asks(rank, monitor.sl)) else { return };
         self.questions.counts.sent += 1;
         self.hand_over(

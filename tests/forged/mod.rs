@@ -3,9 +3,9 @@
 //!
 //! `corpus` is a table of forgeries, each with the words that the refusals must contain; `fuzzed` makes more; `bounds`
 //! holds both to their memory; `drained` takes steps out of drains, which the prover must refuse as well; `departed`
-//! has something leave before it is empty; `halves` has hosts send on both halves of their LIDs; `astray` leads packets from a whole
-//! way to a broken one; `turned` rests on switches that discard what turns back; `reserved` has a service level
-//! that is of neither half.
+//! has something leave before it is empty; `halves` has hosts send on both halves of their LIDs; `astray` leads packets
+//! from a whole way to a broken one; `turned` rests on switches that discard what turns back; `reserved` has a service
+//! level that is of neither half.
 
 mod astray;
 mod bounds;

@@ -1,6 +1,7 @@
 //! A reserved service level while a monitor asks switches: what is on its lane holds nothing up, and the same questions on
 //! a level of the old half keep the lanes of that half from running empty.
 
+use super::command::screen;
 use super::{assert_clean, run, small};
 use crate::support::bundled::bundled;
 use reconfig::ids::Sl;
@@ -61,4 +62,19 @@ fn a_reserved_lane_that_never_runs_empty_holds_no_change_up() {
             assert!(report.questions.expect("there is a monitor").arrived > 10_000, "{scheme}: {:?}", report.questions);
         }
     }
+}
+
+/// Questions that wait for each other where the plan claims nothing of them are no fault of the proof.
+#[test]
+fn a_circle_of_questions_of_which_nothing_is_claimed_is_called_so() {
+    let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/hypercube-4.ibnetdiscover");
+    let options =
+        "--remove-root --sudden --scheme double --standing-partition --arming hold --vls 8 --load 0.3 --seed 78";
+    let monitor = "--reserved-sl 5 --monitor-sl 5 --monitor-every 5000";
+    let arguments: Vec<&str> = options.split(' ').chain(monitor.split(' ')).chain([fabric]).collect();
+    let (code, screen) = screen(&arguments);
+    assert_eq!(code, Some(1), "{screen}");
+    assert!(screen.contains("DEADLOCKED") && screen.contains("`switch-management-paused` is assumed"), "{screen}");
+    assert!(screen.contains("all of it is on the reserved level"), "{screen}");
+    assert!(!screen.contains("please report it"), "{screen}");
 }

@@ -77,7 +77,7 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
                 };
                 let taste = Taste { change: CHANGE[attempt], seed, stray, ..Taste::PLAIN };
                 let targets = vec![target];
-                let pass = Pass { targets, prefer: start.columns, toward: None, taste, whole: true };
+                let pass = Pass { targets, prefer: start.columns, toward: None, taste, whole: true, limit: u64::MAX };
                 let rest = serve(&mut trial, &mut search, &mut load, &pass);
                 let done = rest.is_empty();
                 if !done && attempt + 1 == CHANGE.len() {
@@ -117,7 +117,7 @@ pub(super) fn by_guide(
     // First the guide alone for all: what a search finds for one may stand in the way of the guide for the next.
     for taste in [Taste { explore: false, ..Taste::PLAIN }, Taste::PLAIN, Taste { seed: 7, stray: 3, ..Taste::PLAIN }] {
         let toward = (!taste.explore).then_some(guide);
-        let pass = Pass { targets, prefer: start.columns, toward, taste, whole: taste.seed == 0 };
+        let pass = Pass { targets, prefer: start.columns, toward, taste, whole: taste.seed == 0, limit: u64::MAX };
         left = serve(&mut trial, &mut search, &mut load, &pass);
         targets = left.iter().map(|unserved| unserved.target).collect();
     }

@@ -43,6 +43,7 @@ pub(super) fn course(trial: &mut Trial<'_, '_>, start: Start<'_>, guide: Option<
                 toward: guide,
                 taste,
                 whole: false,
+                limit,
             };
             left = serve(trial, &mut search, &mut load, &pass);
             targets = left.iter().map(|unserved: &Unserved| unserved.target).collect();

@@ -44,7 +44,8 @@ pub(super) struct Making<'s, 'a> {
     full: Option<Changes>,
     /// LIDs with rows that had no way at first, and that have none after the first wave.
     broken: Vec<u32>,
-    left_by_first: usize,
+    /// Whether some rows were not tried when wave 1 was made, for the work that others took.
+    pub cut_short: bool,
     /// Work after which relaxing ends.
     limit: u64,
 }
@@ -89,7 +90,7 @@ impl<'s, 'a> Making<'s, 'a> {
             target,
             full,
             broken,
-            left_by_first: 0,
+            cut_short: false,
             limit: 0,
         }
     }
@@ -139,7 +140,7 @@ impl<'s, 'a> Making<'s, 'a> {
             let mut load = self.load.clone();
             let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
             let toward = self.target.as_ref().filter(|_| attempt == 1);
-            let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false };
+            let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false, limit };
             let left = reconnect::serve(trial, &mut search, &mut load, &pass);
             let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
             if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
@@ -155,8 +156,15 @@ impl<'s, 'a> Making<'s, 'a> {
             if !targets.is_empty() {
                 self.push(WavePurpose::Reconnect, false, tables);
             }
-            (self.left_by_first, self.left, self.load) = (left.len(), left, load);
+            self.cut_short = !left.is_empty() && trial.work() >= limit;
+            (self.left, self.load) = (left, load);
         }
+    }
+
+    /// Counts everything as left, where wave 1 is not worth an attempt.
+    pub fn skip_reconnecting(&mut self) {
+        let untried = |&target: &u32| Unserved { target, rows: Vec::new() };
+        self.left = self.broken.iter().map(untried).collect();
     }
 
     /// Whether every row has a way.
@@ -164,12 +172,12 @@ impl<'s, 'a> Making<'s, 'a> {
         self.left.is_empty()
     }
 
-    /// Waves with no barrier before them, if these serve everything.
-    pub fn inward(&mut self, trial: &mut Trial<'_, '_>) {
+    /// Waves with no barrier before them, if these serve everything within so much work.
+    pub fn inward(&mut self, trial: &mut Trial<'_, '_>, work: u64) {
         if self.left.is_empty() {
             return;
         }
-        let limit = trial.work().saturating_add(STEP_WORK);
+        let limit = trial.work().saturating_add(work);
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
         let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);
@@ -412,7 +420,7 @@ impl<'s, 'a> Making<'s, 'a> {
         });
         let (unsolved, broken) = (rows.collect(), self.broken.len());
         let discards_turned_back = self.subject.input.discards_turned_back;
-        Repair { waves, unsolved, full: self.full, discards_turned_back, broken, left_by_first: self.left_by_first }
+        Repair { waves, unsolved, full: self.full, discards_turned_back, broken }
     }
 }
 

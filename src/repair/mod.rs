@@ -35,7 +35,7 @@ use crate::verify::InjectionRules;
 use columns::LidColumns;
 use making::Making;
 use std::sync::Arc;
-use subject::RepairSubject;
+use subject::{RepairSubject, STEP_WORK};
 
 /// What a repair reads.
 #[derive(Clone, Copy)]
@@ -140,8 +140,6 @@ pub struct Repair {
     pub discards_turned_back: bool,
     /// LIDs that had rows without a way.
     pub broken: usize,
-    /// Of these, LIDs that the first wave could not serve in full.
-    pub left_by_first: usize,
 }
 
 /// Why there is no repair at all.
@@ -191,10 +189,12 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     check(input)?;
     // First as if what turns back went on: waves that do without a wait then are good for every switch.
     let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
-    let mut making = begun(&subject)?;
+    let mut making = begun(&subject, true, STEP_WORK)?;
     if !making.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
-        let other = begun(&resting)?;
+        // Most rows are refused for the same reasons as before, so on a large fabric one wave is not tried again. What
+        // remains is the last that is tried before a wait, and a wait costs more than work does.
+        let other = begun(&resting, !making.cut_short, 8 * STEP_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
@@ -204,13 +204,16 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     Ok(ended(making))
 }
 
-/// Waves that need no wait, as far as there are any.
-fn begun<'s, 'a>(subject: &'s RepairSubject<'a>) -> Result<Making<'s, 'a>, RepairError> {
+/// Waves that need no wait, as far as there are any: one wave, and then several within so much work.
+fn begun<'s, 'a>(subject: &'s RepairSubject<'a>, in_one: bool, work: u64) -> Result<Making<'s, 'a>, RepairError> {
     let read = |lfts: &[Arc<Lft>]| LidColumns::read(&subject.input, &subject.net, &subject.targets, lfts);
     let mut making = Making::new(subject, read(&subject.input.tables.lfts), subject.input.target.map(read));
     let mut trial = making.at_loss()?;
-    making.reconnect(&mut trial);
-    making.inward(&mut trial);
+    match in_one {
+        true => making.reconnect(&mut trial),
+        false => making.skip_reconnecting(),
+    }
+    making.inward(&mut trial, work);
     drop(trial);
     Ok(making)
 }

@@ -4,6 +4,7 @@
 use super::balance::PairLoad;
 use super::columns::Ways;
 use super::net::{HERE, NONE, Net};
+use super::subject::RepairSubject;
 use super::trial::{Change, Mark, Trial};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -80,7 +81,7 @@ impl WaySearch {
         taste: Taste<'_>,
     ) -> Vec<u32> {
         self.random = Random(taste.seed | 1);
-        let mut left = self.missing(trial);
+        let mut left = self.missing(trial.subject, trial.target, &trial.now);
         if left.is_empty() {
             return left;
         }
@@ -101,12 +102,12 @@ impl WaySearch {
         left
     }
 
-    /// The rows of the target in hand that have no way to it by entries, but by cables.
-    fn missing(&mut self, trial: &Trial<'_, '_>) -> Vec<u32> {
-        let net = &trial.subject.net;
-        self.kept.follow(net, &trial.now, &net.kept);
+    /// The rows of a target that have no way to it by entries, but by cables.
+    fn missing(&mut self, subject: &RepairSubject<'_>, target: usize, column: &[u32]) -> Vec<u32> {
+        let net = &subject.net;
+        self.kept.follow(net, column, &net.kept);
         self.hops.copy_from_slice(&self.kept.hops);
-        let target = trial.subject.targets[trial.target].row as usize;
+        let target = subject.targets[target].row as usize;
         let missing = |row: &u32| net.can_reach(*row as usize, target) && self.hops[*row as usize] == NONE;
         (0..net.rows.len() as u32).filter(missing).collect()
     }
@@ -281,6 +282,8 @@ pub(super) struct Pass<'p> {
     pub taste: Taste<'static>,
     /// Whether a target that cannot be served in full is left as it was.
     pub whole: bool,
+    /// Work of the subject after which nothing more is tried, once some target could not be served in full.
+    pub limit: u64,
 }
 
 /// A target with rows that stay without a way.
@@ -306,6 +309,11 @@ pub(super) fn serve(
         if !wanted {
             continue;
         }
+        if !left.is_empty() && trial.work() >= pass.limit {
+            let rows = search.missing(trial.subject, at, trial.new.column(at));
+            left.extend(Some(Unserved { target, rows }).filter(|unserved| !unserved.rows.is_empty()));
+            continue;
+        }
         trial.turn_to(at);
         let mark: Mark = trial.mark();
         let taste = Taste { toward: pass.toward.map(|columns| columns.column(at)), ..pass.taste };
@@ -314,7 +322,7 @@ pub(super) fn serve(
         if pass.whole && !rows.is_empty() {
             trial.roll_back(mark);
             trial.now.copy_from_slice(&before);
-            rows = search.missing(trial);
+            rows = search.missing(trial.subject, at, &trial.now);
         } else if host {
             ways.follow(net, &before, &net.kept);
             load.subtract(net, &before, &ways);

@@ -25,6 +25,26 @@ impl<'a> DependencyCollector<'a> {
         DependencyCollector { walker, layout, halves: [half(), half()], entered }
     }
 
+    /// The same after a walk of leading classes alone: what they can do, their twins can do on their own lanes.
+    pub fn with_twins(mut self) -> Self {
+        let (channels, vls) = (self.layout.net.channels(), self.layout.vls);
+        for half in [Half::Lower, Half::Upper] {
+            let Some((leader, others)) = self.walker.twins.of_half(half).split_first() else { continue };
+            for stage in &mut self.halves[half.index()] {
+                stage.copy_lane(vls, leader.lane, others.iter().map(|twin| twin.lane));
+            }
+            for entered in &mut self.entered {
+                for twin in others {
+                    for channel in 0..channels {
+                        let enters = entered[leader.group * channels + channel] != 0;
+                        entered[twin.group * channels + channel] |= if enters { 1 << twin.lane } else { 0 };
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// The dependencies by half and stage, those latched in earlier stages included.
     pub fn finish(mut self) -> [Vec<Dependencies>; 2] {
         for stage in 0..self.entered.len() {

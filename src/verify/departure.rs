@@ -98,12 +98,11 @@ impl<'a> DepartureWatch<'a> {
     }
 
     #[inline]
-    fn pass(&mut self, class: &Class, stage: usize, row: usize, output: PortNum) {
-        // Stage 0 is over before the first write; what it leaves is walked again at stage 1.
+    fn pass(&mut self, class: &Class, row: usize, output: PortNum) {
         let leads_in = self.leaves[self.walker.net.channel(row, output)] && self.stays[row];
         // Answers may be lost: whoever asked asks again.
         let leads_in = leads_in && !self.walker.case.is_answer(class.lid, self.walker.half(class));
-        if stage > 0 && leads_in && !self.exempt[class.owner.index()] {
+        if leads_in && !self.exempt[class.owner.index()] {
             self.found.push(WayIn { lid: class.lid, row, output });
         }
     }
@@ -145,12 +144,12 @@ impl Sink for DepartureWatch<'_> {
 
     #[inline]
     fn hop(&mut self, class: &Class, _columns: &Columns, hop: &ClassHop) {
-        self.pass(class, hop.stage, hop.row, hop.output);
+        self.pass(class, hop.row, hop.output);
     }
 
     #[inline]
-    fn enter(&mut self, class: &Class, Entrance { stage, row, channel, .. }: Entrance) {
-        self.pass(class, stage, row, self.walker.net.output(row, channel));
+    fn enter(&mut self, class: &Class, Entrance { row, channel, .. }: Entrance) {
+        self.pass(class, row, self.walker.net.output(row, channel));
     }
 
     fn occupied(&mut self, now: Now<'_>, _channels: &[u32], _lanes: &[LaneMask]) {
@@ -161,7 +160,10 @@ impl Sink for DepartureWatch<'_> {
         if self.walker.case.stages[now.stage].gone[self.walker.half(now.class).index()] {
             self.taken = None;
         }
-        self.taken = self.taken.or(self.last.first().copied());
+        // Stage 0 is over before the first write; what it leaves is walked again at stage 1.
+        if now.stage > 0 {
+            self.taken = self.taken.or(self.last.first().copied());
+        }
     }
 
     fn repeat(&mut self, _stage: usize) {

@@ -109,6 +109,13 @@ impl Dependencies {
         self.masks.iter_mut().zip(&other.masks).for_each(|(own, other)| *own |= other);
     }
 
+    /// Adds, for each dependency of a lane on the same one beyond a switch, that of other lanes.
+    pub fn copy_lane(&mut self, vls: usize, lane: usize, others: impl Iterator<Item = usize> + Clone) {
+        for masks in self.masks.chunks_mut(vls).filter(|masks| masks[lane] >> lane & 1 == 1) {
+            others.clone().for_each(|other| masks[other] |= 1 << other);
+        }
+    }
+
     /// The number of dependencies, as pairs of lanes.
     pub fn count(&self) -> usize {
         // Four masks a word: not every processor that this is built for counts bits in one instruction.

@@ -127,6 +127,26 @@ impl HopLanes {
         stage.slots.iter().map(of).fold(0, |all, mask| all | mask)
     }
 
+    /// The lane that a group takes, with no other choice, at every switch of every stage and from every source that
+    /// sends it; none where there is no such lane.
+    pub fn only_lane(&self, group: usize) -> Option<usize> {
+        let at_switches = self.stages.iter().flat_map(|stage| {
+            stage.slots.iter().flat_map(move |slot| &stage.masks[slot.start + group * slot.size..][..slot.size])
+        });
+        let at_sources =
+            self.stages.iter().flat_map(|stage| stage.sources.iter().skip(group).step_by(self.groups.len()));
+        let mut masks = at_switches.chain(at_sources.filter(|&&mask| mask != 0));
+        let only = *masks.next()?;
+        let lane = only.trailing_zeros() as usize;
+        (only.is_power_of_two() && only != DISCARD && masks.all(|&mask| mask == only)).then_some(lane)
+    }
+
+    /// Whether the same ports send two groups, at each stage.
+    pub fn have_same_sources(&self, one: usize, other: usize) -> bool {
+        let mut ports = self.stages.iter().flat_map(|stage| stage.sources.chunks(self.groups.len()));
+        ports.all(|masks| (masks[one] == 0) == (masks[other] == 0))
+    }
+
     /// Whether a stage has the lanes of the stage before it.
     pub fn repeats(&self, stage: usize) -> bool {
         self.repeats[stage]

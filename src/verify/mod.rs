@@ -32,6 +32,7 @@ mod prover;
 mod refusal;
 mod reserved;
 mod tables;
+mod twins;
 pub(crate) mod walk;
 mod walker;
 mod ways;

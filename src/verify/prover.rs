@@ -182,12 +182,12 @@ fn judge(
 ) -> Result<ProofOutcome, Refusal> {
     let walker = Walker::new(case, surviving)?;
     let (case, layout) = (&walker.case, walker.layout());
-    let recorder = certified.then(|| Recorder::new(case, &walker.net, &walker.lanes));
+    let recorder = certified.then(|| Recorder::new(&walker));
     let leaving = remainder.and_then(|left| DepartureWatch::new(&walker, surviving, left));
     let mut sinks = Both(Both(DependencyCollector::new(&walker, &layout), recorder), leaving);
-    let fault = walker.run(&mut sinks);
+    let fault = walker.run_leading(&mut sinks);
     let Both(Both(collector, mut recorder), leaving) = sinks;
-    let halves = collector.finish();
+    let halves = collector.with_twins().finish();
     // A fault at some stage leaves its dependencies incomplete. The stages before it are judged all the same: a cycle
     // there comes first in time, and so it is the reason for the refusal.
     let sound = fault.as_ref().map_or(case.stages.len(), FirstFault::unsound_stage);

@@ -146,8 +146,9 @@ pub(crate) trait Senders<O> {
     /// when this stage begins.
     fn left(&self, now: Now<'_>) -> LaneMask;
 
-    /// Whether a stage allows the class exactly what the stage before allowed it.
-    fn repeats(&self, _now: Now<'_>, _columns: &Columns) -> bool {
+    /// Whether a stage allows the class exactly what the stage before allowed it; `occupied` are the channels that it
+    /// could occupy there.
+    fn repeats(&self, _now: Now<'_>, _columns: &Columns, _occupied: &[u32]) -> bool {
         false
     }
 
@@ -265,7 +266,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
             let now = Now { class, stage };
             // The occupied lanes are a least fixed point of what is left, sent and passed on. Where none of the three
             // changes, neither does it.
-            if !sink.hears_repeats() && senders.repeats(now, &self.columns) {
+            if !sink.hears_repeats() && senders.repeats(now, &self.columns, &self.touched) {
                 sink.repeat(stage);
             } else {
                 self.carry_over(now, senders.left(now));

@@ -11,6 +11,7 @@ use super::permissions::{OwnedLid, Permissions};
 use super::prover::precondition;
 use super::refusal::{EntryAge, HoleCause, Refusal};
 use super::tables;
+use super::twins::Twins;
 use super::walk::{Class, ClassHop, ClassPackets, Columns, DeadEnd, Entrance, Now, Senders, Sink, Walk};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
@@ -63,6 +64,8 @@ pub(super) struct Walker<'a> {
     pub net: FlatFabric,
     pub lanes: HopLanes,
     pub injection: Injection,
+    /// Which groups stand for others.
+    pub twins: Twins,
     /// By stage: the rows that end with another table than they begin with, where all begin with the one that ended
     /// the stage before; otherwise none.
     rewritten: Vec<Option<Vec<usize>>>,
@@ -120,7 +123,8 @@ impl<'a> Walker<'a> {
         let injection = Injection::new(&case, &net, &lanes);
         let answerer = Answerer::of(&case, &net)?;
         let rewritten = (0..case.stages.len()).map(|stage| rewritten(&case, &net, stage)).collect();
-        Ok(Walker { case, net, lanes, injection, answerer, rewritten })
+        let twins = Twins::of(&case, &lanes);
+        Ok(Walker { case, net, lanes, injection, twins, answerer, rewritten })
     }
 
     /// Where dependencies lie.
@@ -190,6 +194,12 @@ impl<'a> Walker<'a> {
     /// Walks all classes, and returns the earliest fault: of the first stage, then of the first class.
     pub fn run(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
         self.run_over(self.classes(), sink)
+    }
+
+    /// The same for one class of each set of twins: the first fault is one of theirs, since a twin fails where its
+    /// leader does, and comes after it. Sinks that need the others add them (see [`Twins`]).
+    pub fn run_leading(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        self.run_over(self.classes().filter(|class| self.twins.leads(class.group)), sink)
     }
 
     /// The same for some classes, those of a LID one after the other.
@@ -264,14 +274,16 @@ impl Senders<()> for ProofSenders<'_> {
         if facts.begins_without(self.walker.half(now.class)) { 0 } else { !facts.empty.0 }
     }
 
-    fn repeats(&self, now: Now<'_>, columns: &Columns) -> bool {
-        let Walker { case, lanes, injection, .. } = self.walker;
+    fn repeats(&self, now: Now<'_>, columns: &Columns, occupied: &[u32]) -> bool {
+        let Walker { case, net, lanes, injection, .. } = self.walker;
         let Now { class, stage } = now;
         let (facts, half) = (&case.stages[stage], self.walker.half(class));
         // This holds only if every input of rules 1 to 3 is that of the stage before: what was left, who sends, the
         // tables and the cables. A condition that is missing here would skip a stage that was never judged. At stage
-        // 1 links die.
-        stage >= 2
+        // 1 links die, and concern a class that could be on one: whatever a packet of it meets leads to a channel that
+        // it occupied.
+        stage >= 1
+            && (stage >= 2 || occupied.iter().all(|&channel| net.exists(stage, channel as usize)))
             && facts.empty == VlSet::EMPTY
             && !facts.begins_without(half)
             && lanes.repeats(stage)

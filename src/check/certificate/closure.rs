@@ -12,7 +12,7 @@ use super::lost::Forsaken;
 use super::moments::{PlanMoment, PlanMoments};
 use super::net::{ChannelEnd, CheckedNet, Outlet};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::plan::{Assumption, Plan};
 use crate::tables::SubnetTables;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub(super) struct Closure<'a> {
     /// By moment: the switches that end with another table than they begin with, where all begin with the one that they
     /// had at the end of the moment before; otherwise none.
     rewritten: Vec<Option<Vec<usize>>>,
+    /// By moment and half: whether packets are sent, stay and find lanes as at the moment before.
+    repeats: Vec<[bool; 2]>,
     /// By moment.
     pub injected: Vec<Injected>,
     /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where
@@ -96,6 +98,17 @@ struct Class {
     /// By channel.
     lanes: Vec<Packed>,
     touched: Vec<u32>,
+    /// Whether places have come since that was last set to false.
+    has_grown: bool,
+    /// What it occupies at the moment counted last.
+    counted: Occupied,
+}
+
+/// What a class occupies at a moment.
+#[derive(Clone, Copy, Default)]
+struct Occupied {
+    pairs: u64,
+    lanes: u16,
 }
 
 /// A class at a moment, and the outputs that switches name for it.
@@ -123,6 +136,7 @@ impl<'a> Closure<'a> {
             discards_turned_back: plan.draft().assumptions.contains(&Assumption::TurnedBackIsDiscarded),
             answerer: answerer(plan, net),
             rewritten: (0..moments.all.len()).map(|moment| rewritten(net, moments, moment)).collect(),
+            repeats: Vec::new(),
             injected: Vec::new(),
             ways: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
             entered: moments.all.iter().map(|_| [Vec::new(), Vec::new()]).collect(),
@@ -133,8 +147,25 @@ impl<'a> Closure<'a> {
         for moment in 0..moments.all.len() {
             let injected = closure.inject(moment);
             closure.injected.push(injected);
+            let repeats = [Half::Lower, Half::Upper].map(|half| closure.repeats(moment, half));
+            closure.repeats.push(repeats);
         }
         closure
+    }
+
+    /// Whether packets of a half are sent, stay and find lanes at a moment as at the one before.
+    fn repeats(&self, moment: usize, half: Half) -> bool {
+        let Some(before) = moment.checked_sub(1) else { return false };
+        let at = half.index();
+        let [earlier, begins] = [&self.moments.all[before], &self.moments.all[moment]];
+        let same_ways = earlier.ways[at].len() == begins.ways[at].len()
+            && earlier.ways[at].iter().zip(&begins.ways[at]).all(|(one, other)| std::ptr::eq(*one, *other));
+        let sends = |moment: usize| self.injected[moment].lanes.iter().flatten().map(move |lanes| lanes[at]);
+        same_ways
+            && !begins.gone[at]
+            && begins.empty == VlSet::EMPTY
+            && self.groups.repeats(moment)
+            && sends(before).eq(sends(moment))
     }
 
     /// Judges the rows of every DLID.
@@ -148,7 +179,9 @@ impl<'a> Closure<'a> {
                 continue; // Nobody sends to it: it has no rows.
             }
             let at = self.switch_of(owner);
-            let mut class = Class { lid, owner, at, half, answers, choosing: None, lanes, touched: Vec::new() };
+            let (touched, counted) = (Vec::new(), Occupied::default());
+            let mut class =
+                Class { lid, owner, at, half, answers, choosing: None, lanes, touched, has_grown: false, counted };
             self.check_class(&mut class, rows, &mut outputs)?;
             class.touched.iter().for_each(|&channel| class.lanes[channel as usize] = 0);
             // One buffer serves all LIDs: only the entries that were touched are cleared.
@@ -245,16 +278,28 @@ impl<'a> Closure<'a> {
         for moment in 0..self.moments.all.len() {
             // The order matters: carried places plus the row are the whole set, and only then is every step out of it
             // judged.
-            self.carry(class, moment);
-            self.read_outputs(moment, class.lid, outputs);
+            class.has_grown = false;
+            let stays = self.carry(class, moment);
+            let is_steady = self.read_outputs(moment, class.lid, outputs);
             self.read_row(class, moment, rows, outputs)?;
             if moment > 0 && self.was_sent(class) {
                 forsaken.begin(self.net, moment, outputs);
             }
-            let now = Now { moment, class, outputs, forsaken: &forsaken };
-            self.check_sources(&now)?;
-            self.check_places(&now)?;
-            under_way |= !class.touched.is_empty();
+            let (half, owner) = (class.half, class.owner);
+            // Every step is one that was judged a moment ago, from the same places to the same places. What waits there
+            // is carried over by `rising`, as what was latched is.
+            let is_judged = stays
+                && is_steady
+                && !class.has_grown
+                && self.repeats[moment][half.index()]
+                && self.moments.admits(owner, moment, half) == self.moments.admits(owner, moment - 1, half);
+            if !is_judged {
+                let now = Now { moment, class, outputs, forsaken: &forsaken };
+                self.check_sources(&now)?;
+                self.check_places(&now)?;
+                under_way |= !class.touched.is_empty();
+                class.counted = self.occupied_by(class);
+            }
             self.count(class, moment)?;
         }
         self.found.lids += usize::from(under_way && !class.answers);
@@ -266,21 +311,26 @@ impl<'a> Closure<'a> {
         self.moments.all[0].injected[class.half.index()] && self.moments.admits(class.owner, 0, class.half)
     }
 
-    /// Keeps what the barrier before a moment left.
-    fn carry(&self, class: &mut Class, moment: usize) {
+    /// Keeps what the barrier before a moment left. Whether that is everything.
+    fn carry(&self, class: &mut Class, moment: usize) -> bool {
         let Class { lanes, touched, half, .. } = class;
+        let mut stays = true;
         let begins = &self.moments.all[moment];
         // Rule 1. What is left is kept before the row is read, so an empty row means "only what was left".
         let left = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         touched.retain(|&channel| {
             let own = &mut lanes[channel as usize];
+            let was = *own;
             *own &= if self.net.is_there(moment, channel as usize) { left } else { 0 };
+            stays &= *own == was;
             *own != 0
         });
+        stays
     }
 
-    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one.
-    fn read_outputs(&self, moment: usize, lid: Lid, outputs: &mut [[u8; 2]]) {
+    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one. Whether each entry is
+    /// known to be what it was at that moment, old and new alike.
+    fn read_outputs(&self, moment: usize, lid: Lid, outputs: &mut [[u8; 2]]) -> bool {
         let [old, new] = self.moments.all[moment].tables;
         let output = |tables: &SubnetTables, switch: usize| {
             let lft = &tables.lfts[self.net.switches[switch].index()];
@@ -288,12 +338,18 @@ impl<'a> Closure<'a> {
         };
         match &self.rewritten[moment] {
             Some(switches) => {
+                let mut is_steady = outputs.iter().all(|[old, new]| old == new);
                 outputs.iter_mut().for_each(|outputs| outputs[0] = outputs[1]);
-                switches.iter().for_each(|&switch| outputs[switch][1] = output(new, switch));
+                for &switch in switches {
+                    let entry = output(new, switch);
+                    is_steady &= std::mem::replace(&mut outputs[switch][1], entry) == entry;
+                }
+                is_steady
             }
             None => {
                 let outputs = outputs.iter_mut().enumerate();
                 outputs.for_each(|(switch, outputs)| *outputs = [old, new].map(|tables| output(tables, switch)));
+                false
             }
         }
     }
@@ -618,8 +674,8 @@ impl<'a> Closure<'a> {
         class.answers || self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner)
     }
 
-    /// Counts what the class can occupy.
-    fn count(&mut self, class: &Class, moment: usize) -> Result<(), CertificateFault> {
+    /// Counts what a class occupies.
+    fn occupied_by(&mut self, class: &Class) -> Occupied {
         let mut all: Packed = 0;
         let mut pairs = 0;
         for &channel in &class.touched {
@@ -631,11 +687,16 @@ impl<'a> Closure<'a> {
                 pairs += (lanes * self.groups.size(class.half, group)) as u64;
             }
         }
+        Occupied { pairs, lanes: of_any(all) }
+    }
+
+    /// Adds what a class occupies at a moment to what all do.
+    fn count(&mut self, class: &Class, moment: usize) -> Result<(), CertificateFault> {
+        let Occupied { pairs, lanes } = class.counted;
         self.found.pairs += pairs;
-        let all = of_any(all);
-        self.standing[moment][class.half.index()] |= all;
+        self.standing[moment][class.half.index()] |= lanes;
         // Numbers exist for VLs below `vls` only. A higher lane would go unjudged, so it is refused.
-        match u32::from(all) >> self.groups.vls {
+        match u32::from(lanes) >> self.groups.vls {
             0 => Ok(()),
             _ => Err(CertificateFault::Form(format!("`vls` is {}, and higher lanes are in use", self.groups.vls))),
         }
@@ -700,7 +761,7 @@ impl<'a> Closure<'a> {
             None => format!("the hosts of {name}"),
         };
         let missing: Vec<String> =
-            crate::ids::VlSet(of_any(next & !now.class.lanes[channel])).iter().map(|vl| vl.to_string()).collect();
+            VlSet(of_any(next & !now.class.lanes[channel])).iter().map(|vl| vl.to_string()).collect();
         let to = format!("{} on VL {}", self.fabric.describe_port(PortId(channel as u32)), missing.join(", "));
         CertificateFault::NotClosed { moment: self.name(now.moment), lid: now.class.lid, from, to }
     }
@@ -709,6 +770,7 @@ impl<'a> Closure<'a> {
 impl Class {
     fn add(&mut self, channel: usize, lanes: Packed) {
         let held = &mut self.lanes[channel];
+        self.has_grown |= lanes & !*held != 0;
         if *held == 0 && lanes != 0 {
             self.touched.push(channel as u32);
         }

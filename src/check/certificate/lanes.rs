@@ -53,6 +53,7 @@ pub(super) fn of_any(lanes: Packed) -> u16 {
 }
 
 /// The tables of one switch at one moment, old and new together.
+#[derive(PartialEq)]
 enum AtSwitch {
     /// All cabled (input, output) pairs alike; by half.
     Alike([Packed; 2]),
@@ -136,6 +137,11 @@ impl Groups {
             AtSwitch::Alike(lanes) => lanes[half.index()],
             AtSwitch::Pairs(pairs) => pairs[input * sides + output][half.index()],
         }
+    }
+
+    /// Whether every table has the lanes of the moment before, at switches and at sources.
+    pub fn repeats(&self, moment: usize) -> bool {
+        self.switches[moment] == self.switches[moment - 1] && self.sources[moment] == self.sources[moment - 1]
     }
 
     /// Whether all pairs of a switch are alike at a moment.

@@ -4,7 +4,7 @@ use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Half, PortNum, Sl, Vl, VlSet};
 use crate::plan::{LanePartition, Phase, Plan, Scheme};
-use crate::tables::{SlToVl, SubnetTables};
+use crate::tables::{NodeSlToVl, SlToVl, SubnetTables};
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     check_sets(plan, findings);
@@ -67,8 +67,11 @@ fn first_stray(plan: &Plan, tables: &SubnetTables, allowed: impl Fn(Sl) -> VlSet
         Sl::all().map(|sl| (sl, table.get(sl))).find(|&(sl, vl)| !allowed(sl).contains(vl))
     };
     for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
-        for (input, output) in pairs(fabric, node) {
-            if let Some((sl, vl)) = stray(tables.sl_to_vl[node.index()].get(input, output)) {
+        let held = &*tables.sl_to_vl[node.index()];
+        // One table for all ways is looked at once.
+        let some = if matches!(held, NodeSlToVl::Uniform(_)) { 1 } else { usize::MAX };
+        for (input, output) in pairs(fabric, node).into_iter().take(some) {
+            if let Some((sl, vl)) = stray(held.get(input, output)) {
                 let name = fabric.describe_node(node);
                 return Some(format!("{name}, port {input} to port {output}: SL {sl} is on VL {vl}"));
             }

@@ -5,8 +5,9 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::verify::case::ProofCase;
 use crate::verify::lanes::{HopLanes, LaneMask};
 use crate::verify::net::FlatFabric;
+use crate::verify::twins::Twins;
 use crate::verify::walk::{Class, ClassHop, Columns, Entrance, Now, Sink};
-use crate::verify::walker::ProofSink;
+use crate::verify::walker::{ProofSink, Walker};
 use fixedbitset::FixedBitSet;
 
 /// Lanes of the groups of one half side by side, 16 bits each: a half has eight service levels at most.
@@ -35,6 +36,7 @@ pub(in crate::verify) struct Recorder<'a> {
     case: &'a ProofCase<'a>,
     net: &'a FlatFabric,
     groups: &'a HopLanes,
+    twins: &'a Twins,
     /// By moment and half: the lanes of [`CertifiedMoment::lanes`], packed.
     usual: Vec<[Packed; 2]>,
     moments: Vec<CertifiedMoment>,
@@ -45,7 +47,8 @@ pub(in crate::verify) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub fn new(case: &'a ProofCase<'a>, net: &'a FlatFabric, groups: &'a HopLanes) -> Recorder<'a> {
+    pub fn new(walker: &'a Walker<'a>) -> Recorder<'a> {
+        let Walker { case, net, lanes: groups, twins, .. } = walker;
         let place = || Places {
             lanes: vec![0; net.channels()],
             touched: Vec::new(),
@@ -60,6 +63,7 @@ impl<'a> Recorder<'a> {
             case,
             net,
             groups,
+            twins,
             usual: Vec::new(),
             moments: moments.collect(),
             places: case.stages.iter().map(|_| place()).collect(),
@@ -220,13 +224,16 @@ impl Sink for Recorder<'_> {
 
     fn occupied(&mut self, Now { class, stage }: Now<'_>, channels: &[u32], lanes: &[LaneMask]) {
         let shift = 16 * self.place_of(class.group);
+        // Where a leader is, its twins can be on their own lanes.
+        let twins = self.twins.of_half(self.half_of(class.group)).iter();
+        let twins = twins.fold(0, |all, twin| all | self.pack(twin.group, 1 << twin.lane));
         let places = &mut self.places[stage];
         for &channel in channels {
             let held = &mut places.lanes[channel as usize];
             if *held == 0 {
                 places.touched.push(channel);
             }
-            *held |= Packed::from(lanes[channel as usize]) << shift;
+            *held |= (Packed::from(lanes[channel as usize]) << shift) | twins;
         }
     }
 }
@@ -234,7 +241,8 @@ impl Sink for Recorder<'_> {
 impl ProofSink for Recorder<'_> {
     fn walked(&mut self, class: &Class, columns: &Columns) {
         // The groups of a half are walked one after the other; its last one completes the rows of the LID.
-        if self.place_of(class.group) + 1 == self.size_of(self.half_of(class.group)) {
+        let half = self.half_of(class.group);
+        if self.place_of(class.group) + 1 == self.size_of(half) || !self.twins.of_half(half).is_empty() {
             self.write(class, columns);
         }
     }

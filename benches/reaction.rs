@@ -1,17 +1,22 @@
 //! From a loss to a plan that may be run: processor seconds of each scheme, full re-route, repair, proof and judges
-//! included. This is what passes between the moment a subnet manager knows what has died and its first write. Arguments
-//! name fabrics, to measure no others.
+//! included. This is what passes between the moment a subnet manager knows what has died and its first write. *Foreseen*
+//! is what passes where the plan was prepared before, as by `reconfig sm --foresee`: finding it, and checking that it is
+//! for what was found. Arguments name fabrics, to measure no others.
 
 use reconfig::change::{ChangeInput, engine_named, prepare, prepare_cheapest};
-use reconfig::fabric::Fabric;
+use reconfig::driver::{ForeseeSettings, Foreseer, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
+use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
 use reconfig::plan::{Policy, Scheme};
-use reconfig::routing::{Demand, Parameters};
+use reconfig::routing::{Demand, Engine, Parameters};
+use reconfig::tables::SubnetTables;
 use reconfig_measuring::bench::clock::Stopwatch;
 use reconfig_measuring::bench::quick::quick;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Fabric, engine; the first is for a quick run.
 const CASES: [(&str, &str); 5] = [
@@ -35,49 +40,106 @@ fn main() {
         let is_switch = |port| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
         let (cable, _) = fabric.links().find(|&(a, b)| is_switch(a) && is_switch(b)).expect("a cable between switches");
         let bare = |&id: &_| fabric.ports_of(id).all(|port| fabric.neighbour(port).is_none() || is_switch(port));
-        measure(topology, engine, "cable", &fabric, fabric.without_links(&[cable]));
+        let routed = Routed::of(fabric.clone(), engine);
+        routed.measure(topology, "cable", fabric.without_links(&[cable]));
         if let Some(switch) = fabric.switches().find(bare) {
-            measure(topology, engine, "switch", &fabric, fabric.without_nodes(&[switch]));
+            routed.measure(topology, "switch", fabric.without_nodes(&[switch]));
+        }
+        println!("{topology:<24} foreseen, the first switch with a plan: {:.2} ms", routed.foreseen_ms());
+    }
+}
+
+/// A fabric with the tables in force.
+struct Routed {
+    fabric: Arc<Fabric>,
+    tables: SubnetTables,
+    engine: &'static str,
+    sm: PortId,
+}
+
+impl Routed {
+    fn of(fabric: Fabric, engine: &'static str) -> Routed {
+        let function = made(engine).route(&fabric, &Demand::all(&fabric, 1)).expect("it is connected");
+        let tables = lid::bring_up(&fabric, &function, 4);
+        let sm = fabric.end_ports().next().expect("hosts");
+        Routed { fabric: Arc::new(fabric), tables, engine, sm }
+    }
+
+    fn measure(&self, topology: &str, loss: &str, after: Fabric) {
+        let (engine, after) = (made(self.engine), Arc::new(after));
+        let input = |scheme| ChangeInput {
+            before: self.fabric.clone(),
+            surviving: after.clone(),
+            after: after.clone(),
+            tables: self.tables.clone(),
+            layers: 1,
+            ways: None,
+            old: Half::Lower,
+            both_halves: false,
+            engine: &*engine,
+            scheme,
+            policy: Policy::default(),
+            sm: self.sm,
+        };
+        let timed = |scheme| {
+            let input = input(scheme);
+            let clock = Stopwatch::start();
+            let result = prepare(input);
+            (clock.ns() / 1e9, result)
+        };
+        let (ordered_s, _) = timed(Scheme::Ordered);
+        let (double_s, _) = timed(Scheme::Double);
+        let input = input(Scheme::Double);
+        let clock = Stopwatch::start();
+        let prepared = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{topology}: {error}"));
+        let auto_s = clock.ns() / 1e9;
+        println!(
+            "{topology:<24} {:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {:<8}",
+            self.engine,
+            self.fabric.switches().count(),
+            self.fabric.end_ports().count(),
+            prepared.plan.plan().scheme(),
+        );
+    }
+
+    /// Milliseconds in which a plan that was prepared before is found and checked.
+    fn foreseen_ms(&self) -> f64 {
+        let fabric = &self.fabric;
+        let running = Running {
+            known: fabric.clone(),
+            routed: fabric.clone(),
+            alive: fabric.clone(),
+            tables: self.tables.clone(),
+            layers: 1,
+            ways: None,
+            half: Half::Lower,
+            both_halves: false,
+            sm: self.sm,
+        };
+        let intent = Intent {
+            engine: Rc::from(made(self.engine)),
+            scheme: Scheme::Double,
+            auto: true,
+            policy: Policy::default(),
+            unproved_baselines: false,
+        };
+        let name = self.engine;
+        let settings = ForeseeSettings { engine: Arc::new(move || made(name)), most_bytes: 1 << 30 };
+        let mut foreseer = Foreseer::new(settings);
+        foreseer.begin(&running, &intent, 0);
+        loop {
+            for switch in fabric.switches().take(foreseer.count().ready + foreseer.count().without) {
+                let rest = fabric.without_nodes(&[switch]);
+                let clock = Stopwatch::start();
+                if foreseer.find(&running, &intent, 0, &rest, &rest).is_some() {
+                    return clock.ns() / 1e6;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
-fn measure(topology: &str, engine: &str, loss: &str, before: &Fabric, after: Fabric) {
-    let engine_name = engine;
-    let engine = engine_named(engine, &Parameters { root: None, seed: 1 }).expect("an engine");
-    let function = engine.route(before, &Demand::all(before, 1)).expect("it is connected");
-    let tables = lid::bring_up(before, &function, 4);
-    let (before, after) = (Arc::new(before.clone()), Arc::new(after));
-    let input = |scheme| ChangeInput {
-        before: before.clone(),
-        surviving: after.clone(),
-        after: after.clone(),
-        tables: tables.clone(),
-        layers: 1,
-        ways: None,
-        old: Half::Lower,
-        both_halves: false,
-        engine: &*engine,
-        scheme,
-        policy: Policy::default(),
-        sm: after.end_ports().next().expect("hosts"),
-    };
-    let timed = |scheme| {
-        let input = input(scheme);
-        let clock = Stopwatch::start();
-        let result = prepare(input);
-        (clock.ns() / 1e9, result)
-    };
-    let (ordered_s, _) = timed(Scheme::Ordered);
-    let (double_s, _) = timed(Scheme::Double);
-    let input = input(Scheme::Double);
-    let clock = Stopwatch::start();
-    let prepared = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{topology}: {error}"));
-    let auto_s = clock.ns() / 1e9;
-    println!(
-        "{topology:<24} {engine_name:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {:<8}",
-        before.switches().count(),
-        before.end_ports().count(),
-        prepared.plan.plan().scheme(),
-    );
+fn made(engine: &str) -> Box<dyn Engine> {
+    engine_named(engine, &Parameters { root: None, seed: 1 }).expect("an engine")
 }

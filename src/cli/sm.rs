@@ -6,10 +6,11 @@ use super::outcome::{Answer, Failure};
 use super::{Common, choice, output};
 use anyhow::anyhow;
 use reconfig::change;
+use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::{Arming, Policy};
-use reconfig::routing::{ENGINES, Parameters};
+use reconfig::routing::{ENGINES, Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use reconfig::sm::election::{ElectionRules, Rank};
@@ -63,6 +64,10 @@ pub(super) struct Arguments {
     /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
+    /// While nothing happens, prepare plans for the loss of each switch and of each cable between switches, in so many MiB
+    /// of memory at most, so that such a loss waits for no computing.
+    #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
+    foresee: Option<u32>,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
     #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
     lmc: u8,
@@ -328,6 +333,10 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             ..Policy::default()
         },
         auto: arguments.scheme == "auto",
+        foresee: arguments.foresee.map(|mib| ForeseeSettings {
+            engine: Arc::new(engine_again(arguments.engine.clone())),
+            most_bytes: (mib as usize) << 20,
+        }),
         sources: arguments.devices.sources(arguments.devices()),
         lmc: Lmc::masked(arguments.lmc),
         data_vls: arguments.vls,
@@ -345,6 +354,11 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         subnet_timeout: 18,
         takeover: if arguments.takeover == "rewrite" { Takeover::Rewrite } else { Takeover::Refuse },
     })
+}
+
+/// Makes the engine once more.
+fn engine_again(name: String) -> impl Fn() -> Box<dyn Engine> {
+    move || change::engine_named(&name, &Parameters::default()).expect("it was made before")
 }
 
 /// The routes to other subnets, for the SA.

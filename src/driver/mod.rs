@@ -10,10 +10,12 @@
 
 mod error;
 mod execution;
+mod foreseen;
 mod record;
 mod watch;
 
 pub use error::DriverError;
+pub use foreseen::{EngineMaker, ForeseeSettings, ForeseenCount, Foreseer};
 pub use record::{ChangeRecord, PhaseRecord};
 pub use watch::Sighting;
 
@@ -111,6 +113,7 @@ pub struct Driver<S> {
     noticed: bool,
     abort: AbortHandle,
     trail: Trail,
+    foreseer: Option<Foreseer>,
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -120,7 +123,8 @@ impl<S: SubnetManager> Driver<S> {
         let first = Ticket::at(subnet.now_ns());
         subnet.set_topology(&running.alive, running.sm);
         let (abort, trail) = (AbortHandle::default(), Trail::default());
-        Driver { subnet, running, intent, state: State::starting_at(first), halted: None, noticed: false, abort, trail }
+        let state = State::starting_at(first);
+        Driver { subnet, running, intent, state, halted: None, noticed: false, abort, trail, foreseer: None }
     }
 
     /// The subnet manager.
@@ -195,29 +199,35 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// The change cannot be routed, planned or proved.
     pub fn prepare(&self, after: Arc<Fabric>) -> Result<Prepared, DriverError> {
-        let input = ChangeInput {
-            before: self.running.routed.clone(),
-            // An element that has left the routing, and does not return, takes no part.
-            surviving: Arc::new(watch::in_either(&self.running.alive, [&self.running.routed, &after])),
-            after,
-            tables: self.running.tables.clone(),
-            layers: self.running.layers,
-            ways: self.running.ways.clone(),
-            old: self.running.half,
-            both_halves: self.running.both_halves && self.running.ways.is_none(),
-            engine: &*self.intent.engine,
-            scheme: self.intent.scheme,
-            policy: self.intent.policy,
-            sm: self.running.sm,
-        };
-        let span = tracing::info_span!("prepare", scheme = %self.intent.scheme, engine = self.intent.engine.name());
-        let _entered = span.enter();
-        let prepared = match (self.intent.auto, self.intent.unproved_baselines) {
-            (true, _) => change::prepare_cheapest(input, self.subnet.settle_ns()),
-            (false, true) => change::prepare_baseline(input),
-            (false, false) => change::prepare(input),
-        };
-        prepared.map_err(|error| DriverError::Change(Box::new(error)))
+        let Driver { running, intent, .. } = self;
+        // An element that has left the routing, and does not return, takes no part.
+        let surviving = Arc::new(watch::in_either(&running.alive, [&running.routed, &after]));
+        let settle_ns = self.subnet.settle_ns();
+        let foreseen = self.foreseer.as_ref().and_then(|own| own.find(running, intent, settle_ns, &surviving, &after));
+        if let Some(prepared) = foreseen {
+            tracing::info!("the plan for this loss was prepared before it happened");
+            return Ok(prepared);
+        }
+        prepared(running, intent, surviving, after, settle_ns)
+    }
+
+    /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
+    pub fn foresee_by(&mut self, foreseer: Foreseer) {
+        self.foreseer = Some(foreseer);
+    }
+
+    /// Sees to it that plans are being prepared for the losses that may come next. For use between changes, as often as
+    /// wanted; nothing happens while something is missing, since the next change restores what plans would begin from.
+    pub fn foresee(&mut self) {
+        let settle_ns = self.subnet.settle_ns();
+        if let Some(foreseer) = self.foreseer.as_mut().filter(|_| !self.running.has_lost_something()) {
+            foreseer.begin(&self.running, &self.intent, settle_ns);
+        }
+    }
+
+    /// How far plans for losses to come are; none where nobody prepares any.
+    pub fn foresight(&self) -> Option<ForeseenCount> {
+        self.foreseer.as_ref().map(Foreseer::count)
     }
 
     /// Makes a planned change, from preparation to end. If it is called off because the subnet changed, it starts again
@@ -302,4 +312,36 @@ impl<S: SubnetManager> Driver<S> {
         report.sweep = Some(found);
         Ok(report)
     }
+}
+
+/// Prepares a change of a running subnet; `surviving` and `after` are as for [`ChangeInput`].
+fn prepared(
+    running: &Running,
+    intent: &Intent,
+    surviving: Arc<Fabric>,
+    after: Arc<Fabric>,
+    settle_ns: u64,
+) -> Result<Prepared, DriverError> {
+    let input = ChangeInput {
+        before: running.routed.clone(),
+        surviving,
+        after,
+        tables: running.tables.clone(),
+        layers: running.layers,
+        ways: running.ways.clone(),
+        old: running.half,
+        both_halves: running.both_halves && running.ways.is_none(),
+        engine: &*intent.engine,
+        scheme: intent.scheme,
+        policy: intent.policy,
+        sm: running.sm,
+    };
+    let span = tracing::info_span!("prepare", scheme = %intent.scheme, engine = intent.engine.name());
+    let _entered = span.enter();
+    let prepared = match (intent.auto, intent.unproved_baselines) {
+        (true, _) => change::prepare_cheapest(input, settle_ns),
+        (false, true) => change::prepare_baseline(input),
+        (false, false) => change::prepare(input),
+    };
+    prepared.map_err(|error| DriverError::Change(Box::new(error)))
 }

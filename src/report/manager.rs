@@ -2,6 +2,7 @@
 
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
+use reconfig::driver::ForeseenCount;
 use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus};
 
 /// A screen about a running manager.
@@ -62,12 +63,26 @@ fn facts(status: &Status) -> comfy_table::Table {
     if !status.aside.is_empty() {
         row("set aside", status.aside.join(", "));
     }
+    if let Some(count) = status.foreseen {
+        row("foreseen", foreseen(count));
+    }
     row("sweeps", sweeps(&status.sweeps));
     if !status.sa_requests.is_empty() {
         let asked: Vec<String> = status.sa_requests.iter().map(|(name, count)| format!("{count} × {name}")).collect();
         row("SA requests", asked.join(", "));
     }
     table
+}
+
+fn foreseen(ForeseenCount { losses, ready, without, bytes, full }: ForeseenCount) -> String {
+    let mut text = format!("{ready} of {losses} losses have a plan, {} MiB", bytes >> 20);
+    if without > 0 {
+        text += &format!("; {without} can have none");
+    }
+    if full {
+        text += "; no memory for more";
+    }
+    text
 }
 
 fn sweeps(sweeps: &SweepStatus) -> String {

@@ -1,5 +1,6 @@
 //! Settings of the subnet manager, fixed when it starts.
 
+use crate::driver::ForeseeSettings;
 use crate::ids::Lmc;
 use crate::plan::Policy;
 use crate::routing::Engine;
@@ -18,6 +19,8 @@ pub struct Config {
     /// Whether forwarding entries alone are written where every mixture of them is proved, and hosts are moved to the
     /// other half elsewhere only; otherwise every change moves them.
     pub auto: bool,
+    /// Whether plans for losses to come are prepared while nothing happens.
+    pub foresee: Option<ForeseeSettings>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
     /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare.

@@ -8,7 +8,7 @@
 use super::bring_up::SubnetArrival;
 use super::element::SubnetElement;
 use super::lifecycle::{self, LifecycleState};
-use crate::driver::{AbortHandle, ChangeRecord, Running};
+use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running};
 use crate::fabric::NodeId;
 use crate::subnet::{SmpCounts, SubnetEvent};
 use std::cell::RefCell;
@@ -120,6 +120,8 @@ pub struct SubnetView {
     pub light_sweep_ns: Option<u64>,
     /// Elements set aside.
     pub aside: Vec<String>,
+    /// How far plans for losses to come are; none where nobody prepares any.
+    pub foresight: Option<ForeseenCount>,
 }
 
 /// Whether changes pause at their barriers.

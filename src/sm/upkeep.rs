@@ -18,7 +18,7 @@ use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::watched::Watched;
 use crate::change::Prepared;
-use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Sighting};
+use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
@@ -58,6 +58,9 @@ impl<T: Transport> Upkeep<T> {
             unproved_baselines: false,
         };
         let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);
+        if let Some(settings) = context.config.foresee.clone() {
+            driver.foresee_by(Foreseer::new(settings));
+        }
         let trail = driver.trail();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
@@ -122,6 +125,7 @@ impl<T: Transport> Upkeep<T> {
     ) -> Result<LifecycleEvent, SmError> {
         loop {
             self.keep_pace();
+            self.driver.foresee();
             self.show(context);
             let precedes = context.mailbox.borrow().lifecycle().precedes_orders(self.now_ns());
             if precedes {
@@ -168,6 +172,7 @@ impl<T: Transport> Upkeep<T> {
         let view = &mut context.mailbox.borrow_mut().view;
         view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
         view.smps = self.driver.subnet().smps().clone();
+        view.foresight = self.driver.foresight();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         let shown = view.running.as_ref();
         // Cloned only if it differs: tables are large, and this runs after every wait.

@@ -8,6 +8,7 @@ mod brings_up;
 mod elsewhere;
 mod fabrics;
 mod file_engine;
+mod foresees;
 mod judges;
 mod lids;
 mod loses_the_root;

@@ -79,6 +79,7 @@ impl Managed {
             limits: AgeLimits::default(),
             subnet_timeout: 18,
             takeover: Takeover::Refuse,
+            foresee: None,
         };
         let guid = Guid(self.fabric.node(self.fabric.port(sm).node).guid.0 + 1);
         let rules = ElectionRules::new(Rank { priority: 0, guid });

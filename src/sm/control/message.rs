@@ -6,7 +6,7 @@
 //! use.
 
 use super::super::element::SubnetElement;
-use crate::driver::{ChangeRecord, PhaseRecord};
+use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
@@ -146,6 +146,9 @@ pub struct Status {
     pub data_vls: u8,
     /// Elements set aside for maintenance.
     pub aside: Vec<String>,
+    /// How far plans for losses to come are, if any are prepared.
+    #[serde(default)]
+    pub foreseen: Option<ForeseenCount>,
     /// How changes are made.
     pub policy: PolicyStatus,
     /// SMPs since the start.

@@ -1,0 +1,361 @@
+//! Plans for losses that have not happened: prepared in a thread while the subnet is quiet, and taken when one of them
+//! happens.
+//!
+//! A preparation is a function of the state of the subnet, of the intent and of what is left, and nothing else. So a plan
+//! that was prepared for the same three is the plan that would be prepared now, and that they are the same is checked
+//! before it is taken. A plan is for the loss of one switch or of one cable between switches; whatever else happens is
+//! prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be routed around.
+
+use super::{Intent, Running, prepared};
+use crate::change::{self, Prepared};
+use crate::fabric::{Fabric, NodeId, Port, PortId};
+use crate::plan::{Plan, Policy, Scheme};
+use crate::routing::Engine;
+use crate::tables::LFT_BLOCK;
+use rustc_hash::{FxHashMap, FxHasher};
+use serde::{Deserialize, Serialize};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Makes engines equal to that of the intent: one engine cannot serve two threads.
+pub type EngineMaker = Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
+
+/// How plans for losses to come are prepared.
+#[derive(Clone)]
+pub struct ForeseeSettings {
+    /// Makes the engine of the driver's intent once more.
+    pub engine: EngineMaker,
+    /// The most memory that plans take, about, in bytes.
+    pub most_bytes: usize,
+}
+
+/// How far the plans for single losses are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct ForeseenCount {
+    /// Switches and cables between switches that can be lost.
+    pub losses: usize,
+    /// Those with a plan.
+    pub ready: usize,
+    /// Those for which none can be prepared: the SM is cut off, or no scheme is proved.
+    pub without: usize,
+    /// Memory that the plans take, about, in bytes.
+    pub bytes: usize,
+    /// Whether the rest is not prepared for want of memory.
+    pub full: bool,
+}
+
+/// Prepares plans for the losses that may come next.
+pub struct Foreseer {
+    settings: ForeseeSettings,
+    at_work: Option<Work>,
+}
+
+/// Plans from one state of a subnet. Dropped, its thread ends after the plan in hand.
+struct Work {
+    base: Base,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What plans are prepared from.
+#[derive(Clone)]
+struct Base {
+    running: Running,
+    how: Manner,
+}
+
+/// How plans are made, but for the engine, which is the same throughout.
+#[derive(Clone, Copy, PartialEq)]
+struct Manner {
+    scheme: Scheme,
+    auto: bool,
+    policy: Policy,
+    unproved_baselines: bool,
+    settle_ns: u64,
+}
+
+impl Manner {
+    fn of(intent: &Intent, settle_ns: u64) -> Manner {
+        let Intent { scheme, auto, policy, unproved_baselines, .. } = *intent;
+        Manner { scheme, auto, policy, unproved_baselines, settle_ns }
+    }
+}
+
+impl Base {
+    /// Whether plans from it are plans from this state.
+    fn is(&self, running: &Running, how: Manner) -> bool {
+        let own = &self.running;
+        Arc::ptr_eq(&own.routed, &running.routed)
+            && own.tables == running.tables
+            && own.layers == running.layers
+            && own.ways == running.ways
+            && own.half == running.half
+            && own.both_halves == running.both_halves
+            && own.sm == running.sm
+            && self.how == how
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    plans: Mutex<Plans>,
+}
+
+impl Shared {
+    fn plans(&self) -> MutexGuard<'_, Plans> {
+        // A thread that panicked left whole plans behind: each is stored in one step.
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Default)]
+struct Plans {
+    /// By what [`missing`] says of the rest.
+    by_rest: FxHashMap<u64, Vec<Prepared>>,
+    count: ForeseenCount,
+}
+
+/// What may be lost.
+#[derive(Clone, Copy)]
+enum Loss {
+    Switch(NodeId),
+    Cable(PortId),
+}
+
+impl Foreseer {
+    /// One that has not begun.
+    pub fn new(settings: ForeseeSettings) -> Foreseer {
+        Foreseer { settings, at_work: None }
+    }
+
+    /// How far it is.
+    pub fn count(&self) -> ForeseenCount {
+        self.at_work.as_ref().map(|work| work.shared.plans().count).unwrap_or_default()
+    }
+
+    /// Begins with the losses that may come next, unless it has begun from this very state.
+    pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: u64) {
+        let how = Manner::of(intent, settle_ns);
+        if self.at_work.as_ref().is_some_and(|work| work.base.is(running, how)) {
+            return;
+        }
+        let base = Base { running: running.clone(), how };
+        let losses = losses(&running.routed);
+        let shared = Arc::<Shared>::default();
+        shared.plans().count.losses = losses.len();
+        let (thread_base, thread_shared) = (base.clone(), shared.clone());
+        let settings = self.settings.clone();
+        let work = move || prepare_all(&thread_base, losses, &settings, &thread_shared);
+        match std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
+            Ok(_) => self.at_work = Some(Work { base, shared }),
+            Err(error) => tracing::warn!(%error, "no plans for losses to come"),
+        }
+    }
+
+    /// The plan for what is left, if it was prepared from this very state.
+    pub fn find(
+        &self,
+        running: &Running,
+        intent: &Intent,
+        settle_ns: u64,
+        surviving: &Fabric,
+        after: &Fabric,
+    ) -> Option<Prepared> {
+        let work = self.at_work.as_ref().filter(|work| work.base.is(running, Manner::of(intent, settle_ns)))?;
+        let rest = change::within_reach(surviving, running.sm);
+        let key = missing(&running.routed, &rest);
+        let is_for = |prepared: &&Prepared| {
+            let draft = prepared.plan.plan().draft();
+            *draft.surviving == rest && (after == surviving || *draft.after == change::within_reach(after, running.sm))
+        };
+        work.shared.plans().by_rest.get(&key)?.iter().find(is_for).cloned()
+    }
+}
+
+/// The switches, and then the cables between switches.
+fn losses(fabric: &Fabric) -> Vec<Loss> {
+    let is_switch = |port| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
+    let switches = fabric.switches().filter(|&node| fabric.node(node).present).map(Loss::Switch);
+    let cables = fabric.links().filter(|&(one, other)| is_switch(one) && is_switch(other));
+    switches.chain(cables.map(|(one, _)| Loss::Cable(one))).collect()
+}
+
+fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, shared: &Shared) {
+    let Manner { scheme, auto, policy, unproved_baselines, settle_ns } = base.how;
+    let intent = Intent { engine: Rc::from((settings.engine)()), scheme, auto, policy, unproved_baselines };
+    for loss in losses {
+        if shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let routed = &base.running.routed;
+        let rest = match loss {
+            Loss::Switch(node) => routed.without_nodes(&[node]),
+            Loss::Cable(port) => routed.without_links(&[port]),
+        };
+        let rest = Arc::new(change::within_reach(&rest, base.running.sm));
+        let found = prepared(&base.running, &intent, rest.clone(), rest.clone(), settle_ns);
+        let mut plans = shared.plans();
+        let Ok(found) = found else {
+            plans.count.without += 1;
+            continue;
+        };
+        let bytes = plans.count.bytes + size(found.plan.plan());
+        if bytes > settings.most_bytes {
+            plans.count.full = true;
+            return;
+        }
+        plans.count.bytes = bytes;
+        plans.count.ready += 1;
+        plans.by_rest.entry(missing(routed, &rest)).or_default().push(found);
+    }
+}
+
+/// A number for the cables that a part of a fabric lacks.
+fn missing(whole: &Fabric, rest: &Fabric) -> u64 {
+    let mut hasher = FxHasher::default();
+    let lacks = |&(id, _): &(PortId, &Port)| whole.peer(id).is_some() && rest.peer(id).is_none();
+    whole.ports().filter(lacks).for_each(|(id, _)| id.hash(&mut hasher));
+    hasher.finish()
+}
+
+/// About the bytes that a plan takes beyond what it shares with the state that it begins from.
+fn size(plan: &Plan) -> usize {
+    /// Of a port or a write with its entries, and of a pointer to a table.
+    const ITEM: usize = 96;
+    const POINTER: usize = 8;
+    let fabric = &plan.draft().surviving;
+    let writes: usize = plan.waves().iter().map(|wave| wave.writes.len()).sum();
+    let own = |index: usize| {
+        let (before, now) = (plan.tables_at(index), plan.tables_at(index + 1));
+        let tables = now.lfts.iter().zip(&before.lfts).filter(|(now, before)| !Arc::ptr_eq(now, before));
+        tables.map(|(now, _)| usize::from(now.blocks()) * LFT_BLOCK).sum::<usize>() + 4 * POINTER * now.lfts.len()
+    };
+    let waves: usize = (0..plan.waves().len()).map(own).sum();
+    // What survives, what remains, and the full re-route.
+    2 * ITEM * fabric.port_count()
+        + 2 * ITEM * writes
+        + waves
+        + fabric.max_lid().map_or(0, |lid| lid.index()) * fabric.node_count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::ids::{Half, Lmc};
+    use crate::lid;
+    use crate::routing::{Demand, UpDown};
+    use std::time::Duration;
+
+    const SETTLE_NS: u64 = 1000;
+
+    fn running() -> Running {
+        let plain = generate(&"fat-tree:4,2".parse().unwrap(), &Options::default()).unwrap();
+        let fabric = Arc::new(lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).unwrap());
+        let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).unwrap();
+        Running {
+            known: fabric.clone(),
+            routed: fabric.clone(),
+            alive: fabric.clone(),
+            tables: lid::bring_up(&fabric, &function, 4),
+            layers: 1,
+            ways: None,
+            half: Half::Lower,
+            both_halves: false,
+            sm: fabric.end_ports().next().unwrap(),
+        }
+    }
+
+    fn intent() -> Intent {
+        let engine: Rc<dyn Engine> = Rc::new(UpDown::default());
+        Intent { engine, scheme: Scheme::Double, auto: true, policy: Policy::default(), unproved_baselines: false }
+    }
+
+    fn foreseer(most_bytes: usize) -> Foreseer {
+        Foreseer::new(ForeseeSettings { engine: Arc::new(|| Box::new(UpDown::default())), most_bytes })
+    }
+
+    /// Waits until nothing more is prepared.
+    fn awaited(foreseer: &Foreseer) -> ForeseenCount {
+        for _ in 0..6000 {
+            let count = foreseer.count();
+            if count.full || count.losses > 0 && count.ready + count.without == count.losses {
+                return count;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("not ready after a minute: {:?}", foreseer.count());
+    }
+
+    /// What a manager finds after a loss: the dead switch and its hosts are there no more.
+    fn rests(running: &Running) -> Vec<Arc<Fabric>> {
+        let rest = |loss| match loss {
+            Loss::Switch(node) => running.routed.without_nodes(&[node]),
+            Loss::Cable(port) => running.routed.without_links(&[port]),
+        };
+        losses(&running.routed).into_iter().map(|loss| Arc::new(rest(loss))).collect()
+    }
+
+    #[test]
+    fn what_was_prepared_before_is_what_is_prepared_now() {
+        let (running, intent, mut foreseer) = (running(), intent(), foreseer(1 << 30));
+        foreseer.begin(&running, &intent, SETTLE_NS);
+        let count = awaited(&foreseer);
+        // The SM's leaf has no plan.
+        assert_eq!((count.losses, count.ready, count.without), (8 + 16, 23, 1), "{count:?}");
+        let mut found = 0;
+        for rest in rests(&running) {
+            let now = prepared(&running, &intent, rest.clone(), rest.clone(), SETTLE_NS);
+            let before = foreseer.find(&running, &intent, SETTLE_NS, &rest, &rest);
+            assert_eq!(before.is_some(), now.is_ok());
+            let (Some(before), Ok(now)) = (before, now) else { continue };
+            assert!(before.plan == now.plan && before.function == now.function && before.stranded == now.stranded);
+            assert_eq!((before.layers, before.root), (now.layers, now.root));
+            found += 1;
+        }
+        assert_eq!(found, count.ready);
+    }
+
+    #[test]
+    fn a_plan_from_another_state_or_for_another_loss_is_not_taken() {
+        let (running, intent, mut foreseer) = (running(), intent(), foreseer(1 << 30));
+        foreseer.begin(&running, &intent, SETTLE_NS);
+        awaited(&foreseer);
+        let rest = rests(&running).pop().unwrap();
+        let finds = |running: &Running, intent: &Intent, settle_ns, surviving: &Fabric, after: &Fabric| {
+            foreseer.find(running, intent, settle_ns, surviving, after).is_some()
+        };
+        assert!(finds(&running, &intent, SETTLE_NS, &rest, &rest));
+        // As a planned removal, it is not dead while the change runs.
+        assert!(!finds(&running, &intent, SETTLE_NS, &running.routed, &rest));
+        assert!(!finds(&running, &intent, SETTLE_NS + 1, &rest, &rest));
+        let fewer = rest.without_links(&[rest.links().next().unwrap().0]);
+        assert!(!finds(&running, &intent, SETTLE_NS, &fewer, &fewer));
+        let (mut other, mut otherwise) = (running.clone(), intent.clone());
+        other.half = Half::Upper;
+        otherwise.auto = false;
+        assert!(!finds(&other, &intent, SETTLE_NS, &rest, &rest));
+        assert!(!finds(&running, &otherwise, SETTLE_NS, &rest, &rest));
+        let mut written = running.clone();
+        let switch = written.routed.switches().next().unwrap();
+        let lid = written.routed.port(written.sm).lid.unwrap();
+        Arc::make_mut(&mut written.tables.lfts[switch.index()]).set(lid, crate::ids::PortNum::NO_ROUTE);
+        assert!(!finds(&written, &intent, SETTLE_NS, &rest, &rest));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_said() {
+        let (running, intent, mut foreseer) = (running(), intent(), foreseer(100_000));
+        foreseer.begin(&running, &intent, SETTLE_NS);
+        let count = awaited(&foreseer);
+        assert!(count.full && count.bytes <= 100_000 && count.ready < count.losses - 1, "{count:?}");
+    }
+}

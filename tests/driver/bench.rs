@@ -1,5 +1,6 @@
 //! A driver on a simulated subnet under traffic, and what may happen to the subnet meanwhile.
 
+use crate::support::polled::by_hand;
 use crate::support::with_tables::with_tables;
 use reconfig::driver::{ChangeRecord, Driver, Intent, Running};
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -77,7 +78,7 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
 /// Runs a future to its end, the simulation being its clock; deeds are done at their times.
 pub fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>, mut deeds: Vec<Deed>) -> T {
     deeds.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
-    let mut task = tokio_test::task::spawn(future);
+    let mut task = by_hand(future);
     loop {
         if let Poll::Ready(value) = task.poll() {
             return value;

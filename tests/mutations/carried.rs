@@ -4,6 +4,7 @@
 use super::{Catcher, Row};
 use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
+use crate::support::polled::by_hand;
 use crate::support::proof::proof;
 use crate::support::removal::{Removal, removal, root_of};
 use async_trait::async_trait;
@@ -431,7 +432,7 @@ fn drive<E>(
     transport: &SimTransport,
     future: impl Future<Output = Result<reconfig::driver::ChangeRecord, E>>,
 ) -> Option<Outcome> {
-    let mut task = tokio_test::task::spawn(future);
+    let mut task = by_hand(future);
     loop {
         if let Poll::Ready(report) = task.poll() {
             return report.ok().map(|report| report.outcome);

@@ -5,6 +5,7 @@ use crate::support::bundled::bundled;
 use crate::support::chart::Chart;
 use crate::support::conformance::{Conformance, assert_page_is_current};
 use crate::support::fabrics::ring;
+use crate::support::polled::{at_once, by_hand};
 use crate::support::proof::proof;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{ChangeInput, prepare_baseline};
@@ -22,7 +23,6 @@ use reconfig::vet::{Vetted, vet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_test::{assert_pending, assert_ready, task};
 
 const CHART: &str = include_str!("../../state-machines/change.yaml");
 
@@ -347,7 +347,7 @@ fn a_driver_waits_for_each_barrier_and_ends_with_the_last() {
     let (tell, events) = unbounded_channel();
     let (world, mut commands) = unbounded_channel();
     let mut record = Vec::new();
-    let mut driver = task::spawn(drive(State::new(), events, world, &mut record));
+    let mut driver = by_hand(drive(State::new(), events, world, &mut record));
     tell.send(Event::Begin(plan("double"))).unwrap();
     let mut asked = Vec::new();
     let end = loop {
@@ -357,7 +357,7 @@ fn a_driver_waits_for_each_barrier_and_ends_with_the_last() {
         }
         let command = commands.try_recv().expect("a driver that waits has asked");
         asked.push(command.name());
-        assert_pending!(driver.poll(), "no barrier falls by itself");
+        assert!(driver.poll().is_pending(), "no barrier falls by itself");
         tell.send(obey(&command, Half::Upper)).unwrap();
         assert!(driver.is_woken(), "an answer wakes the driver");
     };
@@ -377,7 +377,7 @@ fn a_driver_that_crashed_anywhere_finds_its_way_by_replay() {
         let (resumed, commands) = step(replayed, Event::Resume);
         let [again] = &commands[..] else { panic!("one question is open, not {commands:?}") };
         assert_eq!(again.name(), open.name(), "crash after question {crash}");
-        let end = tokio_test::block_on(finish(resumed, again.clone()));
+        let end = at_once(finish(resumed, again.clone()));
         assert_eq!(end, Some(Outcome::Completed), "crash after question {crash}");
     }
 }
@@ -386,13 +386,13 @@ fn a_driver_that_crashed_anywhere_finds_its_way_by_replay() {
 fn run_until(change: &Arc<Vetted>, crash: usize, record: &mut Vec<Event>) -> Command {
     let (tell, events) = unbounded_channel();
     let (world, mut commands) = unbounded_channel();
-    let mut driver = task::spawn(drive(State::new(), events, world, record));
+    let mut driver = by_hand(drive(State::new(), events, world, record));
     tell.send(Event::Begin(change.clone())).unwrap();
     for _ in 1..crash {
-        assert_pending!(driver.poll());
+        assert!(driver.poll().is_pending());
         tell.send(obey(&commands.try_recv().unwrap(), Half::Upper)).unwrap();
     }
-    assert_pending!(driver.poll());
+    assert!(driver.poll().is_pending());
     commands.try_recv().unwrap()
 }
 
@@ -443,21 +443,21 @@ fn a_swap_that_fails_stands_still_and_goes_on_when_resumed() {
     let (tell, events) = unbounded_channel();
     let (world, mut commands) = unbounded_channel();
     let mut record = Vec::new();
-    let mut driver = task::spawn(drive(State::new(), events, world, &mut record));
+    let mut driver = by_hand(drive(State::new(), events, world, &mut record));
     tell.send(Event::Begin(plan("double, nothing to install"))).unwrap();
     for _ in 0..2 {
-        assert_pending!(driver.poll());
+        assert!(driver.poll().is_pending());
         tell.send(obey(&commands.try_recv().unwrap(), Half::Upper)).unwrap();
     }
     for _ in 0..3 {
-        assert_pending!(driver.poll(), "the swap is tried three times");
+        assert!(driver.poll().is_pending(), "the swap is tried three times");
         let ticket = ticket_of(&commands.try_recv().unwrap()).expect("the swap is a question");
         tell.send(Event::WriteFailed { ticket, reason: "host-3[1] does not answer".into() }).unwrap();
     }
-    let (state, outcome) = assert_ready!(driver.poll());
+    let std::task::Poll::Ready((state, outcome)) = driver.poll() else { panic!("the third failure ends it") };
     let reason = "host-3[1] does not answer".to_string();
     assert_eq!(outcome, Some(Outcome::Failed { state: "swapping", reason }));
     let (resumed, commands) = step(state, Event::Resume);
     assert_eq!(resumed.name(), "swapping");
-    assert_eq!(tokio_test::block_on(finish(resumed, commands[0].clone())), Some(Outcome::Completed));
+    assert_eq!(at_once(finish(resumed, commands[0].clone())), Some(Outcome::Completed));
 }

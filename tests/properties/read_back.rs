@@ -1,6 +1,7 @@
 //! What devices hold, asked of their agents by directed routes: SL-to-VL tables and port states.
 
 use super::play::{MS, Play};
+use crate::support::polled::{at_once, by_hand};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Lid, PortNum, Sl};
 use reconfig::tables::SubnetTables;
@@ -57,7 +58,7 @@ fn ask(play: &mut Play, path: &[PortNum], modifier: u32) -> Option<[u8; SMP_DATA
         let smp = Smp::directed(path, Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]).ok()?.with_tid(tid);
         let (lid, sl, bytes) = (Lid::PERMISSIVE, Sl::default(), Box::new(smp.encode()));
         let mut transport = play.transport.clone();
-        tokio_test::block_on(transport.send(Datagram { lid, from: None, qp: 0, sl, bytes })).ok()?;
+        at_once(transport.send(Datagram { lid, from: None, qp: 0, sl, bytes })).ok()?;
         let until_ns = play.now_ns() + MS;
         while play.now_ns() < until_ns {
             play.transport.with(|sim| sim.run(until_ns, true));
@@ -75,7 +76,7 @@ fn ask(play: &mut Play, path: &[PortNum], modifier: u32) -> Option<[u8; SMP_DATA
 
 /// What has come already.
 fn received<T: Transport>(transport: &mut T) -> Option<Result<Option<Datagram>, reconfig::transport::TransportError>> {
-    match tokio_test::task::spawn(transport.recv(0)).poll() {
+    match by_hand(transport.recv(0)).poll() {
         std::task::Poll::Ready(received) => Some(received),
         std::task::Poll::Pending => None,
     }

@@ -1,5 +1,6 @@
 //! Whom a lost packet is counted against: what died, or the writes that followed.
 
+use crate::support::polled::by_hand;
 use crate::support::with_tables::with_tables;
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Half, Lid, PortNum, Sl};
@@ -74,7 +75,7 @@ impl Chain {
             let bytes = Box::new(smp.expect("one hop").encode());
             let datagram = Datagram { lid: Lid::PERMISSIVE, from: None, qp: 0, sl: Sl::default(), bytes };
             let driver = transport.clone();
-            let mut exchange = tokio_test::task::spawn(async {
+            let mut exchange = by_hand(async {
                 transport.send(datagram).await.expect("it is sent");
                 let until_ns = transport.now_ns() + 1_000_000;
                 transport.recv(until_ns).await.expect("it is answered")

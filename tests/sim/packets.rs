@@ -1,6 +1,7 @@
 //! The simulated fabric from outside: conservation of packets, determinism, deadlock, death, and MADs.
 
 use crate::sim::loaded::{loaded, one_way_ring};
+use crate::support::polled::by_hand;
 use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -236,7 +237,7 @@ fn exchange(transport: &mut SimTransport, smp: &Smp) -> Option<Smp> {
     let datagram = Datagram { lid: reconfig::ids::Lid::PERMISSIVE, from: None, qp: 0, sl: Default::default(), bytes };
     let driver = transport.clone();
     let mut sender = transport.clone();
-    let mut future = tokio_test::task::spawn(async move {
+    let mut future = by_hand(async move {
         sender.send(datagram).await.unwrap();
         let until = sender.now_ns() + 1_000_000;
         sender.recv(until).await.unwrap()

@@ -2,6 +2,7 @@
 
 use crate::sim::loaded::one_way_ring;
 use crate::sim::novice::Novice;
+use crate::support::polled::by_hand;
 use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -608,7 +609,7 @@ fn two_transports_reach_one_subnet() {
     let first = SimTransport::attach(novice.sim, one).unwrap();
     let second = first.attach_another(other).unwrap();
     let (mut sending, mut receiving) = (first.clone(), second.clone());
-    let mut talk = tokio_test::task::spawn(async move {
+    let mut talk = by_hand(async move {
         let sent = Datagram { lid, from: None, qp: 1, sl: Sl::default(), bytes: stranger(Method::Send, 4) };
         sending.send(sent).await.unwrap();
         receiving.recv(u64::MAX).await.unwrap()

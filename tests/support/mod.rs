@@ -10,6 +10,7 @@ pub mod chart;
 pub mod conformance;
 pub mod corpus;
 pub mod fabrics;
+pub mod polled;
 pub mod proof;
 pub mod removal;
 pub mod short;

@@ -73,6 +73,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
     takeover: String,
     #[command(flatten)]
+    partition: choice::PartitionArguments,
+    #[command(flatten)]
     reserved: choice::ReservedArguments,
     #[command(flatten)]
     turn_back: choice::TurnBackArguments,
@@ -276,6 +278,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
             observer: arguments.devices.observer(arguments.devices()).to_string(),
             arming: Arming::Off.to_string(),
+            partition: arguments.partition.chosen(),
         },
     }
 }
@@ -322,10 +325,11 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     Ok(Config {
         engine: Rc::from(engine),
         policy: Policy {
+            arming: Arming::Off,
             observer,
+            partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),
-            ..Policy::default()
         },
         auto: arguments.scheme == "auto",
         sources: arguments.devices.sources(arguments.devices()),

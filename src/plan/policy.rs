@@ -144,7 +144,7 @@ pub struct Policy {
     /// The observer of empty lanes.
     pub observer: Observer,
     /// When the halves have lanes of their own.
-    #[serde(default = "temporary", skip_serializing_if = "is_temporary")]
+    #[serde(default, skip_serializing_if = "is_temporary")]
     pub partition: LanePartition,
     /// What switches do with packets that turn back.
     #[serde(default = "discarded", skip_serializing_if = "is_discarded")]
@@ -160,20 +160,22 @@ impl Default for Policy {
         Policy {
             arming: Arming::Off,
             observer: Observer::Token,
-            partition: temporary(),
+            partition: LanePartition::default(),
             turned_back: discarded(),
             reserved_sl: None,
         }
     }
 }
 
-/// The partition of plans that name none.
-fn temporary() -> LanePartition {
-    LanePartition::Temporary
+impl Default for LanePartition {
+    /// The partition of plans that name none.
+    fn default() -> LanePartition {
+        LanePartition::Temporary
+    }
 }
 
 fn is_temporary(partition: &LanePartition) -> bool {
-    *partition == temporary()
+    *partition == LanePartition::default()
 }
 
 /// What switches are taken to do by plans that do not say.

@@ -11,7 +11,7 @@ use crate::ids::{Half, ReservedLevel, VlSet};
 use crate::routing::Connectivity;
 use crate::sim::{LanePlace, SimTransport, StandingLane};
 use crate::subnet::{
-    Applied, Discovered, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    Applied, Discovered, Fence, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
     WriteOrder,
 };
 use crate::tables::Write;
@@ -121,6 +121,10 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
 
     fn reserve(&mut self, level: Option<ReservedLevel>) {
         self.manager.reserve(level);
+    }
+
+    fn fence_is(&mut self, fence: &Fence) {
+        self.manager.fence_is(fence);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

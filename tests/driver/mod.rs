@@ -4,6 +4,7 @@ mod adaptive;
 mod bench;
 mod changes;
 mod failures;
+mod fence;
 mod growth;
 mod liars;
 mod reserved;

@@ -3,6 +3,7 @@
 mod adaptive;
 mod bench;
 mod changes;
+mod deaf;
 mod failures;
 mod fence;
 mod growth;

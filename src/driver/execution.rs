@@ -184,7 +184,7 @@ impl<S: SubnetManager> Driver<S> {
                 // Between waves nothing leaves yet: only what was sent before must have come to its end (W.3).
                 let is_last = self.state.progress().is_none_or(|own| own.wave() + 1 == plan.waves().len());
                 let after = if is_last { &draft.after } else { &draft.surviving };
-                let leaving = Leaving { after, omitted: &draft.stranded, rounds };
+                let leaving = Leaving { after, omitted: &draft.stranded, rounds, ages: !is_last };
                 awaited(ticket, self.subnet.vacate(ticket, observer, &leaving).await, Event::Vacated)?
             }
             Command::Report(outcome) => {

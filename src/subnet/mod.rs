@@ -118,6 +118,8 @@ pub struct Leaving<'a> {
     pub omitted: &'a [PortId],
     /// Rounds of flushes, one after the other.
     pub rounds: u8,
+    /// Between two waves: nothing leaves yet, and all that was sent before must have come to its end (W.3).
+    pub ages: bool,
 }
 
 /// The result of a glance at the known subnet.

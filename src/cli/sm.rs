@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use reconfig::change;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid::{self, Guid2Lid};
-use reconfig::plan::{Arming, Policy};
+use reconfig::plan::{Arming, MovedBy, Policy};
 use reconfig::routing::{ENGINES, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
@@ -327,6 +327,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         policy: Policy {
             arming: Arming::Off,
             observer,
+            sources: MovedBy::of_settle(arguments.devices.sources(arguments.devices()).settle_ns()),
             partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),

@@ -22,7 +22,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
-use crate::plan::{self, Assumption, Lanes, Scheme};
+use crate::plan::{self, Assumption, Lanes, MovedBy, Policy, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
@@ -54,7 +54,7 @@ impl<T: Transport> Upkeep<T> {
             engine: context.config.engine.clone(),
             scheme: Scheme::Double,
             auto: context.config.auto,
-            policy: context.config.policy,
+            policy: Policy { sources: MovedBy::of_settle(context.config.sources.settle_ns()), ..context.config.policy },
             unproved_baselines: false,
         };
         let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);

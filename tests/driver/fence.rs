@@ -23,6 +23,8 @@ const LONG_NS: u64 = 6 * MS;
 
 /// The halves that end ports discard: closed at every port, and closed at one at least.
 type Shut = (BTreeSet<Half>, BTreeSet<Half>);
+/// Looks in their order, each with the state of the change.
+type Looks = Rc<RefCell<Vec<(&'static str, Shut)>>>;
 
 fn fenced(partition: LanePartition, observer: Observer) -> Bench {
     let policy = Policy { observer, partition, ..Policy::default() };
@@ -53,7 +55,7 @@ fn end_ports(fabric: &Fabric) -> Vec<PortId> {
 }
 
 /// Looks at the end ports at short intervals, and notes in which state of the change each look was.
-fn looks(ports: &[PortId], trail: Trail, begin_ns: u64) -> (Vec<Deed>, Rc<RefCell<Vec<(&'static str, Shut)>>>) {
+fn looks(ports: &[PortId], trail: Trail, begin_ns: u64) -> (Vec<Deed>, Looks) {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let state = Rc::new(RefCell::new("before"));
     let look = |at_ns: u64| -> Deed {

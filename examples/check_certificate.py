@@ -295,6 +295,7 @@ PLAN = record(
             },
             {"reserved_sl": number(15)},
             default={
+                "sources": (word("told", "fence"), "told"),
                 "partition": (word("temporary", "standing"), "temporary"),
                 "turned_back": (word("discarded", "returned"), "discarded"),
             },
@@ -315,6 +316,8 @@ PLAN = record(
                 "agents-keep-the-protocol",
                 "counters-are-untouched",
                 "lifetimes-are-enforced",
+                "fences-discard",
+                "fenced-lanes-run-empty",
                 "turned-back-is-discarded",
             )
         ),
@@ -628,6 +631,8 @@ def moments_of(plan, fabric):
                     need(plan, wave, assumption)
             if barrier == "sources_moved":
                 moved = True
+                for assumption in of_moving(plan["policy"]):
+                    need(plan, wave, assumption)
             elif isinstance(barrier, dict) and "vacated" in barrier:
                 aged = (aged or 0) + barrier["vacated"]
             elif isinstance(barrier, dict) and "flushed" in barrier:
@@ -682,6 +687,13 @@ OBSERVERS = {
     "conservation": ("agents-keep-the-protocol",),
     "lifetime": ("lifetimes-are-enforced",),
 }
+
+
+def of_moving(policy):
+    """What the move of the sources rests on; what stands behind a fence in the lanes of a port has no age."""
+    if policy["sources"] == "told":
+        return ["agents-keep-the-protocol"]
+    return ["fences-discard"] + ["fenced-lanes-run-empty"] * (policy["observer"] == "lifetime")
 
 
 def need(plan, wave, assumption):

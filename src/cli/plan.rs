@@ -13,7 +13,7 @@ use super::output::{self, Batch, Screen, check_places};
 use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::UnionError;
-use reconfig::plan::{Arming, Plan, Policy};
+use reconfig::plan::{Arming, MovedBy, Plan, Policy};
 use reconfig::scenario::DeviceReport;
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
@@ -163,6 +163,7 @@ impl Arguments {
             policy: Policy {
                 arming: self.arming,
                 observer: self.devices.observer(devices),
+                sources: MovedBy::of_settle(self.devices.sources(devices).settle_ns()),
                 partition: self.partition.chosen(),
                 turned_back: self.turn_back.chosen(),
                 reserved_sl: self.reserved.chosen(),

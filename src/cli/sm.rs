@@ -9,7 +9,7 @@ use reconfig::change;
 use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid::{self, Guid2Lid};
-use reconfig::plan::{Arming, Policy};
+use reconfig::plan::{Arming, MovedBy, Policy};
 use reconfig::routing::{ENGINES, Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
@@ -77,6 +77,8 @@ pub(super) struct Arguments {
     /// What to do with a subnet that carries traffic under tables that cannot be proved.
     #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
     takeover: String,
+    #[command(flatten)]
+    partition: choice::PartitionArguments,
     #[command(flatten)]
     reserved: choice::ReservedArguments,
     #[command(flatten)]
@@ -281,6 +283,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
             observer: arguments.devices.observer(arguments.devices()).to_string(),
             arming: Arming::Off.to_string(),
+            partition: arguments.partition.chosen(),
         },
     }
 }
@@ -327,10 +330,12 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     Ok(Config {
         engine: Rc::from(engine),
         policy: Policy {
+            arming: Arming::Off,
             observer,
+            sources: MovedBy::of_settle(arguments.devices.sources(arguments.devices()).settle_ns()),
+            partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),
-            ..Policy::default()
         },
         auto: arguments.scheme == "auto",
         foresee: arguments.foresee.map(|mib| ForeseeSettings {

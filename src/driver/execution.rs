@@ -5,9 +5,10 @@ use super::watch::{common, lacks};
 use super::{ChangeRecord, Driver, DriverError, PhaseRecord};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
+use crate::ids::PortNum;
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
-use crate::plan::{Barrier, Plan, Sending};
-use crate::subnet::{Applied, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
+use crate::plan::{Barrier, Draft, Phase, Plan, Scheme, Sending};
+use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
 use std::collections::VecDeque;
@@ -145,6 +146,9 @@ impl<S: SubnetManager> Driver<S> {
         let phase = self.phase_of(plan, &command);
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         tracing::info!(command = command.name(), phase, now_ns = start_ns, "carry out");
+        if let Some(fence) = self.fence(plan, &command) {
+            self.subnet.fence_is(&fence);
+        }
         let answer = match command {
             Command::Apply { ticket, wave } => {
                 let wave = &plan.waves()[wave];
@@ -180,7 +184,7 @@ impl<S: SubnetManager> Driver<S> {
                 // Between waves nothing leaves yet: only what was sent before must have come to its end (W.3).
                 let is_last = self.state.progress().is_none_or(|own| own.wave() + 1 == plan.waves().len());
                 let after = if is_last { &draft.after } else { &draft.surviving };
-                let leaving = Leaving { after, omitted: &draft.stranded, rounds };
+                let leaving = Leaving { after, omitted: &draft.stranded, rounds, ages: !is_last };
                 awaited(ticket, self.subnet.vacate(ticket, observer, &leaving).await, Event::Vacated)?
             }
             Command::Report(outcome) => {
@@ -204,6 +208,32 @@ impl<S: SubnetManager> Driver<S> {
             log.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         Ok(Some(answer))
+    }
+
+    /// What this command needs closed at end ports (P3.8); none if it leaves the fence as it is. Only scheme `double`
+    /// moves sources.
+    fn fence(&self, plan: &Plan, command: &Command) -> Option<Fence> {
+        let wave = self.state.progress().filter(|_| plan.scheme() == Scheme::Double)?.wave();
+        let stage = match (command, plan.waves()[wave].phase) {
+            (Command::Undo { .. }, _) | (_, Phase::Split | Phase::Install) => FenceStage::Spare(plan.new_half()),
+            (_, Phase::Swap) => FenceStage::Moving(plan.new_half()),
+            (_, Phase::Drain | Phase::Restore) => FenceStage::Retired(plan.old()),
+            (_, Phase::Stop | Phase::Start | Phase::Rewrite) => return None,
+        };
+        let draft = plan.draft();
+        let comes = |port: &PortId| draft.routed.peer(*port).is_none();
+        // The wave's own writes are among these, and a wave that is undone leaves what it began with. Tables of newcomers
+        // are unknown until a wave has written them.
+        let is_undone = matches!(command, Command::Undo { .. });
+        let tables = plan.tables_at(if is_undone { 0 } else { wave + 1 });
+        let ports = draft.surviving.end_ports().filter(|port| !is_undone || !comes(port));
+        let table = |id: PortId| {
+            let port = draft.surviving.port(id);
+            (id, *tables.sl_to_vl[port.node.index()].get(PortNum::ZERO, port.num))
+        };
+        let tables = ports.map(table).collect();
+        let newcomers = if matches!(stage, FenceStage::Retired(_)) { Vec::new() } else { newcomers(plan) };
+        Some(Fence { stage, tables, newcomers })
     }
 
     /// The end ports that the swap moves.
@@ -258,6 +288,12 @@ impl<S: SubnetManager> Driver<S> {
                 // writes only blocks that differ from the recorded ones, so devices must hold what is recorded.
                 let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
                 self.apply(&spare, WriteOrder::Any).await?;
+                // Hosts that stayed on the spare half may send again, now that its entries lead where they did.
+                if self.running.both_halves {
+                    let newcomers = newcomers(plan);
+                    self.subnet.fence_is(&Fence { stage: FenceStage::Open, newcomers, ..Fence::default() });
+                    self.apply(&[], WriteOrder::Any).await?;
+                }
             }
             // Still in the middle: `resume` continues from the same plan and the same tables.
             Some(Outcome::Failed { .. }) | None => {}
@@ -277,6 +313,12 @@ impl Log {
             None => self.phases.push(PhaseRecord { name, start_ns, end_ns, smps }),
         }
     }
+}
+
+/// The end ports that come up with a change.
+fn newcomers(plan: &Plan) -> Vec<PortId> {
+    let Draft { surviving, routed, .. } = plan.draft();
+    surviving.end_ports().filter(|&port| routed.peer(port).is_none()).collect()
 }
 
 /// Whether a write's device is present, and its port's cable too if the write concerns a port.

@@ -5,8 +5,8 @@ use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::plan::{Lanes, Policy};
-use crate::subnet::{Discovered, Glance, SubnetManager};
-use crate::tables::{NodeSlToVl, PortState};
+use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
+use crate::tables::{NodeSlToVl, PortState, Write};
 use std::sync::Arc;
 
 /// The most consecutive sweeps if events come during each.
@@ -27,8 +27,19 @@ impl<S: SubnetManager> Driver<S> {
     /// Sweeps until a sweep passes without events, and records its result as the present subnet.
     ///
     /// # Errors
-    /// The sweep failed, or found a node that contradicts the known fabric; `running` is then unchanged.
+    /// The sweep failed, or found a node that contradicts the known fabric, or a neighbour of a silent device kept its link
+    /// up; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
+        let before = self.running.alive.clone();
+        let sighting = self.sweep().await;
+        if sighting.is_err() {
+            self.subnet.set_topology(&before, self.running.sm);
+            self.running.alive = before;
+        }
+        sighting
+    }
+
+    async fn sweep(&mut self) -> Result<Sighting, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         let mut sweeps = 0;
         loop {
@@ -49,6 +60,7 @@ impl<S: SubnetManager> Driver<S> {
                 // Silence is no proof of a loss: sweep again.
                 (true, None) if silent => {}
                 (_, event) => {
+                    self.take_down(&discovered).await?;
                     self.noticed |= event.is_some();
                     let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
                     let record = PhaseRecord { name: "sweep", start_ns, end_ns, smps };
@@ -56,6 +68,32 @@ impl<S: SubnetManager> Driver<S> {
                 }
             }
         }
+    }
+
+    /// Takes down the links of the routing in force behind which nobody answers, at the ends that do. A device with a silent
+    /// agent may forward and send as before; only now nothing passes between it and the rest, and it counts as gone (C.5).
+    async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
+        let Running { routed, alive, .. } = &self.running;
+        let (alive, found) = (alive.clone(), &discovered.fabric);
+        let known = |port: &PortId| {
+            let port = found.port(*port);
+            alive.port_at(alive.by_guid(found.node(port.node).guid)?, port.num)
+        };
+        let is_lost = |port: &PortId| routed.peer(*port).is_some() && alive.peer(*port).is_none();
+        let ports: Vec<PortId> = discovered.silent.iter().filter_map(known).filter(is_lost).collect();
+        if ports.is_empty() {
+            return Ok(());
+        }
+        for &port in &ports {
+            tracing::warn!(
+                port = alive.describe_port(port),
+                "nobody answers behind this link, which is up: taken down"
+            );
+        }
+        // The link trains again, and comes up in INITIALIZE, which lets no data through.
+        let down = ports.into_iter().map(|port| Write::PortState { port, state: PortState::Initialize });
+        self.subnet.apply(&alive, &down.collect::<Vec<_>>(), WriteOrder::Any).await?;
+        Ok(())
     }
 
     /// Looks whether something of the known subnet is gone, at the cost of a few SMPs. If it is, that alone is recorded:

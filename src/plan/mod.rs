@@ -31,7 +31,7 @@ pub use document::PlanReadError;
 pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer};
 pub use error::PlanError;
 pub use lanes::Lanes;
-pub use policy::{Arming, LanePartition, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
+pub use policy::{Arming, LanePartition, MovedBy, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
 pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between};
 pub use wave::{Barrier, Sending, Wave};
 
@@ -69,12 +69,16 @@ pub enum Assumption {
     InitializeDiscards,
     /// A switch sends a packet where its forwarding and SL-to-VL entries say: no adaptive routing, no failover of its own.
     EntriesDecide,
-    /// Devices report lanes, and pass tokens on, as docs/WIRE.md specifies.
+    /// Devices report lanes and the half that they send on, and pass tokens on, as docs/WIRE.md specifies.
     AgentsKeepTheProtocol,
     /// Nobody else resets the counters of data by service level, and nothing but unicast data between end ports counts.
     CountersAreUntouched,
     /// A switch discards what is older than the lifetime that it reports.
     LifetimesAreEnforced,
+    /// An end port discards what its host sends on a service level that the port has answered to map to VL 15.
+    FencesDiscard,
+    /// What an end port had mapped to a lane before it was fenced has left within the user's time.
+    FencedLanesRunEmpty,
     /// A switch discards a packet whose output port is its input port (PortRcvSwitchRelayErrors, *looping*; InfiniBand
     /// Architecture, volume 1, PortCounters).
     TurnedBackIsDiscarded,
@@ -89,6 +93,16 @@ impl Assumption {
             // Counters speak of the drain; the flush before it needs the agents (F.5).
             Observer::Conservation => &[Assumption::AgentsKeepTheProtocol, Assumption::CountersAreUntouched],
             Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
+        }
+    }
+
+    /// What *sources moved* rests on, by what moves them; behind a fence nobody can be asked what stands in the lanes of
+    /// end ports, and age says nothing of it (P3.8).
+    pub fn of_moving(by: MovedBy, observer: Observer) -> &'static [Assumption] {
+        match (by, observer) {
+            (MovedBy::Told, _) => &[Assumption::AgentsKeepTheProtocol],
+            (MovedBy::Fence, Observer::Lifetime) => &[Assumption::FencesDiscard, Assumption::FencedLanesRunEmpty],
+            (MovedBy::Fence, Observer::Token | Observer::Poll | Observer::Conservation) => &[Assumption::FencesDiscard],
         }
     }
 
@@ -115,6 +129,8 @@ impl Assumption {
             Assumption::AgentsKeepTheProtocol => "agents-keep-the-protocol",
             Assumption::CountersAreUntouched => "counters-are-untouched",
             Assumption::LifetimesAreEnforced => "lifetimes-are-enforced",
+            Assumption::FencesDiscard => "fences-discard",
+            Assumption::FencedLanesRunEmpty => "fenced-lanes-run-empty",
             Assumption::TurnedBackIsDiscarded => "turned-back-is-discarded",
         }
     }

@@ -104,6 +104,34 @@ choice! {
 }
 
 choice! {
+    /// What moves sources from one half to the other, and shows that they have moved (docs/PROTOCOL.md, P3.5 and P3.8).
+    MovedBy, "way of moving sources" {
+        /// Agents at end ports: each is told its half, and says when it has moved.
+        Told = "told";
+        /// Clients are asked to query again, and then a fence closes at every end port.
+        Fence = "fence";
+    }
+}
+
+impl MovedBy {
+    /// A fence gives clients a time to query again; who is told needs none.
+    pub fn of_settle(settle_ns: Option<u64>) -> MovedBy {
+        if settle_ns.is_some() { MovedBy::Fence } else { MovedBy::Told }
+    }
+}
+
+impl Default for MovedBy {
+    /// The way of plans that name none.
+    fn default() -> MovedBy {
+        MovedBy::Told
+    }
+}
+
+fn is_told(by: &MovedBy) -> bool {
+    *by == MovedBy::default()
+}
+
+choice! {
     /// What switches do with a packet that is to leave by the port it came in by.
     TurnedBack, "way with packets that turn back" {
         /// They discard it, as InfiniBand switches do (PortRcvSwitchRelayErrors, *looping*): plans may rest on that.
@@ -143,8 +171,11 @@ pub struct Policy {
     pub arming: Arming,
     /// The observer of empty lanes.
     pub observer: Observer,
+    /// What moves sources to the other half.
+    #[serde(default, skip_serializing_if = "is_told")]
+    pub sources: MovedBy,
     /// When the halves have lanes of their own.
-    #[serde(default = "temporary", skip_serializing_if = "is_temporary")]
+    #[serde(default, skip_serializing_if = "is_temporary")]
     pub partition: LanePartition,
     /// What switches do with packets that turn back.
     #[serde(default = "discarded", skip_serializing_if = "is_discarded")]
@@ -160,20 +191,23 @@ impl Default for Policy {
         Policy {
             arming: Arming::Off,
             observer: Observer::Token,
-            partition: temporary(),
+            sources: MovedBy::default(),
+            partition: LanePartition::default(),
             turned_back: discarded(),
             reserved_sl: None,
         }
     }
 }
 
-/// The partition of plans that name none.
-fn temporary() -> LanePartition {
-    LanePartition::Temporary
+impl Default for LanePartition {
+    /// The partition of plans that name none.
+    fn default() -> LanePartition {
+        LanePartition::Temporary
+    }
 }
 
 fn is_temporary(partition: &LanePartition) -> bool {
-    *partition == temporary()
+    *partition == LanePartition::default()
 }
 
 /// What switches are taken to do by plans that do not say.

@@ -3,6 +3,7 @@
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
+use reconfig::plan::LanePartition;
 use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus};
 
 /// A screen about a running manager.
@@ -51,11 +52,16 @@ fn facts(status: &Status) -> comfy_table::Table {
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
     row("routing", format!("{}, root {root}, {} data VLs", status.engine, status.data_vls));
     let policy = &status.policy;
+    let standing = policy.partition == LanePartition::Standing;
     row(
         "changes by",
         format!(
-            "scheme {}, observer {}, sources {}, arming {}",
-            policy.scheme, policy.observer, policy.sources, policy.arming
+            "scheme {}, observer {}, sources {}, arming {}{}",
+            policy.scheme,
+            policy.observer,
+            policy.sources,
+            policy.arming,
+            if standing { ", standing partition of lanes" } else { "" }
         ),
     );
     let changes: Vec<String> = status.changes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();

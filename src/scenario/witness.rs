@@ -11,7 +11,7 @@ use crate::ids::{Half, ReservedLevel, VlSet};
 use crate::routing::Connectivity;
 use crate::sim::{LanePlace, SimTransport, StandingLane};
 use crate::subnet::{
-    Applied, Discovered, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    Applied, Discovered, Fence, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
     WriteOrder,
 };
 use crate::tables::Write;
@@ -123,6 +123,10 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         self.manager.reserve(level);
     }
 
+    fn fence_is(&mut self, fence: &Fence) {
+        self.manager.fence_is(fence);
+    }
+
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         self.manager.discover().await
     }
@@ -196,7 +200,15 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         observer: Observer,
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
+        // By age, what waits in a send queue is sent later (W.3).
+        let in_send_queues = observer != Observer::Lifetime;
+        let earlier = leaving.ages.then(|| self.simulation.with(|sim| sim.under_way(in_send_queues)));
         let vacated = self.manager.vacate(ticket, observer, leaving).await?;
+        if let Some(earlier) = earlier {
+            let standing = self.simulation.with(|sim| sim.still_under_way(&earlier));
+            self.compare(format!("end of all that was sent before, by {observer}"), standing, |_, _, _| true)?;
+            return Ok(vacated);
+        }
         let Some(Reach { fabric, .. }) = &self.reach else { return Ok(vacated) };
         let placed = |ports: &[PortId]| -> Vec<PortId> { ports.iter().map(|&port| self.placed(port)).collect() };
         let (ends, omitted) = (placed(&ends_of_leaving(fabric, leaving.after)), placed(leaving.omitted));

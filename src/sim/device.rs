@@ -29,6 +29,8 @@ pub struct PendingTrap {
 pub struct Device {
     /// It answers.
     pub alive: bool,
+    /// Its agent takes no request, though the device forwards and sends as before.
+    pub deaf: bool,
     /// Requests that wait for the agent: the port each came by, and the MAD.
     pub queue: VecDeque<(PortId, Mad)>,
     /// The agent is at work on the first.
@@ -106,6 +108,7 @@ impl Devices {
     pub(super) fn new(fabric: &Fabric, config: &SimConfig, spaces: &Spaces, cold: bool) -> Devices {
         let list = fabric.nodes().map(|(_, node)| Device {
             alive: node.present,
+            deaf: false,
             queue: VecDeque::new(),
             serving: false,
             switch: SwitchInfo {

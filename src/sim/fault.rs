@@ -47,6 +47,12 @@ impl Sim {
         self.kill_nodes(&[node]);
     }
 
+    /// Lets a device's management agent fall silent, or answer again: its ports stay up, and it forwards data and
+    /// management, passes tokens on and sends as before.
+    pub fn deafen_node(&mut self, node: NodeId, deaf: bool) {
+        self.devices.list[node].deaf = deaf;
+    }
+
     /// Kills nodes with all their cables at once, such as the nodes of one router in its subnets.
     pub fn kill_nodes(&mut self, nodes: &[NodeId]) {
         self.lose_nodes(nodes, Loss::Failure);

@@ -132,6 +132,9 @@ impl Sim {
             return self.client_receives(port, mad);
         }
         let node = self.plane.ports[port].node;
+        if self.devices.list[node].deaf {
+            return;
+        }
         let service = self.config.sma_service_ns * TICKS_PER_NS;
         // A held `Set` that arrives too late lands as soon as it can.
         if let Some(at) = self.errands.due_at_agent(node, &mad, service).filter(|&at| at > self.clock.now()) {

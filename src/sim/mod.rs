@@ -66,7 +66,7 @@ pub use outage::{OutageEnd, PairOutage};
 pub use port::SimTransport;
 pub use relay::{Joining, Relation};
 pub use source::Scripted;
-pub use standing::{LanePlace, StandingLane};
+pub use standing::{LanePlace, PacketUnderWay, StandingLane};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};

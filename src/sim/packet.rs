@@ -97,6 +97,11 @@ impl Packets {
         self.free.push(index);
     }
 
+    /// How many numbers have been given.
+    pub fn slots(&self) -> usize {
+        self.slab.len()
+    }
+
     /// How many are alive.
     pub fn len(&self) -> usize {
         self.slab.len() - self.free.len()

@@ -1,7 +1,7 @@
 //! Where packets stand, seen from outside: what is none where a barrier says that lanes are empty.
 
 use super::Sim;
-use super::index::{Dense, EndPortRank, InLane, PacketId};
+use super::index::{By, Dense, EndPortRank, InLane, PacketId};
 use super::packet::PacketMarks;
 use super::plane::{DataPlane, PortRole};
 use crate::fabric::PortId;
@@ -43,6 +43,14 @@ pub struct StandingLane {
     pub vl: Vl,
     /// Where.
     pub place: LanePlace,
+}
+
+/// A packet that was under way at some moment, by which it can be told from all that are made later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketUnderWay {
+    id: PacketId,
+    /// When it was made, in ticks.
+    born: u64,
 }
 
 impl Sim {
@@ -105,6 +113,53 @@ impl Sim {
                     let (port, vl) = (plane.port_of(out_lane), Vl::masked(plane.vl_of(out_lane)));
                     found.push(StandingLane { port, vl, place: LanePlace::Latched });
                 }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The data packets that are under way: in a buffer, on a wire or, if those count, in a send queue. Packets on the
+    /// reserved level and questions to switches are left out: no barrier speaks of them.
+    pub fn under_way(&self, in_send_queues: bool) -> Vec<PacketUnderWay> {
+        let plane = &self.plane;
+        let mut waits: By<PacketId, bool> = By::filled(in_send_queues, plane.packets.slots());
+        let queues = plane.ports.keys().filter(|&port| plane.ports[port].role == PortRole::EndPort);
+        let queued = queues.flat_map(|port| plane.in_lanes(port)).flat_map(|lane| plane.queue(lane));
+        queued.filter(|_| !in_send_queues).for_each(|id| waits[id] = true);
+        let is_data = |id: PacketId| {
+            let packet = &plane.packets[id];
+            !self.is_reserved(packet.sl) && !packet.marks.has(PacketMarks::QUESTION)
+        };
+        let alive = plane.packets.alive().filter(|&id| (in_send_queues || !waits[id]) && is_data(id));
+        alive.map(|id| PacketUnderWay { id, born: plane.packets[id].born }).collect()
+    }
+
+    /// Where packets that were under way at an earlier moment are still.
+    pub fn still_under_way(&self, earlier: &[PacketUnderWay]) -> Vec<StandingLane> {
+        let plane = &self.plane;
+        let mut left: By<PacketId, bool> = By::filled(false, plane.packets.slots());
+        for id in plane.packets.alive() {
+            left[id] = true;
+        }
+        // A number is given anew, but to packets that are made later.
+        let is_same = |seen: &&PacketUnderWay| left[seen.id] && plane.packets[seen.id].born == seen.born;
+        let mut wanted: By<PacketId, bool> = By::filled(false, plane.packets.slots());
+        earlier.iter().filter(is_same).for_each(|seen| wanted[seen.id] = true);
+        let mut found = Vec::new();
+        for lane in plane.ports.keys().flat_map(|port| plane.in_lanes(port)) {
+            for id in plane.queue(lane).filter(|&id| wanted[id]).collect::<Vec<_>>() {
+                wanted[id] = false;
+                found.push(StandingLane::of_queue(plane, lane));
+            }
+        }
+        // The rest is in no queue: on the wire to an end port.
+        for id in wanted.keys().filter(|&id| wanted[id]) {
+            let lane = plane.packets[id].out_lane;
+            if lane.is_lane() {
+                let (port, vl) = (plane.port_of(lane), Vl::masked(plane.vl_of(lane)));
+                found.push(StandingLane { port, vl, place: LanePlace::Wire });
             }
         }
         found.sort_unstable();

@@ -12,9 +12,9 @@ use super::settings::{self, Common};
 use crate::change::{BringUp, BringUpError, room_for_layers};
 use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl};
+use crate::ids::{Half, Lid, PortNum, ReservedLevel};
 use crate::lid;
-use crate::plan::{LanePartition, Lanes, writes_between};
+use crate::plan::{LanePartition, Lanes, Policy, writes_between};
 use crate::routing::Demand;
 use crate::subnet::{Ask, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
@@ -52,10 +52,6 @@ pub(super) async fn bring_up<T: Transport>(
     found: &Discovered,
     fabric: Fabric,
 ) -> Result<BroughtUp, SmError> {
-    // A fence opens and closes a half with the tables of *split* and *restore*, which a standing partition never writes.
-    if config.policy.partition == LanePartition::Standing {
-        return Err(SmError::StandingPartition);
-    }
     let sm = found.sm_port;
     check_reserved(&fabric, config)?;
     manager.set_topology(&fabric, sm);
@@ -66,7 +62,7 @@ pub(super) async fn bring_up<T: Transport>(
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
-    let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(LanePartition::Temporary));
+    let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(config.policy.partition));
     let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
@@ -77,7 +73,7 @@ pub(super) async fn bring_up<T: Transport>(
     }
     let top = fabric.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
-    match adoptable(found, &fabric, &installed, config.policy.reserved_sl) {
+    match adoptable(found, &fabric, &installed, &config.policy) {
         Ok(()) => {
             // Which source sends by which path cannot be read back, so these tables were proved for every source on
             // every path.
@@ -178,13 +174,8 @@ fn running(
 
 /// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the
 /// steady state, and its forwarding tables are proved on both halves, since it is unknown which source sends on which.
-fn adoptable(
-    found: &Discovered,
-    fabric: &Fabric,
-    installed: &InstalledTables,
-    reserved_sl: Option<Sl>,
-) -> Result<(), String> {
-    let lanes = Lanes::of_fabric(fabric, reserved_sl);
+fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, policy: &Policy) -> Result<(), String> {
+    let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
@@ -205,10 +196,11 @@ fn adoptable(
         return Err(format!("{silent} does not report its tables"));
     }
     // Split tables, which a manager that died during a change leaves behind, fail here (C.4).
-    let steady = NodeSlToVl::Uniform(lanes.steady(LanePartition::Temporary));
+    let steady = NodeSlToVl::Uniform(lanes.steady(policy.partition));
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
     if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
-        return Err(format!("{} has other SL-to-VL tables than {}", fabric.describe_node(id), in_words(lanes)));
+        let wanted = in_words(lanes, policy.partition);
+        return Err(format!("{} has other SL-to-VL tables than {wanted}", fabric.describe_node(id)));
     }
     verify::prove_tables(fabric, &installed.tables, &Scope::of(&[Half::Lower, Half::Upper]))
         .map(|_| ())
@@ -216,8 +208,14 @@ fn adoptable(
 }
 
 /// The steady state of the lanes, for messages.
-fn in_words(lanes: Lanes) -> String {
-    let spread = format!("SL mod {}", lanes.all.len());
+fn in_words(lanes: Lanes, partition: LanePartition) -> String {
+    let spread = match partition {
+        LanePartition::Standing if lanes.all.len() > 1 => {
+            let Lanes { a, b, .. } = Lanes::of_count(lanes.all.len() as u8);
+            format!("those of a standing partition, SLs 0 to 7 on VLs {a} and 8 to 15 on VLs {b}")
+        }
+        LanePartition::Standing | LanePartition::Temporary => format!("SL mod {}", lanes.all.len()),
+    };
     match lanes.reserved {
         Some(ReservedLevel { sl, vl }) => format!("{spread}, and SL {sl} alone on VL {vl}"),
         None => spread,
@@ -236,7 +234,7 @@ async fn write<T: Transport>(
 ) -> Result<(), SmError> {
     let ports = every_port(fabric);
     configure(manager, config, fabric, &ports, common).await?;
-    let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady(LanePartition::Temporary));
+    let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady(config.policy.partition));
     manager.apply(fabric, &writes, WriteOrder::Any).await?;
     activate(manager, fabric, &ports).await
 }

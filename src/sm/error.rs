@@ -55,12 +55,6 @@ pub enum SmError {
         /// Data VLs that every link has.
         data_vls: usize,
     },
-    /// The lanes are to be divided for good, which the fence cannot do.
-    #[error(
-        "a standing partition of lanes cannot be kept here: the fence at end ports follows the tables that a temporary one \
-         writes; choose the temporary partition"
-    )]
-    StandingPartition,
     /// Switches choose outputs by themselves.
     #[error(
         "adaptive routing or fallback to other outputs is on at {switch} and {others} other switches: their forwarding \

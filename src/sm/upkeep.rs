@@ -22,7 +22,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Sightin
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
-use crate::plan::{self, Assumption, LanePartition, Lanes, Scheme};
+use crate::plan::{self, Assumption, Lanes, MovedBy, Policy, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
@@ -54,7 +54,7 @@ impl<T: Transport> Upkeep<T> {
             engine: context.config.engine.clone(),
             scheme: Scheme::Double,
             auto: context.config.auto,
-            policy: context.config.policy,
+            policy: Policy { sources: MovedBy::of_settle(context.config.sources.settle_ns()), ..context.config.policy },
             unproved_baselines: false,
         };
         let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);
@@ -339,13 +339,13 @@ impl<T: Transport> Upkeep<T> {
         {
             tracing::warn!(%refusal, "packets on the reserved level are not proved while the retired half's entries are written");
         }
-        let steady = lanes.steady(LanePartition::Temporary);
+        let steady = lanes.steady(context.config.policy.partition);
         let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
         // Only now, with every entry acknowledged: packets sent on the half from here on meet no old entry.
         if reopen {
-            manager.open_ends(&running.alive).await?;
+            manager.open_ends().await?;
         }
         self.driver.tables_are(lfts, reopen);
         tracing::info!("the retired half follows");
@@ -401,8 +401,8 @@ impl<T: Transport> Upkeep<T> {
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
         let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref(), &context.config);
         bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
-        let steady =
-            Lanes::of_fabric(&running.routed, context.config.policy.reserved_sl).steady(LanePartition::Temporary);
+        let policy = &context.config.policy;
+        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
         // `None`: nothing that these devices held before is taken for granted.
         let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
         writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));

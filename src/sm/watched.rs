@@ -7,7 +7,7 @@ use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, ReservedLevel, VlSet};
 use crate::subnet::{
-    Applied, Discovered, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    Applied, Discovered, Fence, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
     WriteOrder,
 };
 use crate::tables::Write;
@@ -81,6 +81,10 @@ impl<T: Transport> SubnetManager for Watched<T> {
 
     fn reserve(&mut self, level: Option<ReservedLevel>) {
         self.manager.reserve(level);
+    }
+
+    fn fence_is(&mut self, fence: &Fence) {
+        self.manager.fence_is(fence);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

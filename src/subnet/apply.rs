@@ -108,6 +108,7 @@ impl<T: Transport> Manager<T> {
                 Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
             }
             None => {
+                self.fence_stands(fabric, writes);
                 let retried = self.counts.since(&before).retries;
                 Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }

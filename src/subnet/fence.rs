@@ -1,87 +1,172 @@
-//! The fence at end ports: which half is closed while each table is written, and the resulting tables.
+//! The fence at end ports: which half is closed at each moment of a change, and the resulting tables.
 //!
 //! The service levels of a closed half are mapped to VL 15, so the end port discards what its host sends on them
-//! (section 7.6.6). The spare half is closed from the split to the swap, the retired half from the end of the swap
-//! until [`Manager::open_ends`]. Devices with ActiveHalf need none of this.
+//! (section 7.6.6). A change says how far it has moved the sources ([`Fence`]); the tables that it writes need not show
+//! it, and under a standing partition it writes none. The spare half is closed from the first wave to the swap, the
+//! retired half from the end of the swap until [`Manager::open_ends`]. Each end port is written to whenever its table is
+//! not known to be in force, in one `Set` with what the wave writes there. Devices with ActiveHalf need none of this.
 
 use super::manager::Manager;
-use super::{SubnetError, SubnetManager};
+use super::{SubnetError, SubnetManager, WriteOrder};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, PortNum, Sl, Vl};
-use crate::tables::{PortState, SlToVl, SlToVlScope, Write};
+use crate::tables::{SlToVl, SlToVlScope, Write};
 use crate::transport::Transport;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// A table with one half closed. A reserved level is of neither half (K.4).
-pub(super) fn closed(table: SlToVl, half: Option<Half>, reserved: Option<Sl>) -> SlToVl {
-    let closes = |sl: Sl| Some(Half::of_sl(sl)) == half && Some(sl) != reserved;
-    SlToVl::from_fn(|sl: Sl| if closes(sl) { Vl::MANAGEMENT } else { table.get(sl) })
+/// How far a change by scheme `double` has moved the sources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FenceStage {
+    /// No half is closed.
+    #[default]
+    Open,
+    /// This half is spare, and closed: from the first wave to the swap.
+    Spare(Half),
+    /// Sources are being moved to this half, and may send on both.
+    Moving(Half),
+    /// This half has retired, and is closed: from the end of the swap until [`Manager::open_ends`].
+    Retired(Half),
 }
 
-fn key(fabric: &Fabric, port: PortId) -> (Guid, PortNum) {
+impl FenceStage {
+    /// Whether an end port discards what its host sends on a half. A port that comes up with the change has not been
+    /// notified of a half before the swap, and must send on neither until then (G.4).
+    fn closes(self, half: Half, is_newcomer: bool) -> bool {
+        match self {
+            FenceStage::Open => false,
+            FenceStage::Spare(spare) => is_newcomer || half == spare,
+            FenceStage::Moving(new) => is_newcomer && half != new,
+            FenceStage::Retired(retired) => half == retired,
+        }
+    }
+}
+
+/// What a change tells of the fence.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fence {
+    /// How far it has moved the sources.
+    pub stage: FenceStage,
+    /// The SL-to-VL tables of end ports, as they are without a fence once the writes of the wave have landed.
+    pub tables: Vec<(PortId, SlToVl)>,
+    /// End ports that come up with it, until the swap is over: from then on they are like any others.
+    pub newcomers: Vec<PortId>,
+}
+
+/// An end port: the GUID of its node, and its number there. Indices change when the known fabric grows.
+type EndPort = (Guid, PortNum);
+
+/// The fence of a manager.
+#[derive(Debug, Default)]
+pub(super) struct FenceState {
+    stage: FenceStage,
+    /// The last SL-to-VL table wanted at each end port, without the fence.
+    wanted: BTreeMap<EndPort, SlToVl>,
+    /// The last table that each end port has answered with, since nothing else was sent to it.
+    in_force: BTreeMap<EndPort, SlToVl>,
+    newcomers: BTreeSet<EndPort>,
+}
+
+impl FenceState {
+    /// The table that an end port shall have in place of this one. A reserved level is of neither half (K.4).
+    fn closed(&self, port: &EndPort, table: SlToVl, reserved: Option<Sl>) -> SlToVl {
+        let is_newcomer = self.newcomers.contains(port);
+        let is_mute = is_newcomer && matches!(self.stage, FenceStage::Spare(_));
+        let spared = |sl: Sl| Some(sl) == reserved && !is_mute;
+        let closes = |sl: Sl| self.stage.closes(Half::of_sl(sl), is_newcomer) && !spared(sl);
+        SlToVl::from_fn(|sl: Sl| if closes(sl) { Vl::MANAGEMENT } else { table.get(sl) })
+    }
+
+    /// The table that an end port shall have, if it is not known to have it.
+    fn lacking(&self, port: &EndPort, reserved: Option<Sl>) -> Option<SlToVl> {
+        // A change that was called off has taken its newcomers down again: nobody opens them.
+        if self.stage == FenceStage::Open && self.newcomers.contains(port) {
+            return None;
+        }
+        let table = self.closed(port, *self.wanted.get(port)?, reserved);
+        (self.in_force.get(port) != Some(&table)).then_some(table)
+    }
+}
+
+fn key(fabric: &Fabric, port: PortId) -> EndPort {
     let port = fabric.port(port);
     (fabric.node(port.node).guid, port.num)
 }
 
-/// Whether a table gives each half its own lanes, as from split to restore.
-fn keeps_apart(table: &SlToVl) -> bool {
-    let lanes = |half: Half| half.sls().map(|sl| table.get(sl)).collect::<Vec<_>>();
-    let upper = lanes(Half::Upper);
-    lanes(Half::Lower).iter().all(|lane| !upper.contains(lane))
+/// The end port whose table a write sets, and the table.
+fn end_table(fabric: &Fabric, write: &Write) -> Option<(EndPort, SlToVl)> {
+    match *write {
+        Write::SlToVl { node, scope: SlToVlScope::EndPort { port }, table } => {
+            Some(((fabric.node(node).guid, port), table))
+        }
+        _ => None,
+    }
 }
 
 impl<T: Transport> Manager<T> {
-    /// Moves the fence as the writes of a wave require, and returns the adapted writes (P3.8).
-    pub(super) fn fenced(&mut self, fabric: &Fabric, writes: &[Write]) -> Vec<Write> {
-        let splits = |write: &Write| match write {
-            Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => keeps_apart(table),
-            _ => false,
-        };
-        let is_split = writes.iter().any(splits);
-        if self.closed.is_none() && is_split {
-            self.closed = Some(self.sa_half.other());
-        }
-        let swaps = writes.iter().any(|write| matches!(write, Write::ActiveHalf { .. }));
-        if swaps {
-            self.closed = None;
-        }
-        for write in writes {
-            // A port that comes up with the split has not been notified of a half yet, and must send on neither until
-            // the swap (G.4). Between changes nobody would notify it.
-            if let (true, &Write::PortState { port, state: PortState::Active }) = (is_split, write) {
-                self.fresh.insert(key(fabric, port));
-            }
-        }
-        // A port is opened before its clients are notified: the writes of one device are sent in this order.
-        let mut opened = Vec::new();
-        let mut fenced = Vec::with_capacity(writes.len());
-        for write in writes {
-            match *write {
-                Write::SlToVl { node, scope: scope @ SlToVlScope::EndPort { port }, table } => {
-                    let key = (fabric.node(node).guid, port);
-                    self.end_tables.insert(key, table);
-                    let shut = SlToVl::from_fn(|_| Vl::MANAGEMENT);
-                    let table =
-                        if self.fresh.contains(&key) { shut } else { closed(table, self.closed, self.reserved_sl()) };
-                    fenced.push(Write::SlToVl { node, scope, table });
-                }
-                Write::ActiveHalf { port, half } => {
-                    let fresh = self.fresh.remove(&key(fabric, port));
-                    opened.extend(self.table_at(fabric, port, fresh.then_some(half.other())));
-                    fenced.push(write.clone());
-                }
-                _ => fenced.push(write.clone()),
-            }
-        }
-        opened.extend(fenced);
-        opened
+    /// Takes what a change tells of the fence. End ports follow with the next write or flush.
+    pub(super) fn set_fence(&mut self, fence: &Fence) {
+        let Some(known) = &self.topology else { return };
+        let named = |port: PortId| key(&known.fabric, port);
+        self.fence.stage = fence.stage;
+        self.fence.wanted.extend(fence.tables.iter().map(|&(port, table)| (named(port), table)));
+        self.fence.newcomers = fence.newcomers.iter().map(|&port| named(port)).collect();
     }
 
-    /// The write of an end port's wanted table, if there is one, with one half closed.
-    fn table_at(&self, fabric: &Fabric, id: PortId, shut: Option<Half>) -> Option<Write> {
-        let port = fabric.port(id);
-        let table = *self.end_tables.get(&key(fabric, id))?;
-        let scope = SlToVlScope::EndPort { port: port.num };
-        Some(Write::SlToVl { node: port.node, scope, table: closed(table, shut, self.reserved_sl()) })
+    /// The writes of a wave with the fence in them (P3.8). A port whose table must change and that the wave does not
+    /// name is written to first: it is opened before its clients are notified, since the writes of one device are sent
+    /// in this order.
+    pub(super) fn fenced(&mut self, fabric: &Fabric, writes: &[Write]) -> Vec<Write> {
+        let named: BTreeMap<EndPort, SlToVl> = writes.iter().filter_map(|write| end_table(fabric, write)).collect();
+        self.fence.wanted.extend(&named);
+        let mut fenced = self.fence_writes(fabric, |port| !named.contains_key(port));
+        fenced.extend(writes.iter().map(|write| match (write, end_table(fabric, write)) {
+            (&Write::SlToVl { node, scope, .. }, Some((port, table))) => {
+                Write::SlToVl { node, scope, table: self.fence.closed(&port, table, self.reserved_sl()) }
+            }
+            _ => write.clone(),
+        }));
+        // Until each is acknowledged, nobody knows which table is in force.
+        let written = fenced.iter().filter_map(|write| end_table(fabric, write));
+        written.for_each(|(port, _)| _ = self.fence.in_force.remove(&port));
+        fenced
+    }
+
+    /// The writes of the end ports whose tables the fence changes, among those chosen.
+    fn fence_writes(&self, fabric: &Fabric, chosen: impl Fn(&EndPort) -> bool) -> Vec<Write> {
+        let moved = |id: PortId| {
+            let (at, port) = (key(fabric, id), fabric.port(id));
+            let is_there = port.peer.is_some() && fabric.node(port.node).present;
+            let table = self.fence.lacking(&at, self.reserved_sl()).filter(|_| is_there && chosen(&at))?;
+            Some(Write::SlToVl { node: port.node, scope: SlToVlScope::EndPort { port: port.num }, table })
+        };
+        fabric.end_ports().filter_map(moved).collect()
+    }
+
+    /// These writes were acknowledged.
+    pub(super) fn fence_stands(&mut self, fabric: &Fabric, writes: &[Write]) {
+        self.fence.in_force.extend(writes.iter().filter_map(|write| end_table(fabric, write)));
+    }
+
+    /// This end port has answered with this table; none: it is about to be written, and may keep either.
+    pub(super) fn fence_stands_at(&mut self, port: PortId, table: Option<SlToVl>) {
+        let Some(known) = &self.topology else { return };
+        let at = key(&known.fabric, port);
+        match table {
+            Some(table) => _ = self.fence.in_force.insert(at, table),
+            None => _ = self.fence.in_force.remove(&at),
+        }
+    }
+
+    /// Brings the fence to where the change has told: nothing to do after a wave that has written to every end port.
+    pub(super) async fn move_fence(&mut self) -> Result<(), SubnetError> {
+        if self.sources.settle_ns().is_none() {
+            return Ok(());
+        }
+        let fabric = self.topology("moving the fence")?.fabric.clone();
+        if self.fence_writes(&fabric, |_| true).is_empty() {
+            return Ok(());
+        }
+        self.apply(&fabric, &[], WriteOrder::Any).await.map(|_| ())
     }
 
     /// The service level that is of neither half.
@@ -91,9 +176,7 @@ impl<T: Transport> Manager<T> {
 
     /// Forgets the state of an earlier mastership: nothing is closed, and the SA answers with `half`.
     pub fn begin_mastership(&mut self, half: Half) {
-        (self.closed, self.sa_half) = (None, half);
-        self.end_tables.clear();
-        self.fresh.clear();
+        (self.fence, self.sa_half) = (FenceState::default(), half);
         if let Some(attendant) = &self.attendant {
             attendant.borrow_mut().half_moved(half);
         }
@@ -102,17 +185,11 @@ impl<T: Transport> Manager<T> {
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.
     ///
     /// # Errors
-    /// An end port does not answer, or does not accept its table; some are then open and others not.
-    pub async fn open_ends(&mut self, fabric: &Fabric) -> Result<(), SubnetError> {
-        let Some(shut) = self.closed.take() else { return Ok(()) };
-        self.fresh.clear();
-        let writes: Vec<Write> = fabric.end_ports().filter_map(|port| self.table_at(fabric, port, None)).collect();
-        let opened = self.apply(fabric, &writes, super::WriteOrder::Any).await.map(|_| ());
-        if opened.is_err() {
-            // Some may still be closed: the next call opens them.
-            self.closed = Some(shut);
-        }
-        opened
+    /// An end port does not answer, or does not accept its table; some are then open and others not, and the next call
+    /// opens them.
+    pub async fn open_ends(&mut self) -> Result<(), SubnetError> {
+        self.fence.stage = FenceStage::Open;
+        self.move_fence().await
     }
 }
 
@@ -120,22 +197,61 @@ impl<T: Transport> Manager<T> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_split_table_is_told_from_a_steady_one() {
-        let steady = SlToVl::from_fn(|sl| Vl::masked(sl.get() % 4));
-        let split = SlToVl::from_fn(|sl| Vl::masked(sl.get() % 2 + if sl.get() < 8 { 0 } else { 2 }));
-        assert!(keeps_apart(&split) && !keeps_apart(&steady));
+    const PORT: EndPort = (Guid(7), PortNum(1));
+
+    fn steady() -> SlToVl {
+        SlToVl::from_fn(|sl| Vl::masked(sl.get() % 4))
+    }
+
+    /// The halves that a port discards, by its table.
+    fn shut(state: &FenceState) -> Vec<Half> {
+        let table = state.closed(&PORT, steady(), None);
+        let is_shut = |half: &Half| half.sls().all(|sl| table.get(sl) == Vl::MANAGEMENT);
+        let is_open = |half: &Half| half.sls().all(|sl| table.get(sl) == steady().get(sl));
+        let (shut, rest): (Vec<Half>, Vec<Half>) = [Half::Lower, Half::Upper].into_iter().partition(is_shut);
+        assert!(rest.iter().all(is_open), "{table:?}");
+        shut
     }
 
     #[test]
-    fn a_closed_half_goes_to_lane_15_and_the_other_stays() {
-        let steady = SlToVl::from_fn(|sl| Vl::masked(sl.get() % 4));
-        let fenced = closed(steady, Some(Half::Lower), None);
-        assert!(Half::Lower.sls().all(|sl| fenced.get(sl) == Vl::MANAGEMENT));
-        assert!(Half::Upper.sls().all(|sl| fenced.get(sl) == steady.get(sl)));
-        assert_eq!(closed(steady, None, None), steady);
-        let spared = closed(steady, Some(Half::Upper), Some(Sl::MAX));
-        assert_eq!(spared.get(Sl::MAX), steady.get(Sl::MAX));
-        assert_eq!(spared.get(Sl::masked(14)), Vl::MANAGEMENT);
+    fn each_stage_closes_its_half_and_newcomers_send_on_none_before_the_swap() {
+        use Half::{Lower, Upper};
+        let stages: [(FenceStage, &[Half], &[Half]); 4] = [
+            (FenceStage::Open, &[], &[]),
+            (FenceStage::Spare(Upper), &[Upper], &[Lower, Upper]),
+            (FenceStage::Moving(Upper), &[], &[Lower]),
+            (FenceStage::Retired(Lower), &[Lower], &[Lower]),
+        ];
+        for (stage, closed, at_newcomers) in stages {
+            let known = FenceState { stage, ..FenceState::default() };
+            assert_eq!(shut(&known), closed, "{stage:?}");
+            let come = FenceState { stage, newcomers: BTreeSet::from([PORT]), ..FenceState::default() };
+            assert_eq!(shut(&come), at_newcomers, "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_level_stays_open_except_at_a_newcomer() {
+        let stage = FenceStage::Spare(Half::Upper);
+        let known = FenceState { stage, ..FenceState::default() };
+        let come = FenceState { stage, newcomers: BTreeSet::from([PORT]), ..FenceState::default() };
+        let lane = |state: &FenceState, sl| state.closed(&PORT, steady(), Some(Sl::MAX)).get(sl);
+        assert_eq!(lane(&known, Sl::MAX), steady().get(Sl::MAX));
+        assert_eq!(lane(&known, Sl::masked(14)), Vl::MANAGEMENT);
+        assert_eq!(lane(&come, Sl::MAX), Vl::MANAGEMENT);
+    }
+
+    #[test]
+    fn only_a_port_that_is_not_known_to_have_its_table_is_written_to() {
+        let mut state = FenceState { stage: FenceStage::Spare(Half::Upper), ..FenceState::default() };
+        assert_eq!(state.lacking(&PORT, None), None, "nobody has said which table it has");
+        state.wanted.insert(PORT, steady());
+        let closed = state.lacking(&PORT, None).expect("it is open still");
+        state.in_force.insert(PORT, closed);
+        assert_eq!(state.lacking(&PORT, None), None);
+        state.stage = FenceStage::Open;
+        assert_eq!(state.lacking(&PORT, None), Some(steady()));
+        state.newcomers.insert(PORT);
+        assert_eq!(state.lacking(&PORT, None), None, "a change that was called off has taken it down");
     }
 }

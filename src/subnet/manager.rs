@@ -3,6 +3,7 @@
 use super::attendant::Attendant;
 use super::error::status_meaning;
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
+use super::fence::{Fence, FenceState};
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
 use super::{
@@ -12,7 +13,7 @@ use super::{
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, Sl, VlSet};
-use crate::tables::{RoundTrip, SlToVl, Write};
+use crate::tables::{RoundTrip, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
 use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
@@ -30,8 +31,8 @@ pub enum SourceControl {
     /// Only with what every InfiniBand device supports. ClientReregister makes clients query the SA again. After
     /// `settle_ns` the end ports' SL-to-VL tables map the SLs of the half that is left to VL 15, and packets still sent
     /// there are discarded at their source (section 7.6.6). So nothing enters on that half, whether its sender has
-    /// moved or not. From the split to the swap the spare half is closed in the same way. A fence only removes packets,
-    /// so what was proved without it holds with it.
+    /// moved or not. From the first wave to the swap the spare half is closed in the same way. A fence only removes
+    /// packets, so what was proved without it holds with it.
     Fenced {
         /// Nanoseconds that clients have to query again.
         settle_ns: u64,
@@ -86,14 +87,10 @@ pub struct Manager<T> {
     pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
     pub(super) sources: SourceControl,
     pub(super) light_sweep_took_ns: Option<u64>,
-    /// If sources are fenced: the half whose packets end ports discard, if any.
-    pub(super) closed: Option<Half>,
+    /// If sources are fenced: what end ports discard.
+    pub(super) fence: FenceState,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
-    /// The last SL-to-VL table wanted at each end port, by node GUID and number, without the fence.
-    pub(super) end_tables: BTreeMap<(Guid, PortNum), SlToVl>,
-    /// End ports that came with this change and were not notified of a half yet.
-    pub(super) fresh: BTreeSet<(Guid, PortNum)>,
     /// Hops of the longest path of the routing in force.
     pub(super) longest_way: u32,
     /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
@@ -153,10 +150,8 @@ impl<T: Transport> Manager<T> {
             attendant: None,
             sources: SourceControl::default(),
             light_sweep_took_ns: None,
-            closed: None,
+            fence: FenceState::default(),
             reserved: None,
-            end_tables: BTreeMap::new(),
-            fresh: BTreeSet::new(),
             longest_way: 0,
             found: Freshness::Stale,
             changed: BTreeSet::new(),
@@ -455,6 +450,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.reserved = level;
     }
 
+    fn fence_is(&mut self, fence: &Fence) {
+        self.set_fence(fence);
+    }
+
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
         self.found = Freshness::Stale;
@@ -482,6 +481,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {
+        // Under a standing partition no wave closes the spare half, and what came from it must be gone before the flush ends.
+        self.move_fence().await?;
         self.await_flushed(ticket, observer, lanes).await
     }
 

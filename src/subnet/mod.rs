@@ -30,6 +30,7 @@ pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
+pub use fence::{Fence, FenceStage};
 pub use manager::{Manager, SourceControl};
 pub use sweep::Discovered;
 pub use timing::Timing;
@@ -117,6 +118,8 @@ pub struct Leaving<'a> {
     pub omitted: &'a [PortId],
     /// Rounds of flushes, one after the other.
     pub rounds: u8,
+    /// Between two waves: nothing leaves yet, and all that was sent before must have come to its end (W.3).
+    pub ages: bool,
 }
 
 /// The result of a glance at the known subnet.
@@ -146,6 +149,10 @@ pub trait SubnetManager {
     /// Sets the service level that is of neither half, and its lane, from the next write on: no fence closes it, and no
     /// barrier waits for what is on it (K.4).
     fn reserve(&mut self, level: Option<ReservedLevel>);
+
+    /// Sets what end ports discard from the next write or flush on, where sources are fenced (P3.8): the change says it,
+    /// since its writes need not show it. Of no meaning to who has no fence.
+    fn fence_is(&mut self, _fence: &Fence) {}
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;

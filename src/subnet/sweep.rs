@@ -15,7 +15,7 @@ use crate::tables::PortState;
 use crate::wire::{
     self, AttributeId, Method, NodeDescription, NodeInfo, NodeType, PortInfo, SMP_DATA_SIZE, SwitchInfo,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of a sweep.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Discovered {
     pub sm_port: PortId,
     /// By [`PortId`]: the state of every port; Down for ports that were not asked.
     pub port_states: Vec<PortState>,
+    /// Ports that let data through, and behind which no device has answered: whoever is there may live on, and send.
+    pub silent: Vec<PortId>,
     /// What was omitted, and why.
     pub notices: Vec<String>,
 }
@@ -73,6 +75,8 @@ pub(super) struct Sweep {
     cabled: BTreeMap<FoundPort, FoundPort>,
     questions: Vec<Question>,
     notices: Vec<String>,
+    /// Ports beyond which nobody was asked, since no directed route is as long.
+    too_far: BTreeSet<FoundPort>,
     home: Option<FoundPort>,
     /// Queues used so far: one for each probe; a device keeps that of the probe that found it.
     queues: u32,
@@ -276,6 +280,7 @@ impl Sweep {
         }
         let path = self.found[node].path.through(num);
         if path.hops().len() > MOST_HOPS {
+            self.too_far.insert(at);
             return self
                 .notices
                 .push(format!("path {path}: not followed: a directed route has at most {MOST_HOPS} hops"));
@@ -323,9 +328,20 @@ impl Sweep {
         let num = if is_switch(&origin.info) { PortNum::ZERO } else { home.num };
         let sm_port = fabric.port_at(nodes[&home.node], num);
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
+        let silent = self.silent(&fabric, &port_states, &nodes);
         // Sorted, because the order of answers must not show.
         self.notices.sort();
-        Ok(Discovered { fabric, sm_port, port_states, notices: self.notices })
+        Ok(Discovered { fabric, sm_port, port_states, silent, notices: self.notices })
+    }
+
+    /// Ports of switches that let data through to somebody who was asked and did not answer.
+    fn silent(&self, fabric: &Fabric, states: &[PortState], nodes: &BTreeMap<usize, NodeId>) -> Vec<PortId> {
+        let far = self.too_far.iter().filter_map(|at| fabric.port_at(*nodes.get(&at.node)?, at.num));
+        let far: BTreeSet<PortId> = far.collect();
+        let passes = |id: PortId| matches!(states[id.index()], PortState::Armed | PortState::Active);
+        let ports = fabric.ports().filter(|(_, port)| port.peer.is_none() && port.num != PortNum::ZERO);
+        let of_switches = ports.filter(|(_, port)| fabric.node(port.node).is_switch()).map(|(id, _)| id);
+        of_switches.filter(|&id| passes(id) && !far.contains(&id)).collect()
     }
 
     /// A LID held by two ports stays with the one that carries data, else with the lower GUID: a device that comes from

@@ -3,7 +3,9 @@
 mod adaptive;
 mod bench;
 mod changes;
+mod deaf;
 mod failures;
+mod fence;
 mod growth;
 mod liars;
 mod reserved;

@@ -23,6 +23,7 @@ struct Case {
     lie: Lie,
     /// Whether devices are honest before the sources move.
     only_after_swap: bool,
+    topology: &'static str,
     scheme: Scheme,
     observer: Observer,
     /// What the error says of the barrier.
@@ -35,7 +36,7 @@ fn with_liars(case: &Case) -> DriverError {
     // Where devices are honest at first, the flush by age needs limits that are kept.
     let switch_lifetime_ns = if case.only_after_swap { 4_096 << 8 } else { 0 };
     let config = SimConfig { switch_lifetime_ns, ..congested() };
-    let Bench { transport, driver, root, fabric } = bench("fat-tree:4,2", config, case.scheme, policy);
+    let Bench { transport, driver, root, fabric } = bench(case.topology, config, case.scheme, policy);
     let running = driver.running().clone();
     let liars = Liars::new(transport.clone(), case.lie, case.only_after_swap);
     // Soon asked again, so that a token that comes late is asked for.
@@ -63,12 +64,18 @@ fn every_barrier_that_a_lie_makes_false_is_found_out() {
     let double = |lie, only_after_swap, observer, barrier| Case {
         lie,
         only_after_swap,
+        topology: "fat-tree:4,2",
         scheme: Scheme::Double,
         observer,
         barrier,
     };
-    let in_place =
-        |lie, observer, barrier| Case { lie, only_after_swap: false, scheme: Scheme::InPlace, observer, barrier };
+    let in_place = |lie, observer, barrier| Case { scheme: Scheme::InPlace, ..double(lie, false, observer, barrier) };
+    // Its waves wait for one another.
+    let ordered = |lie, observer, barrier| Case {
+        topology: "mesh:4x4,1",
+        scheme: Scheme::Ordered,
+        ..double(lie, false, observer, barrier)
+    };
     let cases = [
         double(Lie::Flushed, false, Observer::Token, "flush of lanes {2,3}, by token"),
         double(Lie::ShortLives, false, Observer::Lifetime, "flush of lanes {2,3}, by lifetime"),
@@ -79,6 +86,8 @@ fn every_barrier_that_a_lie_makes_false_is_found_out() {
         double(Lie::NothingCounted, false, Observer::Conservation, "drain of lanes {0,1}, by conservation"),
         in_place(Lie::Flushed, Observer::Token, "departure of what leaves, by token"),
         in_place(Lie::ShortLives, Observer::Lifetime, "departure of what leaves, by lifetime"),
+        ordered(Lie::Flushed, Observer::Token, "end of all that was sent before, by token"),
+        ordered(Lie::ShortLives, Observer::Lifetime, "end of all that was sent before, by lifetime"),
     ];
     let mut unnoticed = Vec::new();
     for case in cases {

@@ -8,7 +8,7 @@ use reconfig::change::{ChangeInput, prepare};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Half, Lid};
 use reconfig::lid;
-use reconfig::plan::{Draft, Plan, Scheme};
+use reconfig::plan::{Draft, MovedBy, Observer, Plan, Policy, Scheme};
 use reconfig::routing::{Demand, Engine};
 use reconfig::tables::{LFT_BLOCK, Write};
 use reconfig::verify::prove;
@@ -189,6 +189,34 @@ fn a_plan_that_leaves_a_half_out_says_so() {
                 for said in refused(&without_assumption(&sound, UNNAMED), &mut script) {
                     assert!(said.contains(UNNAMED), "{scheme}: {said}");
                 }
+            }
+        }
+    }
+}
+
+/// Agents say that sources have moved, or a fence does; a plan names that on which its barrier rests, and no other.
+#[test]
+fn a_plan_names_what_the_move_of_its_sources_rests_on() {
+    const EVERY: [&str; 4] =
+        ["agents-keep-the-protocol", "lifetimes-are-enforced", "fences-discard", "fenced-lanes-run-empty"];
+    let cases = [
+        (MovedBy::Told, Observer::Token, &EVERY[..1]),
+        (MovedBy::Told, Observer::Lifetime, &EVERY[..2]),
+        (MovedBy::Fence, Observer::Lifetime, &EVERY[1..]),
+    ];
+    let mut script = Script::start();
+    for (sources, observer, names) in cases {
+        let subnet = subnet("fat-tree-4-2", 1);
+        let policy = Policy { sources, observer, ..Policy::default() };
+        let input = ChangeInput { policy, ..removal(&subnet, Scheme::Double, Removal::Planned) };
+        let sound = Files::of(prepare(input).expect("a plan").plan.plan().clone());
+        assert!(sound.checked().is_ok(), "{sources}, {observer}");
+        let named = sound.plan_value()["assumptions"].clone();
+        let is_named = |name: &&str| named.as_array().expect("a list").iter().any(|held| held == name);
+        assert_eq!(EVERY.iter().copied().filter(is_named).collect::<Vec<_>>(), names, "{sources}, {observer}");
+        for name in names {
+            for said in refused(&without_assumption(&sound, name), &mut script) {
+                assert!(said.contains(name), "{sources}, {observer}: {said}");
             }
         }
     }

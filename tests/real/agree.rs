@@ -7,7 +7,7 @@ use super::told::{Fields, Path, lft_block, paths, records, sl_to_vl_records, smi
 use rand::{SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
+use reconfig::ids::{Half, Lid, Lmc, PortNum};
 use reconfig::tables::SlToVl;
 use reconfig::tables::dump::read_lfts;
 use std::collections::BTreeSet;
@@ -23,8 +23,8 @@ pub struct Expected<'a> {
     pub topology: &'a Fabric,
     /// The LMC of end ports.
     pub lmc: Lmc,
-    /// A service level s takes lane s mod so many, everywhere; none where that is the manager's own business.
-    pub vls: Option<u8>,
+    /// The SL-to-VL table, everywhere; none where that is the manager's own business.
+    pub lanes: Option<SlToVl>,
     /// The half that the SA answers with, where the manager knows halves.
     pub half: Option<Half>,
 }
@@ -153,8 +153,7 @@ impl Expected<'_> {
     /// The SL-to-VL tables of some nodes, as smpquery sees them, are as meant; saquery has the same.
     pub fn lanes_are(&self, subnet: &Subnet, picture: &Picture, nodes: &[NodeId]) -> Lanes {
         let lanes = picture.lanes(subnet, nodes);
-        if let Some(vls) = self.vls {
-            let meant = SlToVl::from_fn(|sl: Sl| Vl::masked(sl.get() % vls));
+        if let Some(meant) = self.lanes {
             for ((node, input, output), table) in &lanes {
                 let cabled = *input == PortNum::ZERO || picture.cabled(*node).contains(input);
                 if cabled && input != output {

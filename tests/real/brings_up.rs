@@ -10,6 +10,7 @@ use super::subnet::Subnet;
 use reconfig::fabric::format::read;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Lmc};
+use reconfig::plan::{LanePartition, Lanes};
 
 /// Data VLs that the manager uses.
 const VLS: u8 = 4;
@@ -25,7 +26,14 @@ pub fn topology(net: &Net) -> Fabric {
 
 /// What is expected of a subnet under `reconfig sm`.
 pub fn expected(topology: &Fabric, lmc: u8, half: Half) -> Expected<'_> {
-    Expected { topology, lmc: Lmc::masked(lmc), vls: Some(VLS), half: Some(half) }
+    let lanes = Lanes::of_count(VLS).steady(LanePartition::Temporary);
+    Expected { topology, lmc: Lmc::masked(lmc), lanes: Some(lanes), half: Some(half) }
+}
+
+/// The same where each half keeps its own lanes (`--standing-partition`).
+pub fn standing(topology: &Fabric, lmc: u8, half: Half) -> Expected<'_> {
+    let lanes = Lanes::of_count(VLS).steady(LanePartition::Standing);
+    Expected { lanes: Some(lanes), ..expected(topology, lmc, half) }
 }
 
 /// Every tool agrees, and every judge accepts these halves; where both are accepted, also together.

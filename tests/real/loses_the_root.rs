@@ -1,7 +1,8 @@
 //! The root goes: its cables in ibsim's console, which is trap 128, or by `reconfig change`. Five phases with real SMPs; at
 //! every barrier the subnet is looked at from outside, and judged.
 
-use super::brings_up::{BOTH, all_is_well, expected, topology};
+use super::agree::Expected;
+use super::brings_up::{BOTH, all_is_well, expected, standing, topology};
 use super::fabrics::{Net, SMALL, generated};
 use super::installed;
 use super::judges::Judges;
@@ -10,9 +11,14 @@ use super::sm::{COMPLETED, FOLLOWED, Place, Sm, without};
 use super::subnet::Subnet;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Sl, Vl, VlSet};
+use reconfig::plan::LanePartition;
 
 /// The states in which a change comes to its barriers.
 const BARRIERS: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
+/// The options of either partition, and what is expected of the subnet between changes.
+const PARTITIONS: [(LanePartition, &[&str], Meant); 2] =
+    [(LanePartition::Temporary, &[], expected), (LanePartition::Standing, &["--standing-partition"], standing)];
+type Meant = fn(&Fabric, u8, Half) -> Expected<'_>;
 /// With four data VLs: what the old half keeps, and what the new one gets.
 const A: VlSet = VlSet(0b0011);
 const B: VlSet = VlSet(0b1100);
@@ -100,8 +106,14 @@ fn judged_at(scene: &Scene, state: &str, planned: bool) {
 }
 
 fn passes_its_barriers(net: &Net, planned: bool) {
-    let scene = &mut Scene::of(net, &["--scheme", "double", "--pause-at-barriers"]);
-    all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
+    for (partition, options, meant) in PARTITIONS {
+        passes_its_barriers_on(net, planned, partition, options, meant);
+    }
+}
+
+fn passes_its_barriers_on(net: &Net, planned: bool, partition: LanePartition, options: &[&str], meant: Meant) {
+    let scene = &mut Scene::of(net, &[&["--scheme", "double", "--pause-at-barriers"], options].concat());
+    all_is_well(&scene.subnet, &meant(&scene.topology, 1, Half::Lower), &BOTH);
     let root = scene.root();
     let order = if planned {
         Some(scene.manager.begin(&scene.subnet, "change", &["--remove-switch", &root, "--planned", "--allow-cut-off"]))
@@ -112,12 +124,15 @@ fn passes_its_barriers(net: &Net, planned: bool) {
     let scene = &*scene;
     let mut states = scene.manager.at_each_barrier(&scene.subnet, |state| judged_at(scene, state, planned));
     states.dedup();
-    assert_eq!(states, BARRIERS, "{}", net.name);
+    // Under a standing partition phases 1 and 5 write nothing.
+    let is_entered =
+        |state: &&str| partition == LanePartition::Temporary || !["splitting", "restoring"].contains(state);
+    assert_eq!(states, BARRIERS.into_iter().filter(is_entered).collect::<Vec<_>>(), "{}, {partition}", net.name);
     assert_eq!(scene.manager.count(COMPLETED), 1, "{}", net.name);
     drop(order);
     if !planned {
         let rest = without(&scene.topology, scene.place.root, &scene.place.node);
-        all_is_well(&scene.subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
+        all_is_well(&scene.subnet, &meant(&rest, 1, Half::Upper), &BOTH[1..]);
     }
 }
 
@@ -141,16 +156,54 @@ fn its_cables_go_and_come_back() {
         return;
     }
     for (topology, seed) in SMALL {
-        let mut scene = Scene::of(&generated(topology, seed), &["--scheme", "double"]);
-        let root = scene.root();
-        scene.subnet.unlink(&root, None);
-        scene.manager.wait(&scene.subnet, FOLLOWED, 1);
-        let rest = without(&scene.topology, scene.place.root, &scene.place.node);
-        all_is_well(&scene.subnet, &expected(&rest, 1, Half::Upper), &BOTH[1..]);
-        scene.subnet.relink(&root, None);
-        scene.manager.wait(&scene.subnet, FOLLOWED, 2);
-        all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH[..1]);
+        let sent =
+            PARTITIONS.map(|(_, options, meant)| goes_and_comes_back(&generated(topology, seed), options, meant));
+        let [temporary, standing] = &sent;
+        assert!(
+            standing < temporary,
+            "{topology}: SMPs of a change with a temporary and a standing partition: {sent:?}"
+        );
     }
+}
+
+/// The root's cables go and come back; SMPs of the change that brought them back.
+fn goes_and_comes_back(net: &Net, options: &[&str], meant: Meant) -> u64 {
+    let mut scene = Scene::of(net, &[&["--scheme", "double"], options].concat());
+    let root = scene.root();
+    scene.subnet.unlink(&root, None);
+    scene.manager.wait(&scene.subnet, FOLLOWED, 1);
+    let rest = without(&scene.topology, scene.place.root, &scene.place.node);
+    all_is_well(&scene.subnet, &meant(&rest, 1, Half::Upper), &BOTH[1..]);
+    scene.subnet.relink(&root, None);
+    scene.manager.wait(&scene.subnet, FOLLOWED, 2);
+    all_is_well(&scene.subnet, &meant(&scene.topology, 1, Half::Lower), &BOTH[..1]);
+    let status = scene.manager.status(&scene.subnet);
+    let smps = status["last_change"]["smps"]["total"].as_u64().expect("a change was made");
+    println!("{}: {options:?}: {smps} SMPs", net.name);
+    smps
+}
+
+/// A manager that is started again adopts a standing partition as it stands, and one with another partition refuses it.
+#[test]
+fn a_standing_partition_is_adopted_by_who_keeps_it_and_by_nobody_else() {
+    if !installed() {
+        return;
+    }
+    let (topology, seed) = SMALL[0];
+    let mut scene = Scene::of(&generated(topology, seed), &["--standing-partition"]);
+    assert_eq!(scene.manager.says(&scene.subnet, "arrival"), "cold");
+    assert_eq!(scene.manager.status(&scene.subnet)["policy"]["partition"], "standing");
+    drop(scene.manager);
+    let again = Sm::bring_up(&scene.subnet, &scene.place.node, &["--standing-partition"]);
+    assert_eq!(again.says(&scene.subnet, "arrival"), "adopted");
+    all_is_well(&scene.subnet, &standing(&scene.topology, 1, Half::Lower), &BOTH);
+    drop(again);
+    let other = Sm::start(&scene.subnet, &scene.place.node, &scene.subnet.name("sm"), &[]);
+    other.wait(&scene.subnet, "has other SL-to-VL tables than SL mod 4", 1);
+    drop(other);
+    scene.manager = Sm::bring_up(&scene.subnet, &scene.place.node, &["--takeover", "rewrite"]);
+    assert_eq!(scene.manager.says(&scene.subnet, "arrival"), "rewritten");
+    all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
 }
 
 /// By default no host moves where entries alone will do, and here they do: no LID, level or lane changes. On the fourth

@@ -14,7 +14,7 @@ fn agrees(net: &Net, lmc: u8) {
     let topology = read(net.text.as_bytes(), &net.name).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let subnet = Subnet::serve(&net.text);
     let _manager = OpenSm::bring_up(&subnet, None, &format!("routing_engine updn\nlmc {lmc}\nqos TRUE\n"));
-    let expected = Expected { topology: &topology, lmc: Lmc::masked(lmc), vls: None, half: None };
+    let expected = Expected { topology: &topology, lmc: Lmc::masked(lmc), lanes: None, half: None };
     let picture = expected.agrees(&subnet);
     let nodes: Vec<NodeId> = picture.fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
     let lanes = expected.lanes_are(&subnet, &picture, &nodes[..nodes.len().min(6)]);

@@ -4,7 +4,7 @@
 use super::CertificateFault;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, VlSet};
-use crate::plan::{Assumption, Barrier, Observer, Plan, Wave};
+use crate::plan::{Assumption, Barrier, MovedBy, Observer, Plan, Wave};
 use crate::tables::{SlToVlScope, SubnetTables, Write};
 use std::collections::BTreeSet;
 
@@ -158,11 +158,20 @@ pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet
     None
 }
 
-/// A barrier that shows lanes empty rests on what its observer rests on.
+/// A barrier that shows lanes empty rests on what its observer rests on, and one that shows sources moved on what moves
+/// them. What stands in the lanes of a port behind a fence has no age, and nobody is asked about it.
 pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Result<(), CertificateFault> {
     let named = |assumption| need(plan, wave, assumption);
     match (barrier, plan.draft().policy.observer) {
-        (Barrier::Acknowledged | Barrier::SourcesMoved, _) => Ok(()),
+        (Barrier::Acknowledged, _) => Ok(()),
+        (Barrier::SourcesMoved, observer) => match plan.draft().policy.sources {
+            MovedBy::Told => named(Assumption::AgentsKeepTheProtocol),
+            MovedBy::Fence if observer == Observer::Lifetime => {
+                named(Assumption::FencesDiscard)?;
+                named(Assumption::FencedLanesRunEmpty)
+            }
+            MovedBy::Fence => named(Assumption::FencesDiscard),
+        },
         (Barrier::Drained(_), Observer::Conservation) => {
             named(Assumption::AgentsKeepTheProtocol)?;
             named(Assumption::CountersAreUntouched)

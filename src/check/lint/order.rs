@@ -2,7 +2,7 @@
 
 use super::{Findings, Rule};
 use crate::fabric::NodeId;
-use crate::plan::{Assumption, Barrier, Observer, Phase, Plan, Scheme, Wave};
+use crate::plan::{Assumption, Barrier, MovedBy, Observer, Phase, Plan, Scheme, Wave};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -132,5 +132,14 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
         Observer::Lifetime => &[Assumption::LifetimesAreEnforced],
     };
-    [of_scheme, others, of_barriers, &[Assumption::EntriesDecide]].concat()
+    let is_moved = barriers().any(|barrier| matches!(barrier, Barrier::SourcesMoved));
+    let of_moving: &[Assumption] = match (plan.draft().policy.sources, plan.draft().policy.observer) {
+        _ if !is_moved => &[],
+        (MovedBy::Told, Observer::Lifetime) => &[Assumption::AgentsKeepTheProtocol],
+        // Those of the observer are these.
+        (MovedBy::Told, _) => &[],
+        (MovedBy::Fence, Observer::Lifetime) => &[Assumption::FencesDiscard, Assumption::FencedLanesRunEmpty],
+        (MovedBy::Fence, _) => &[Assumption::FencesDiscard],
+    };
+    [of_scheme, others, of_barriers, of_moving, &[Assumption::EntriesDecide]].concat()
 }

@@ -37,8 +37,11 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
     waves.push(restore(&input, lanes));
     let notes = notes(&input, lanes);
-    let assumptions =
-        [&about_other_packets(&input)[..], &ASSUMPTIONS, Assumption::of_observer(input.policy.observer)].concat();
+    let of_observer = Assumption::of_observer(input.policy.observer);
+    let mut assumptions = [&about_other_packets(&input)[..], &ASSUMPTIONS, of_observer].concat();
+    // Agents of token and poll are those that move the sources, too.
+    let of_moving = Assumption::of_moving(input.policy.sources, input.policy.observer).iter();
+    assumptions.extend(of_moving.filter(|assumption| !of_observer.contains(assumption)));
     Ok(Plan::seal(Draft { new, notes, waves, assumptions, ..input.draft(Scheme::Double, lanes) }))
 }
 

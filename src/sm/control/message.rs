@@ -10,7 +10,7 @@ use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
-use crate::plan::Scheme;
+use crate::plan::{LanePartition, Scheme};
 use crate::subnet::SmpCounts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -241,6 +241,9 @@ pub struct PolicyStatus {
     pub arming: String,
     /// How sources are moved to the other half.
     pub sources: String,
+    /// When the halves have lanes of their own; a manager that does not say so has the temporary partition.
+    #[serde(default)]
+    pub partition: LanePartition,
 }
 
 /// SMPs sent.

@@ -5,8 +5,9 @@ use super::smp_data;
 use crate::drain::{FenceJudge, FenceReading, SourceReading, SourcesJudge, SourcesMoved, Ticket, Verdict};
 use crate::fabric::PortId;
 use crate::ids::{Half, Vl};
-use crate::subnet::SubnetError;
 use crate::subnet::manager::{Manager, SourceControl};
+use crate::subnet::{Fence, FenceStage, SubnetError};
+use crate::tables::SlToVl;
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SlToVlMappingTable};
@@ -56,7 +57,7 @@ impl<T: Transport> Manager<T> {
         self.wait_until(wait.begin_ns.saturating_add(settle_ns)).await?;
         // Recorded before the first `Set`: if one fails below, some ports may be closed, and later tables must keep
         // that half closed.
-        self.closed = Some(half.other());
+        self.set_fence(&Fence { stage: FenceStage::Retired(half.other()), ..Fence::default() });
         let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
         let reserved = self.reserved_sl();
         let mut judge = FenceJudge::new(ticket, half, alive.iter().copied()).sparing(reserved);
@@ -69,8 +70,10 @@ impl<T: Transport> Manager<T> {
             SlToVlMappingTable(lanes).encode()
         });
         let closed: Vec<_> = closed.collect();
+        alive.iter().for_each(|&port| self.fence_stands_at(port, None));
         for (&port, table) in alive.iter().zip(self.exchange_sl_to_vl(&alive, Method::Set, &closed).await?) {
             judge.fold(&FenceReading { ticket, port, lanes: table.0 });
+            self.fence_stands_at(port, Some(SlToVl(table.0)));
         }
         // A late copy must not close the half again once it has been opened.
         self.quieten().await?;

@@ -45,7 +45,8 @@ fn main() {
         if let Some(switch) = fabric.switches().find(bare) {
             routed.measure(topology, "switch", fabric.without_nodes(&[switch]));
         }
-        println!("{topology:<24} foreseen, the first switch with a plan: {:.2} ms", routed.foreseen_ms());
+        let (ms, mib) = routed.foreseen();
+        println!("{topology:<24} foreseen, the first switch with a plan: {ms:.2} ms, about {mib:.1} MiB");
     }
 }
 
@@ -102,8 +103,8 @@ impl Routed {
         );
     }
 
-    /// Milliseconds in which a plan that was prepared before is found and checked.
-    fn foreseen_ms(&self) -> f64 {
+    /// Milliseconds in which a plan that was prepared before is found and checked, and the memory that a plan takes.
+    fn foreseen(&self) -> (f64, f64) {
         let fabric = &self.fabric;
         let running = Running {
             known: fabric.clone(),
@@ -132,7 +133,8 @@ impl Routed {
                 let rest = fabric.without_nodes(&[switch]);
                 let clock = Stopwatch::start();
                 if foreseer.find(&running, &intent, 0, &rest, &rest).is_some() {
-                    return clock.ns() / 1e6;
+                    let count = foreseer.count();
+                    return (clock.ns() / 1e6, count.bytes as f64 / f64::from(1 << 20) / count.ready.max(1) as f64);
                 }
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -64,8 +64,8 @@ pub(super) struct Arguments {
     /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
-    /// While nothing happens, prepare plans for the loss of each switch and of each cable between switches, in so many MiB
-    /// of memory at most, so that such a loss waits for no computing.
+    /// While nothing happens, prepare plans for the loss of each switch and of each cable between switches, as many as take
+    /// so many MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
@@ -340,7 +340,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         auto: arguments.scheme == "auto",
         foresee: arguments.foresee.map(|mib| ForeseeSettings {
             engine: Arc::new(engine_again(arguments.engine.clone())),
-            most_bytes: (mib as usize) << 20,
+            most_bytes: usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX),
         }),
         sources: arguments.devices.sources(arguments.devices()),
         lmc: Lmc::masked(arguments.lmc),

@@ -9,7 +9,7 @@
 use super::{Intent, Running, prepared};
 use crate::change::{self, Prepared};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
-use crate::plan::{Plan, Policy, Scheme};
+use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
 use crate::tables::LFT_BLOCK;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -18,6 +18,10 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a thread that pauses waits before it looks again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Makes engines equal to that of the intent: one engine cannot serve two threads.
 pub type EngineMaker = Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
@@ -27,7 +31,7 @@ pub type EngineMaker = Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
 pub struct ForeseeSettings {
     /// Makes the engine of the driver's intent once more.
     pub engine: EngineMaker,
-    /// The most memory that plans take, about, in bytes.
+    /// The most memory that plans take, about, in bytes. What a preparation takes while it lasts comes on top.
     pub most_bytes: usize,
 }
 
@@ -50,6 +54,8 @@ pub struct ForeseenCount {
 pub struct Foreseer {
     settings: ForeseeSettings,
     at_work: Option<Work>,
+    /// Held while a plan is prepared: a thread that ends with the plan in hand may still be there when the next begins.
+    turn: Arc<Mutex<()>>,
 }
 
 /// Plans from one state of a subnet. Dropped, its thread ends after the plan in hand.
@@ -71,9 +77,11 @@ struct Base {
     how: Manner,
 }
 
-/// How plans are made, but for the engine, which is the same throughout.
+/// How plans are made.
 #[derive(Clone, Copy, PartialEq)]
 struct Manner {
+    /// The engine's name: its parameters are those of [`ForeseeSettings::engine`].
+    engine: &'static str,
     scheme: Scheme,
     auto: bool,
     policy: Policy,
@@ -84,7 +92,7 @@ struct Manner {
 impl Manner {
     fn of(intent: &Intent, settle_ns: u64) -> Manner {
         let Intent { scheme, auto, policy, unproved_baselines, .. } = *intent;
-        Manner { scheme, auto, policy, unproved_baselines, settle_ns }
+        Manner { engine: intent.engine.name(), scheme, auto, policy, unproved_baselines, settle_ns }
     }
 }
 
@@ -106,6 +114,8 @@ impl Base {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
+    /// Whether the manager has something to compute by itself.
+    pause: AtomicBool,
     plans: Mutex<Plans>,
 }
 
@@ -133,7 +143,7 @@ enum Loss {
 impl Foreseer {
     /// One that has not begun.
     pub fn new(settings: ForeseeSettings) -> Foreseer {
-        Foreseer { settings, at_work: None }
+        Foreseer { settings, at_work: None, turn: Arc::default() }
     }
 
     /// How far it is.
@@ -144,7 +154,8 @@ impl Foreseer {
     /// Begins with the losses that may come next, unless it has begun from this very state.
     pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: u64) {
         let how = Manner::of(intent, settle_ns);
-        if self.at_work.as_ref().is_some_and(|work| work.base.is(running, how)) {
+        if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(running, how)) {
+            work.shared.pause.store(false, Ordering::Relaxed);
             return;
         }
         let base = Base { running: running.clone(), how };
@@ -152,12 +163,22 @@ impl Foreseer {
         let shared = Arc::<Shared>::default();
         shared.plans().count.losses = losses.len();
         let (thread_base, thread_shared) = (base.clone(), shared.clone());
-        let settings = self.settings.clone();
-        let work = move || prepare_all(&thread_base, losses, &settings, &thread_shared);
-        match std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
-            Ok(_) => self.at_work = Some(Work { base, shared }),
-            Err(error) => tracing::warn!(%error, "no plans for losses to come"),
+        let (settings, turn) = (self.settings.clone(), self.turn.clone());
+        let work = move || prepare_all(&thread_base, losses, &settings, &turn, &thread_shared);
+        if let Err(error) = std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
+            tracing::warn!(%error, "no plans for losses to come from this state");
         }
+        self.at_work = Some(Work { base, shared });
+    }
+
+    /// Prepares nothing more until [`Foreseer::begin`], once the plan in hand is done: the manager is at work itself.
+    pub fn pause(&self) {
+        self.at_work.iter().for_each(|work| work.shared.pause.store(true, Ordering::Relaxed));
+    }
+
+    /// Forgets all plans.
+    pub fn forget(&mut self) {
+        self.at_work = None;
     }
 
     /// The plan for what is left, if it was prepared from this very state.
@@ -188,10 +209,18 @@ fn losses(fabric: &Fabric) -> Vec<Loss> {
     switches.chain(cables.map(|(one, _)| Loss::Cable(one))).collect()
 }
 
-fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, shared: &Shared) {
-    let Manner { scheme, auto, policy, unproved_baselines, settle_ns } = base.how;
+fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, turn: &Mutex<()>, shared: &Shared) {
+    let Manner { scheme, auto, policy, unproved_baselines, settle_ns, .. } = base.how;
     let intent = Intent { engine: Rc::from((settings.engine)()), scheme, auto, policy, unproved_baselines };
+    if intent.engine.name() != base.how.engine {
+        // Plans by another engine would be taken for the intent's.
+        return tracing::warn!("no plans for losses to come: they would be made with another engine");
+    }
     for loss in losses {
+        while shared.pause.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
+            std::thread::sleep(PAUSE);
+        }
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.stop.load(Ordering::Relaxed) {
             return;
         }
@@ -207,7 +236,7 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, share
             plans.count.without += 1;
             continue;
         };
-        let bytes = plans.count.bytes + size(found.plan.plan());
+        let bytes = plans.count.bytes + size(&found);
         if bytes > settings.most_bytes {
             plans.count.full = true;
             return;
@@ -226,11 +255,12 @@ fn missing(whole: &Fabric, rest: &Fabric) -> u64 {
     hasher.finish()
 }
 
-/// About the bytes that a plan takes beyond what it shares with the state that it begins from.
-fn size(plan: &Plan) -> usize {
+/// About the bytes that a prepared change takes beyond what it shares with the state that it begins from.
+fn size(prepared: &Prepared) -> usize {
     /// Of a port or a write with its entries, and of a pointer to a table.
     const ITEM: usize = 96;
     const POINTER: usize = 8;
+    let (plan, function) = (prepared.plan.plan(), &prepared.function);
     let fabric = &plan.draft().surviving;
     let writes: usize = plan.waves().iter().map(|wave| wave.writes.len()).sum();
     let own = |index: usize| {
@@ -239,11 +269,9 @@ fn size(plan: &Plan) -> usize {
         tables.map(|(now, _)| usize::from(now.blocks()) * LFT_BLOCK).sum::<usize>() + 4 * POINTER * now.lfts.len()
     };
     let waves: usize = (0..plan.waves().len()).map(own).sum();
-    // What survives, what remains, and the full re-route.
-    2 * ITEM * fabric.port_count()
-        + 2 * ITEM * writes
-        + waves
-        + fabric.max_lid().map_or(0, |lid| lid.index()) * fabric.node_count()
+    let reroute = fabric.switches().count() * function.destinations().len() * function.paths();
+    // What survives, and what remains.
+    2 * ITEM * fabric.port_count() + ITEM * writes + waves + reroute
 }
 
 #[cfg(test)]
@@ -253,8 +281,6 @@ mod tests {
     use crate::ids::{Half, Lmc};
     use crate::lid;
     use crate::routing::{Demand, UpDown};
-    use std::time::Duration;
-
     const SETTLE_NS: u64 = 1000;
 
     fn running() -> Running {
@@ -353,9 +379,10 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_said() {
-        let (running, intent, mut foreseer) = (running(), intent(), foreseer(100_000));
+        const MOST: usize = 200_000;
+        let (running, intent, mut foreseer) = (running(), intent(), foreseer(MOST));
         foreseer.begin(&running, &intent, SETTLE_NS);
         let count = awaited(&foreseer);
-        assert!(count.full && count.bytes <= 100_000 && count.ready < count.losses - 1, "{count:?}");
+        assert!(count.full && count.bytes <= MOST && count.ready < count.losses - 1, "{count:?}");
     }
 }

@@ -184,6 +184,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Sets how later changes are made.
     pub fn intend(&mut self, intent: Intent) {
+        self.foreseer.iter_mut().for_each(Foreseer::forget);
         self.intent = intent;
     }
 
@@ -208,6 +209,7 @@ impl<S: SubnetManager> Driver<S> {
             tracing::info!("the plan for this loss was prepared before it happened");
             return Ok(prepared);
         }
+        self.foreseer.iter().for_each(Foreseer::pause);
         prepared(running, intent, surviving, after, settle_ns)
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Making<'s, 'a> {
     full: Option<Changes>,
     /// LIDs with rows that had no way at first, and that have none after the first wave.
     broken: Vec<u32>,
-    /// Whether some rows were not tried when wave 1 was made, for the work that others took.
+    /// Whether the first attempt at wave 1 ended for the work that it took, so that some rows were not tried.
     pub cut_short: bool,
     /// Work after which relaxing ends.
     limit: u64,
@@ -127,8 +127,13 @@ impl<'s, 'a> Making<'s, 'a> {
     }
 
     /// Wave 1: ways for lost rows at once.
-    pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>) {
-        let limit = trial.work().saturating_add(STEP_WORK);
+    /// Once some row is refused, the first attempt ends after so much work.
+    pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>, first: u64) {
+        self.cut_short = false;
+        self.tables.truncate(1);
+        self.steps.clear();
+        self.load = self.load_before.clone();
+        let (first, limit) = (trial.work().saturating_add(first), trial.work().saturating_add(STEP_WORK));
         let mut search = WaySearch::new(&self.subject.net);
         let mut targets = self.broken.clone();
         let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
@@ -140,8 +145,10 @@ impl<'s, 'a> Making<'s, 'a> {
             let mut load = self.load.clone();
             let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
             let toward = self.target.as_ref().filter(|_| attempt == 1);
+            let limit = if attempt == 0 { first } else { limit };
             let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false, limit };
             let left = reconnect::serve(trial, &mut search, &mut load, &pass);
+            self.cut_short |= attempt == 0 && !left.is_empty() && trial.work() >= limit;
             let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
             if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
                 best = Some((trial.new.clone(), left, load));
@@ -156,7 +163,6 @@ impl<'s, 'a> Making<'s, 'a> {
             if !targets.is_empty() {
                 self.push(WavePurpose::Reconnect, false, tables);
             }
-            self.cut_short = !left.is_empty() && trial.work() >= limit;
             (self.left, self.load) = (left, load);
         }
     }

@@ -199,6 +199,11 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
             return Ok(ended(other));
         }
     }
+    if making.cut_short {
+        // Nothing does without a wait: whoever can be served before it is.
+        let mut trial = making.at_loss()?;
+        making.reconnect(&mut trial, u64::MAX);
+    }
     making.finish()?;
     making.relax();
     Ok(ended(making))
@@ -210,7 +215,7 @@ fn begun<'s, 'a>(subject: &'s RepairSubject<'a>, in_one: bool, work: u64) -> Res
     let mut making = Making::new(subject, read(&subject.input.tables.lfts), subject.input.target.map(read));
     let mut trial = making.at_loss()?;
     match in_one {
-        true => making.reconnect(&mut trial),
+        true => making.reconnect(&mut trial, STEP_WORK),
         false => making.skip_reconnecting(),
     }
     making.inward(&mut trial, work);

@@ -127,12 +127,12 @@ impl Routed {
         let name = self.engine;
         let settings = ForeseeSettings { engine: Arc::new(move || made(name)), most_bytes: 1 << 30 };
         let mut foreseer = Foreseer::new(settings);
-        foreseer.begin(&running, &intent, 0);
+        foreseer.begin(&running, &intent, None);
         loop {
             for switch in fabric.switches().take(foreseer.count().ready + foreseer.count().without) {
                 let rest = fabric.without_nodes(&[switch]);
                 let clock = Stopwatch::start();
-                if foreseer.find(&running, &intent, 0, &rest, &rest).is_some() {
+                if foreseer.find(&running, &intent, None, &rest, &rest).is_some() {
                     let count = foreseer.count();
                     return (clock.ns() / 1e6, count.bytes as f64 / f64::from(1 << 20) / count.ready.max(1) as f64);
                 }

@@ -17,7 +17,7 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::subnet::{
-    Applied, Discovered, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
+    Applied, Discovered, Fence, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
     WriteOrder,
 };
 use reconfig::tables::{SubnetTables, Write};
@@ -60,6 +60,14 @@ impl SubnetManager for Theirs {
 
     fn reserve(&mut self, level: Option<ReservedLevel>) {
         self.ours.reserve(level);
+    }
+
+    fn fence_is(&mut self, fence: &Fence) {
+        self.ours.fence_is(fence);
+    }
+
+    fn ways_are(&mut self, hops: u32) {
+        self.ours.ways_are(hops);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -159,6 +167,14 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.reserve(level);
     }
 
+    fn fence_is(&mut self, fence: &Fence) {
+        self.inner.fence_is(fence);
+    }
+
+    fn ways_are(&mut self, hops: u32) {
+        self.inner.ways_are(hops);
+    }
+
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         self.note("sweep", 1);
         self.inner.discover().await
@@ -174,7 +190,7 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.flush(ticket, observer, lanes).await
     }
 
-    fn settle_ns(&self) -> u64 {
+    fn settle_ns(&self) -> Option<u64> {
         self.inner.settle_ns()
     }
 

@@ -9,7 +9,7 @@ use reconfig::change;
 use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid::{self, Guid2Lid};
-use reconfig::plan::{Arming, MovedBy, Policy};
+use reconfig::plan::{Arming, Policy};
 use reconfig::routing::{ENGINES, Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
@@ -330,12 +330,11 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     Ok(Config {
         engine: Rc::from(engine),
         policy: Policy {
-            arming: Arming::Off,
             observer,
-            sources: MovedBy::of_settle(arguments.devices.sources(arguments.devices()).settle_ns()),
             partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),
+            ..Policy::default()
         },
         auto: arguments.scheme == "auto",
         foresee: arguments.foresee.map(|mib| ForeseeSettings {

@@ -86,11 +86,11 @@ struct Manner {
     auto: bool,
     policy: Policy,
     unproved_baselines: bool,
-    settle_ns: u64,
+    settle_ns: Option<u64>,
 }
 
 impl Manner {
-    fn of(intent: &Intent, settle_ns: u64) -> Manner {
+    fn of(intent: &Intent, settle_ns: Option<u64>) -> Manner {
         let Intent { scheme, auto, policy, unproved_baselines, .. } = *intent;
         Manner { engine: intent.engine.name(), scheme, auto, policy, unproved_baselines, settle_ns }
     }
@@ -152,7 +152,7 @@ impl Foreseer {
     }
 
     /// Begins with the losses that may come next, unless it has begun from this very state.
-    pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: u64) {
+    pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: Option<u64>) {
         let how = Manner::of(intent, settle_ns);
         if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(running, how)) {
             work.shared.pause.store(false, Ordering::Relaxed);
@@ -186,7 +186,7 @@ impl Foreseer {
         &self,
         running: &Running,
         intent: &Intent,
-        settle_ns: u64,
+        settle_ns: Option<u64>,
         surviving: &Fabric,
         after: &Fabric,
     ) -> Option<Prepared> {
@@ -281,7 +281,7 @@ mod tests {
     use crate::ids::{Half, Lmc};
     use crate::lid;
     use crate::routing::{Demand, UpDown};
-    const SETTLE_NS: u64 = 1000;
+    const SETTLE_NS: Option<u64> = Some(1000);
 
     fn running() -> Running {
         let plain = generate(&"fat-tree:4,2".parse().unwrap(), &Options::default()).unwrap();
@@ -362,7 +362,8 @@ mod tests {
         assert!(finds(&running, &intent, SETTLE_NS, &rest, &rest));
         // As a planned removal, it is not dead while the change runs.
         assert!(!finds(&running, &intent, SETTLE_NS, &running.routed, &rest));
-        assert!(!finds(&running, &intent, SETTLE_NS + 1, &rest, &rest));
+        assert!(!finds(&running, &intent, Some(1001), &rest, &rest));
+        assert!(!finds(&running, &intent, None, &rest, &rest));
         let fewer = rest.without_links(&[rest.links().next().unwrap().0]);
         assert!(!finds(&running, &intent, SETTLE_NS, &fewer, &fewer));
         let (mut other, mut otherwise) = (running.clone(), intent.clone());

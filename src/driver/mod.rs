@@ -23,7 +23,7 @@ use crate::change::{self, ChangeInput, Prepared};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::machine::{State, Ticket};
-use crate::plan::{Policy, Scheme};
+use crate::plan::{MovedBy, Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
 use crate::tables::{Lft, PathLayers, SubnetTables};
@@ -228,7 +228,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// How far plans for losses to come are; none where nobody prepares any.
-    pub fn foresight(&self) -> Option<ForeseenCount> {
+    pub fn foreseen(&self) -> Option<ForeseenCount> {
         self.foreseer.as_ref().map(Foreseer::count)
     }
 
@@ -322,7 +322,7 @@ fn prepared(
     intent: &Intent,
     surviving: Arc<Fabric>,
     after: Arc<Fabric>,
-    settle_ns: u64,
+    settle_ns: Option<u64>,
 ) -> Result<Prepared, DriverError> {
     let input = ChangeInput {
         before: running.routed.clone(),
@@ -335,13 +335,14 @@ fn prepared(
         both_halves: running.both_halves && running.ways.is_none(),
         engine: &*intent.engine,
         scheme: intent.scheme,
-        policy: intent.policy,
+        // Whoever writes to the subnet knows what moves its sources; the plan says what that rests on.
+        policy: Policy { sources: MovedBy::of_settle(settle_ns), ..intent.policy },
         sm: running.sm,
     };
     let span = tracing::info_span!("prepare", scheme = %intent.scheme, engine = intent.engine.name());
     let _entered = span.enter();
     let prepared = match (intent.auto, intent.unproved_baselines) {
-        (true, _) => change::prepare_cheapest(input, settle_ns),
+        (true, _) => change::prepare_cheapest(input, settle_ns.unwrap_or(0)),
         (false, true) => change::prepare_baseline(input),
         (false, false) => change::prepare(input),
     };

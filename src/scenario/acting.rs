@@ -13,7 +13,7 @@ use crate::driver::{self, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::machine::Outcome;
-use crate::plan::{MovedBy, Policy, Scheme};
+use crate::plan::Scheme;
 use crate::routing::Engine;
 use crate::sim::{Sim, SimTransport};
 use crate::subnet::{Manager, SubnetManager};
@@ -66,7 +66,7 @@ impl ActingSubnet<'_> {
             engine,
             scheme: self.scenario.scheme,
             auto: self.scenario.auto,
-            policy: Policy { sources: MovedBy::of_settle(self.scenario.sources.settle_ns()), ..self.scenario.policy },
+            policy: self.scenario.policy,
             unproved_baselines: matches!(self.scenario.scheme, Scheme::Static | Scheme::InPlace),
         };
         let mut manager = Manager::new(self.transport.clone(), timing, 0).swept();

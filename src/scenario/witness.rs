@@ -166,7 +166,7 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         Ok(moved)
     }
 
-    fn settle_ns(&self) -> u64 {
+    fn settle_ns(&self) -> Option<u64> {
         self.manager.settle_ns()
     }
 

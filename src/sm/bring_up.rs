@@ -211,8 +211,8 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, p
 fn in_words(lanes: Lanes, partition: LanePartition) -> String {
     let spread = match partition {
         LanePartition::Standing if lanes.all.len() > 1 => {
-            let Lanes { a, b, .. } = Lanes::of_count(lanes.all.len() as u8);
-            format!("those of a standing partition, SLs 0 to 7 on VLs {a} and 8 to 15 on VLs {b}")
+            let (lower, upper) = (lanes.a, lanes.b);
+            format!("those of a standing partition, SLs 0 to 7 on VLs {lower} and 8 to 15 on VLs {upper}")
         }
         LanePartition::Standing | LanePartition::Temporary => format!("SL mod {}", lanes.all.len()),
     };

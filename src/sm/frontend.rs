@@ -362,7 +362,7 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foresight } = self.mailbox.borrow().view.clone();
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen } = self.mailbox.borrow().view.clone();
         let running = running.as_deref();
         let History { role, arrival, root, change_state, sweeps, last_heavy_ns, traps, changes, .. } = &self.history;
         Status {
@@ -382,7 +382,7 @@ impl Frontend {
             root: root.zip(running).map(|(root, running)| NamedNode::of(&running.known, root)),
             data_vls: self.fixed.data_vls,
             aside,
-            foreseen: foresight,
+            foreseen,
             policy: self.fixed.policy.clone(),
             smps: SmpStatus::from(&smps),
             sweeps: SweepStatus {

@@ -121,7 +121,7 @@ pub struct SubnetView {
     /// Elements set aside.
     pub aside: Vec<String>,
     /// How far plans for losses to come are; none where nobody prepares any.
-    pub foresight: Option<ForeseenCount>,
+    pub foreseen: Option<ForeseenCount>,
 }
 
 /// Whether changes pause at their barriers.

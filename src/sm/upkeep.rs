@@ -22,7 +22,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Sightin
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
-use crate::plan::{self, Assumption, Lanes, MovedBy, Policy, Scheme};
+use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
@@ -54,7 +54,7 @@ impl<T: Transport> Upkeep<T> {
             engine: context.config.engine.clone(),
             scheme: Scheme::Double,
             auto: context.config.auto,
-            policy: Policy { sources: MovedBy::of_settle(context.config.sources.settle_ns()), ..context.config.policy },
+            policy: context.config.policy,
             unproved_baselines: false,
         };
         let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);
@@ -172,7 +172,7 @@ impl<T: Transport> Upkeep<T> {
         let view = &mut context.mailbox.borrow_mut().view;
         view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
         view.smps = self.driver.subnet().smps().clone();
-        view.foresight = self.driver.foresight();
+        view.foreseen = self.driver.foreseen();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         let shown = view.running.as_ref();
         // Cloned only if it differs: tables are large, and this runs after every wait.

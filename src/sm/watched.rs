@@ -130,7 +130,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
         Ok(moved)
     }
 
-    fn settle_ns(&self) -> u64 {
+    fn settle_ns(&self) -> Option<u64> {
         self.manager.settle_ns()
     }
 

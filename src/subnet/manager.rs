@@ -495,8 +495,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.await_sources(ticket, ports, half).await
     }
 
-    fn settle_ns(&self) -> u64 {
-        self.sources.settle_ns().unwrap_or(0)
+    fn settle_ns(&self) -> Option<u64> {
+        self.sources.settle_ns()
     }
 
     fn ways_are(&mut self, hops: u32) {

@@ -152,7 +152,7 @@ pub trait SubnetManager {
 
     /// Sets what end ports discard from the next write or flush on, where sources are fenced (P3.8): the change says it,
     /// since its writes need not show it. Of no meaning to who has no fence.
-    fn fence_is(&mut self, _fence: &Fence) {}
+    fn fence_is(&mut self, fence: &Fence);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
@@ -179,15 +179,15 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<SourcesMoved, SubnetError>;
 
-    /// Nanoseconds that sources have to follow when they are to move: 0 where each is told and moves at once. A fence
-    /// waits as long before it closes.
-    fn settle_ns(&self) -> u64 {
-        0
+    /// Nanoseconds that sources have to follow when they are to move, before a fence closes; none where each is told and
+    /// moves at once.
+    fn settle_ns(&self) -> Option<u64> {
+        None
     }
 
     /// Sets the length of the longest path of the routing in force, in hops: a flush by age must outlast it if the
     /// spare half was open until the split. Of no meaning to who does not flush by age.
-    fn ways_are(&mut self, _hops: u32) {}
+    fn ways_are(&mut self, hops: u32);
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(

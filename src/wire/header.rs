@@ -99,7 +99,7 @@ impl Method {
 }
 
 wire_enum! {
-    /// Attributes of subnet management (section 14.2.5); those from 0xFF10 on are ours, but for the last (docs/WIRE.md).
+    /// Attributes of subnet management (section 14.2.5); those from 0xFFE0 on are ours, but for the last (docs/WIRE.md).
     AttributeId: u16 {
         /// ClassPortInfo.
         ClassPortInfo = 0x0001,
@@ -128,15 +128,15 @@ wire_enum! {
         /// [`SmInfo`](super::SmInfo).
         SmInfo = 0x0020,
         /// [`vendor::ActiveHalf`](super::vendor::ActiveHalf).
-        ActiveHalf = 0xFF10,
+        ActiveHalf = 0xFFE0,
         /// [`vendor::DrainArcs`](super::vendor::DrainArcs).
-        DrainArcs = 0xFF11,
+        DrainArcs = 0xFFE1,
         /// [`vendor::DrainToken`](super::vendor::DrainToken).
-        DrainToken = 0xFF12,
+        DrainToken = 0xFFE2,
         /// [`vendor::Flush`](super::vendor::Flush).
-        Flush = 0xFF13,
+        Flush = 0xFFE3,
         /// [`vendor::LaneStatus`](super::vendor::LaneStatus).
-        LaneStatus = 0xFF14,
+        LaneStatus = 0xFFE4,
         /// [`vendor::AdaptiveRoutingInfo`](super::vendor::AdaptiveRoutingInfo).
         AdaptiveRoutingInfo = 0xFF20,
     }

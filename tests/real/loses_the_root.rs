@@ -2,13 +2,13 @@
 //! every barrier the subnet is looked at from outside, and judged.
 
 use super::agree::Expected;
-use super::brings_up::{BOTH, all_is_well, expected, standing, topology};
+use super::brings_up::{BOTH, all_is_well, expected, standing};
 use super::fabrics::{Net, SMALL, generated};
 use super::installed;
 use super::judges::Judges;
 use super::picture::{Lanes, Picture};
-use super::sm::{COMPLETED, FOLLOWED, Place, Sm, without};
-use super::subnet::Subnet;
+use super::scene::Scene;
+use super::sm::{COMPLETED, FOLLOWED, Sm, without};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Sl, Vl, VlSet};
 use reconfig::plan::LanePartition;
@@ -22,36 +22,6 @@ type Meant = fn(&Fabric, u8, Half) -> Expected<'_>;
 /// With four data VLs: what the old half keeps, and what the new one gets.
 const A: VlSet = VlSet(0b0011);
 const B: VlSet = VlSet(0b1100);
-
-/// A subnet up, the tools at the manager's node, which does not hang on the root.
-struct Scene {
-    topology: Fabric,
-    place: Place,
-    subnet: Subnet,
-    manager: Sm,
-}
-
-impl Scene {
-    fn of(net: &Net, options: &[&str]) -> Scene {
-        let topology = topology(net);
-        let place = Place::of(&topology);
-        let mut subnet = Subnet::serve(&net.text);
-        subnet.tools_at(&place.node);
-        let manager = Sm::bring_up(&subnet, &place.node, options);
-        Scene { topology, place, subnet, manager }
-    }
-
-    /// So many changes are over, and a sweep after them has found no work: cables go one after another.
-    fn settles(&self, changes: usize) {
-        self.manager.wait(&self.subnet, COMPLETED, changes);
-        let swept = self.manager.ask(&self.subnet, "status", &["--sweep"]);
-        assert_eq!(swept.code, Some(0), "{}", swept.errors);
-    }
-
-    fn root(&self) -> String {
-        self.topology.node(self.place.root).description.trim().to_string()
-    }
-}
 
 /// Between split and restore the service levels of each half have lanes of their own, at every switch.
 fn lanes_are_apart(picture: &Picture, lanes: &Lanes, state: &str) {

@@ -17,6 +17,7 @@ mod opensm_agrees;
 mod partitions;
 mod picture;
 mod removals;
+mod scene;
 mod sm;
 mod subnet;
 mod survives;

@@ -42,14 +42,14 @@ fn outcomes() -> Vec<Outcome> {
 
 fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
     let (phases, plan) = (Vec::new(), prepared.plan.clone());
-    let (root, stranded, not_held) = (prepared.root, Vec::new(), Vec::new());
+    let (routed_by, stranded, not_held) = (prepared.function.routed_by(), Vec::new(), Vec::new());
     LifecycleEvent::Changed(Box::new(ChangeRecord {
         outcome,
         sweep: None,
         phases,
         restarts: 0,
         plan,
-        root,
+        routed_by,
         stranded,
         not_held,
     }))

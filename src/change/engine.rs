@@ -2,7 +2,7 @@
 
 use crate::fabric::Fabric;
 use crate::lid::Heuristic;
-use crate::routing::{self, Demand, Engine, EngineKind, Parameters, PathEngine, RouteError};
+use crate::routing::{self, Demand, Engine, EngineKind, FirstOf, Parameters, PathEngine, RouteError};
 use crate::tables::RoutingFunction;
 
 /// The engine of a name, whatever its routes depend on.
@@ -14,6 +14,20 @@ pub fn engine_named(name: &str, parameters: &Parameters) -> Result<Box<dyn Engin
         EngineKind::ByDestination(engine) => engine,
         EngineKind::ByPath(paths) => Box::new(Realised { paths, heuristic: Heuristic::default() }),
     })
+}
+
+/// The engine of a name, or of several a list that takes the first of them that can route the fabric.
+///
+/// # Errors
+/// There is none of one of the names.
+pub fn engine_listed(names: &[String], parameters: &Parameters) -> Result<Box<dyn Engine>, RouteError> {
+    match names {
+        [name] => engine_named(name, parameters),
+        _ => {
+            let engines: Result<_, _> = names.iter().map(|name| engine_named(name, parameters)).collect();
+            Ok(Box::new(FirstOf::new(engines?)))
+        }
+    }
 }
 
 /// An engine that gives paths, and the LIDs that realise them.

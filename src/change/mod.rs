@@ -18,7 +18,7 @@ mod routed;
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;
-pub use engine::{Realised, engine_named};
+pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 
@@ -76,8 +76,6 @@ pub struct Prepared {
     pub function: Arc<RoutingFunction>,
     /// Virtual layers that the routing needs after the change.
     pub layers: u8,
-    /// Its root, where the engine has one.
-    pub root: Option<NodeId>,
     /// End ports that the change cuts off from the SM, in index order; the new routing omits them.
     pub stranded: Vec<PortId>,
 }
@@ -356,13 +354,7 @@ impl PlannedChange {
             Err(objected) => return Err(ChangeError::objected(objected)),
         };
         check_counted(vetted.plan(), self.function.engine())?;
-        Ok(Prepared {
-            plan: Arc::new(vetted),
-            root: self.function.root(),
-            function: self.function,
-            layers: self.layers,
-            stranded: self.stranded,
-        })
+        Ok(Prepared { plan: Arc::new(vetted), function: self.function, layers: self.layers, stranded: self.stranded })
     }
 }
 

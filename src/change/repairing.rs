@@ -28,7 +28,7 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     senders.ways[input.old.index()] = input.ways.iter().cloned().collect();
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
-    let order = choose_root(&input.before).and_then(|root| switch_order(input.engine.name(), &input.before, root));
+    let order = choose_root(&input.before).and_then(|root| switch_order(ground.function.engine(), &input.before, root));
     let asked = RepairInput {
         before: &ground.whole,
         surviving: &ground.surviving,

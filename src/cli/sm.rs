@@ -10,7 +10,7 @@ use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::{Arming, Policy};
-use reconfig::routing::{ENGINES, Engine, Parameters};
+use reconfig::routing::{Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use reconfig::sm::election::{ElectionRules, Rank};
@@ -31,6 +31,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Fat trees by their own engine; elsewhere up*/down* by the order that outlives its root.
+const DEFAULT_ENGINES: &str = "fat-tree,up-down-robust";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -57,9 +60,9 @@ pub(super) struct Arguments {
     /// Bring the subnet up, and exit.
     #[arg(long)]
     once: bool,
-    /// The routing engine.
-    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = choice::engine_names())]
-    engine: String,
+    /// The routing engine, or several: the first that can route the subnet does.
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = DEFAULT_ENGINES, value_parser = choice::engine_names())]
+    engine: Vec<String>,
     /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
     /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
@@ -276,7 +279,7 @@ async fn run_on<T: Transport>(
 fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     StaticStatus {
         port,
-        engine: arguments.engine.clone(),
+        engine: arguments.engine.join(","),
         data_vls: arguments.vls,
         policy: PolicyStatus {
             scheme: arguments.scheme.clone(),
@@ -325,7 +328,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
 }
 
 fn config(arguments: &Arguments) -> Result<Config, Failure> {
-    let engine = change::engine_named(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
+    let engine = change::engine_listed(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
     let observer = arguments.devices.observer(arguments.devices());
     Ok(Config {
         engine: Rc::from(engine),
@@ -361,8 +364,8 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
 }
 
 /// Makes the engine once more.
-fn engine_again(name: String) -> impl Fn() -> Box<dyn Engine> {
-    move || change::engine_named(&name, &Parameters::default()).expect("it was made before")
+fn engine_again(names: Vec<String>) -> impl Fn() -> Box<dyn Engine> {
+    move || change::engine_listed(&names, &Parameters::default()).expect("it was made before")
 }
 
 /// The routes to other subnets, for the SA.

@@ -65,12 +65,13 @@ impl<S: SubnetManager> Driver<S> {
             log.restarts += 1;
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
-        let (plan, root, stranded) = (prepared.plan.clone(), prepared.root, prepared.stranded.clone());
+        let (plan, stranded) = (prepared.plan.clone(), prepared.stranded.clone());
+        let routed_by = prepared.function.routed_by();
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(prepared);
         }
         let Log { phases, not_held, restarts, .. } = log;
-        Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, root, stranded, not_held })
+        Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, routed_by, stranded, not_held })
     }
 
     /// The next target of the routing, if the machine asked for a new plan: the part of the plan's target that is

@@ -344,7 +344,7 @@ mod tests {
             assert_eq!(before.is_some(), now.is_ok());
             let (Some(before), Ok(now)) = (before, now) else { continue };
             assert!(before.plan == now.plan && before.function == now.function && before.stranded == now.stranded);
-            assert_eq!((before.layers, before.root), (now.layers, now.root));
+            assert_eq!((before.layers, before.function.root()), (now.layers, now.function.root()));
             found += 1;
         }
         assert_eq!(found, count.ready);

@@ -1,8 +1,9 @@
 //! A driver's record of a change.
 
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::PortId;
 use crate::machine::Outcome;
 use crate::subnet::SmpCounts;
+use crate::tables::RoutedBy;
 use crate::vet::Vetted;
 use std::sync::Arc;
 
@@ -41,8 +42,8 @@ pub struct ChangeRecord {
     pub restarts: u32,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
-    /// The root of the new routing, if it has one.
-    pub root: Option<NodeId>,
+    /// Who made the new routing.
+    pub routed_by: RoutedBy,
     /// End ports that the new routing omits.
     pub stranded: Vec<PortId>,
     /// Ports that should have been ARMED but became ACTIVE by themselves.

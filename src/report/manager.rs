@@ -50,7 +50,11 @@ fn facts(status: &Status) -> comfy_table::Table {
     row("half", format!("{half} (LMC {})", status.lids.lmc));
     row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
-    row("routing", format!("{}, root {root}, {} data VLs", status.engine, status.data_vls));
+    let by = match &status.routed_by {
+        Some(by) if *by != status.engine => format!("{by} (first of {})", status.engine),
+        _ => status.engine.clone(),
+    };
+    row("routing", format!("{by}, root {root}, {} data VLs", status.data_vls));
     let policy = &status.policy;
     let standing = policy.partition == LanePartition::Standing;
     row(

@@ -225,7 +225,7 @@ impl PlanReport {
             outcome: if vetted.refusal().is_none() { "proved" } else { "refused" },
             engine_after: Some(drawn.prepared.function.engine()).filter(|&after| after != engine),
             root_before: name(drawn.root_before),
-            root_after: name(drawn.prepared.root),
+            root_after: name(drawn.prepared.function.root()),
             plan: Some(PlanFacts::of(vetted.plan(), smp_ns)),
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),

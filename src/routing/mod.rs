@@ -2,7 +2,8 @@
 //!
 //! On entry: a [`Fabric`] and a [`Demand`], the ports to reach and the number of paths to each. On return: a
 //! [`RoutingFunction`] with a route from every switch with a demanded port to every demanded port, or an error that
-//! names what cannot be connected. An engine never falls back to another one. The same input gives the same tables:
+//! names what cannot be connected. An engine never falls back to another one, but in a list
+//! of engines that the user gave ([`FirstOf`]). The same input gives the same tables:
 //! ties are broken by load, then by port number. Engines promise freedom from deadlock; `verify` checks it.
 //! Deliberately omitted: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone),
 //! multicast.
@@ -13,6 +14,7 @@ mod dfsssp;
 mod downhill;
 mod earlier;
 mod fat_tree;
+mod first_of;
 mod flat_graph;
 mod forest;
 mod fully_explicit;
@@ -40,6 +42,7 @@ mod up_down_robust;
 pub use connectivity::{Connectivity, stranded};
 pub use dfsssp::Dfsssp;
 pub use fat_tree::FatTree;
+pub use first_of::FirstOf;
 pub use fully_explicit::FullyExplicit;
 pub use imported::Imported;
 pub use l_turn::LTurn;
@@ -158,6 +161,12 @@ pub enum RouteError {
         engine: &'static str,
         /// The number given.
         paths: usize,
+    },
+    /// Of a list of engines none can.
+    #[error("no engine of the list can route the fabric: {refusals}")]
+    NoneOf {
+        /// What each says, in order.
+        refusals: String,
     },
     /// Demanded ports are not connected.
     #[error(

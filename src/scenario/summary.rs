@@ -232,7 +232,8 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     let own = &setup.each[subnet.index()];
     let run = change.report.as_ref();
     let node = |node| own.whole.describe_node(node);
-    let (root, stranded) = run.map_or((prepared.root, &prepared.stranded), |run| (run.root, &run.stranded));
+    let (root, stranded) =
+        run.map_or((prepared.function.root(), &prepared.stranded), |run| (run.routed_by.root, &run.stranded));
     // A router that leaves cuts off none of its own ports: they leave with it.
     let leaves = |port: PortId| matches!(own.element, Element::EndNode(node) if own.whole.port(port).node == node);
     let stranded: Vec<PortId> = stranded.iter().copied().filter(|&port| !leaves(port)).collect();

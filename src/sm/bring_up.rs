@@ -17,7 +17,7 @@ use crate::lid;
 use crate::plan::{LanePartition, Lanes, Policy, writes_between};
 use crate::routing::Demand;
 use crate::subnet::{Ask, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, WriteOrder};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{self, AttributeId, PortInfo, SwitchInfo};
@@ -41,8 +41,8 @@ pub enum SubnetArrival {
 pub(super) struct BroughtUp {
     pub(super) running: Running,
     pub(super) arrival: SubnetArrival,
-    /// The root of the routing, if it has one and was computed here.
-    pub(super) root: Option<crate::fabric::NodeId>,
+    /// Who made the routing, if it was computed here.
+    pub(super) routed_by: Option<RoutedBy>,
 }
 
 /// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]).
@@ -80,7 +80,7 @@ pub(super) async fn bring_up<T: Transport>(
             let common = common(&fabric, sm, installed.half, None, config);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
-            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, root: None })
+            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None })
         }
         // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this moment
         // (C.4).
@@ -141,7 +141,7 @@ fn brought_up(
     BroughtUp {
         running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
         arrival,
-        root: function.root(),
+        routed_by: Some(function.routed_by()),
     }
 }
 

@@ -17,10 +17,11 @@ use super::metrics::Metrics;
 use super::responder::SharedResponder;
 use super::systemd;
 use crate::driver::{ChangeRecord, Running};
-use crate::fabric::{Fabric, NodeId};
+use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
 use crate::machine::Outcome;
 use crate::subnet::SubnetEvent;
+use crate::tables::RoutedBy;
 use crate::wire::sa::SaAttributeId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ pub struct Frontend {
 struct History {
     role: &'static str,
     arrival: Option<&'static str>,
-    root: Option<NodeId>,
+    routed_by: Option<RoutedBy>,
     change_state: &'static str,
     cause: String,
     sweeps: u64,
@@ -87,7 +88,7 @@ impl Default for History {
         History {
             role: "discovering",
             arrival: None,
-            root: None,
+            routed_by: None,
             change_state: STEADY,
             cause: String::new(),
             sweeps: 0,
@@ -192,10 +193,10 @@ impl Frontend {
     /// An event as a message of the control socket; what the status shows of it is recorded.
     fn translate(&mut self, happening: Happening) -> Option<EventKind> {
         Some(match happening {
-            Happening::Up { arrival, root } => {
+            Happening::Up { arrival, routed_by } => {
                 self.history.trouble = None;
                 self.history.arrival = Some(arrival_name(&arrival));
-                self.history.root = root;
+                self.history.routed_by = routed_by;
                 self.history.change_state = STEADY;
                 let fabric =
                     self.running().map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive));
@@ -250,7 +251,7 @@ impl Frontend {
     fn changed(&mut self, record: &ChangeRecord) -> Box<ChangeDone> {
         let done = self.done(record, self.history.cause.clone());
         if record.outcome == Outcome::Completed {
-            self.history.root = record.root;
+            self.history.routed_by = Some(record.routed_by);
         }
         self.history.trouble = None;
         *self.history.changes.entry(done.outcome.name().to_string()).or_default() += 1;
@@ -364,7 +365,8 @@ impl Frontend {
     pub fn status(&self) -> Status {
         let SubnetView { running, smps, light_sweep_ns, aside, foreseen } = self.mailbox.borrow().view.clone();
         let running = running.as_deref();
-        let History { role, arrival, root, change_state, sweeps, last_heavy_ns, traps, changes, .. } = &self.history;
+        let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
+            &self.history;
         Status {
             schema: STATUS_SCHEMA.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
@@ -379,7 +381,11 @@ impl Frontend {
             half: running.map(|running| running.half),
             lids: running.map_or_else(LidStatus::default, |running| lids(&running.alive)),
             engine: self.fixed.engine.clone(),
-            root: root.zip(running).map(|(root, running)| NamedNode::of(&running.known, root)),
+            routed_by: routed_by.map(|by| by.engine.to_string()),
+            root: routed_by
+                .and_then(|by| by.root)
+                .zip(running)
+                .map(|(root, running)| NamedNode::of(&running.known, root)),
             data_vls: self.fixed.data_vls,
             aside,
             foreseen,

@@ -9,8 +9,8 @@ use super::bring_up::SubnetArrival;
 use super::element::SubnetElement;
 use super::lifecycle::{self, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running};
-use crate::fabric::NodeId;
 use crate::subnet::{SmpCounts, SubnetEvent};
+use crate::tables::RoutedBy;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -69,8 +69,8 @@ pub enum Happening {
     Up {
         /// How the subnet came under this manager.
         arrival: SubnetArrival,
-        /// The root of its routing, if it has one and was computed here.
-        root: Option<NodeId>,
+        /// Who made its routing, if it was computed here.
+        routed_by: Option<RoutedBy>,
     },
     /// An event that the subnet reported.
     Subnet(SubnetEvent),

@@ -46,7 +46,7 @@ pub(super) struct Upkeep<T> {
 impl<T: Transport> Upkeep<T> {
     /// Starts with a subnet as it was brought up.
     pub(super) fn new(mut manager: Manager<T>, up: BroughtUp, context: &mut Context) -> Upkeep<T> {
-        let BroughtUp { running, arrival, root } = up;
+        let BroughtUp { running, arrival, routed_by } = up;
         (context.keep)(&running.known);
         manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
@@ -64,7 +64,7 @@ impl<T: Transport> Upkeep<T> {
         let trail = driver.trail();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
-        context.post(driver.subnet().now_ns(), Happening::Up { arrival, root });
+        context.post(driver.subnet().now_ns(), Happening::Up { arrival, routed_by });
         let pace = SweepPace::new(context.pace);
         let upkeep = Upkeep { driver, aside: BTreeSet::new(), pace, seen: Seen::Quiet, sighting: None };
         upkeep.show(context);

@@ -29,7 +29,7 @@ pub use link_load::LinkLoad;
 pub use path_layers::{PathLayers, address};
 pub use path_set::{Hop, Path, PathSet};
 pub use round_trip::{HalfInForce, RoundTrip, round_trip};
-pub use routing_function::RoutingFunction;
+pub use routing_function::{RoutedBy, RoutingFunction};
 pub use sl_to_vl::{NodeSlToVl, SlToVl};
 pub use usage::Usage;
 pub use worst::{Crossings, Selection, Worst};

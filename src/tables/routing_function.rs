@@ -26,6 +26,15 @@ pub struct RoutingFunction {
     layers: u8,
 }
 
+/// Who made a routing function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoutedBy {
+    /// The engine's name.
+    pub engine: &'static str,
+    /// The root of the spanning tree, if the engine has one.
+    pub root: Option<NodeId>,
+}
+
 impl RoutingFunction {
     /// A function without routes. `destinations` are ports that own LIDs (end ports, port 0 of switches).
     pub fn new(fabric: &Fabric, engine: &'static str, destinations: Vec<PortId>, paths: usize) -> RoutingFunction {
@@ -44,6 +53,11 @@ impl RoutingFunction {
     /// The root of the spanning tree, if the engine has one.
     pub fn root(&self) -> Option<NodeId> {
         self.root
+    }
+
+    /// The engine and the root.
+    pub fn routed_by(&self) -> RoutedBy {
+        RoutedBy { engine: self.engine, root: self.root }
     }
 
     /// Sets the root of the spanning tree.

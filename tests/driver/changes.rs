@@ -68,7 +68,7 @@ fn mirror(bench: &mut Bench) {
 
 /// Removes the root of the routing in force.
 fn remove_next_root(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeRecord {
-    let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").root;
+    let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").function.root();
     let after = Arc::new(bench.driver.running().routed.without_nodes(&[next.expect("a root")]));
     let transport = bench.transport.clone();
     drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared")
@@ -129,7 +129,7 @@ fn a_death_is_noticed_by_trap_and_routed_around() {
     assert_eq!(names(&report), PHASES);
     let sweep = report.sweep.as_ref().expect("a loss begins with a sweep");
     assert!((MS / 2..report.phases[0].start_ns).contains(&sweep.start_ns) && sweep.smps.total() > 100);
-    assert_ne!(report.root, Some(bench.root));
+    assert_ne!(report.routed_by.root, Some(bench.root));
     let alive = bench.driver.running().alive.clone();
     assert!(!alive.node(bench.root).present);
     tables_match(&bench, &bench.driver.running().tables.clone(), &alive);

@@ -289,12 +289,12 @@ fn the_root_goes_and_comes_back_time_and_again() {
         let deeds = vec![kill(now(&bench) + MS / 4, root)];
         let gone = next_change!(bench, await_loss, deeds);
         assert_eq!(gone.outcome, Outcome::Completed, "round {round}");
-        assert_ne!(gone.root, Some(root), "round {round}");
+        assert_ne!(gone.routed_by.root, Some(root), "round {round}");
         half = half.other();
         assert_eq!(bench.driver.running().half, half, "round {round}");
         let deeds = vec![revive(now(&bench) + MS / 4, root)];
         let back = next_change!(bench, await_growth, deeds);
-        assert_eq!((back.outcome, back.root), (Outcome::Completed, Some(root)), "round {round}");
+        assert_eq!((back.outcome, back.routed_by.root), (Outcome::Completed, Some(root)), "round {round}");
         half = half.other();
         assert_eq!(bench.driver.running().half, half, "round {round}");
         assert_eq!(bench.driver.running().routed, bench.fabric, "round {round}");

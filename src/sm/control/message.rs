@@ -138,8 +138,12 @@ pub struct Status {
     pub half: Option<Half>,
     /// LIDs in use.
     pub lids: LidStatus,
-    /// The engine that computes routings.
+    /// The engine that computes routings, or several: the first of them that can route the subnet does.
     pub engine: String,
+    /// The engine of the routing in force; after a change by forwarding entries alone, the one towards which it led. None for
+    /// tables that were adopted.
+    #[serde(default)]
+    pub routed_by: Option<String>,
     /// The root of the routing in force, if it has one.
     pub root: Option<NamedNode>,
     /// The most data VLs in use.
@@ -505,7 +509,7 @@ impl ChangeDone {
             reason,
             scheme: plan.scheme().to_string(),
             half,
-            root: record.root.map(|root| NamedNode::of(fabric, root)),
+            root: record.routed_by.root.map(|root| NamedNode::of(fabric, root)),
             phases: record.phases.iter().map(PhaseStatus::from).collect(),
             restarts: record.restarts,
             waves: plan.waves().len() as u64,

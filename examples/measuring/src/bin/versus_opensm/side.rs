@@ -18,10 +18,10 @@ pub enum Side {
     OpenSmRooted,
     /// `reconfig sm` with its defaults: entries alone where that is proved.
     Auto,
-    /// `reconfig sm --scheme double --sources told --drain token`: adapters and switches that know the vendor
-    /// attributes.
+    /// `reconfig sm --scheme double --engine up-down --sources told --drain token`: adapters and switches that know the
+    /// vendor attributes.
     Told,
-    /// `reconfig sm --scheme double`: every change moves the hosts, with what every device has.
+    /// `reconfig sm --scheme double --engine up-down`: every change moves the hosts, with what every device has.
     Fence,
 }
 
@@ -83,8 +83,10 @@ impl Manager {
         } else {
             command.arg("sm").arg("--socket").arg(folder.join("sm.sock"));
             match side {
-                Side::Told => command.args(["--scheme", "double", "--sources", "told", "--drain", "token"]),
-                Side::Fence => command.args(["--scheme", "double"]),
+                Side::Told => {
+                    command.args(["--scheme", "double", "--engine", "up-down", "--sources", "told", "--drain", "token"])
+                }
+                Side::Fence => command.args(["--scheme", "double", "--engine", "up-down"]),
                 Side::OpenSm | Side::OpenSmRooted | Side::Auto => &mut command,
             };
             command.arg("-v");

@@ -1,6 +1,6 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
-use super::{ChangeError, ChangeInput, Groundwork, PlannedChange, Prepared, refused};
+use super::{ChangeError, ChangeInput, Groundwork, PlannedChange, Prepared, refused, writes};
 use crate::fabric::PortId;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
 use crate::tables::{Lft, arrivals};
@@ -14,7 +14,8 @@ const SMP_NS: u64 = 20_000;
 /// The SMPs served while a switch lifetime passes: 1.07 s, as OpenSM programs it, of some [`SMP_NS`] each.
 const LIFETIME: u64 = 50_000;
 
-/// Prepares the cheapest change that is proved. Scheme `ordered` is taken wherever it is proved, unless something died
+/// Prepares the cheapest change that is proved: the full re-route in one wave where it writes no more than a repair does;
+/// else scheme `ordered` wherever it is proved, unless something died
 /// and its waves wait so long for one another that pairs of a switch and a LID would be without a way for longer, in
 /// all, than until the swap of `double` is followed; sources follow it within `settle_ns`, or at once where that is 0.
 /// The notes of the plan say why the other scheme was passed over. The scheme of the input is not read.
@@ -23,7 +24,16 @@ const LIFETIME: u64 = 50_000;
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
 pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
     let ground = Groundwork::of(&input)?;
-    let (ordered, double) = match (ground.planned(Scheme::Ordered), ground.planned(Scheme::Double)) {
+    let (ordered, double) = (ground.planned(Scheme::Ordered), ground.planned(Scheme::Double));
+    let noted = |whole: PlannedChange| {
+        let why = double.as_ref().map_or_else(ChangeError::to_string, |double| dearer(&double.plan, &whole.plan));
+        noting(whole, Scheme::Double, &why)
+    };
+    let ordered = match ground.in_one_wave(ordered, noted) {
+        Ok(whole) => return Ok(whole),
+        Err(ordered) => *ordered,
+    };
+    let (ordered, double) = match (ordered, double) {
         (Ok(ordered), Ok(double)) => (ordered, double),
         (Ok(ordered), Err(why)) => {
             let ordered = noting(ordered, Scheme::Double, &why.to_string());
@@ -55,7 +65,7 @@ fn neither(ordered: ChangeError, double: ChangeError) -> ChangeError {
 
 /// The change, with a note on why another scheme was not taken. A reason of several lines names a cycle: it is kept.
 fn noting(change: PlannedChange, passed_over: Scheme, why: &str) -> PlannedChange {
-    PlannedChange { plan: change.plan.note_passed_over(passed_over, why), ..change }
+    PlannedChange { plan: change.plan.note_passed_over(&format!("scheme {passed_over}"), why), ..change }
 }
 
 /// The scheme to take, and why the other is passed over.
@@ -66,8 +76,7 @@ struct Weighed {
 
 fn weigh(ordered: &Plan, double: &Plan, settle_ns: u64) -> Weighed {
     if !has_lost(ordered) || !waits(ordered) {
-        let why = format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered));
-        return Weighed { taken: Scheme::Ordered, why };
+        return Weighed { taken: Scheme::Ordered, why: dearer(double, ordered) };
     }
     let (own, other) = (outage(ordered, settle_ns), outage(double, settle_ns));
     let unit = "in SMPs served meanwhile, summed over pairs";
@@ -84,11 +93,15 @@ fn weigh(ordered: &Plan, double: &Plan, settle_ns: u64) -> Weighed {
     Weighed { taken: Scheme::Ordered, why }
 }
 
+/// Why a change by `double` is passed over where one by `ordered` waits for nothing.
+fn dearer(double: &Plan, ordered: &Plan) -> String {
+    format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered))
+}
+
 /// What a plan writes, in words.
 fn size(plan: &Plan) -> String {
     let counted = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
-    let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
-    format!("{} in {}", counted(writes, "write"), counted(plan.waves().len(), "wave"))
+    format!("{} in {}", counted(writes(plan), "write"), counted(plan.waves().len(), "wave"))
 }
 
 /// Whether something died.

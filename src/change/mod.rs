@@ -26,11 +26,11 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{
-    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Plan, PlanError, PlanInput, Policy, Scheme,
+    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
 };
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
+use crate::tables::{Lft, NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
 use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
@@ -203,8 +203,7 @@ impl From<CyclicDrain> for ChangeError {
 /// # Errors
 /// What [`ChangeError`] lists.
 pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    let ground = Groundwork::of(&input)?;
-    ground.vetted(ground.planned(input.scheme)?, refused)
+    prepared_by(&Groundwork::of(&input)?, refused)
 }
 
 /// Prepares a baseline: like [`prepare`], but a plan of a scheme other than `double` may be run although the prover
@@ -213,9 +212,25 @@ pub fn prepare(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
 /// # Errors
 /// What [`ChangeError`] lists; for scheme `double`, a refused plan too.
 pub fn prepare_baseline(input: ChangeInput<'_>) -> Result<Prepared, ChangeError> {
-    let ground = Groundwork::of(&input)?;
     let baseline = |plan, refusal| Vetted::baseline(plan, refusal).map_err(|refused| ChangeError::objected(*refused));
-    ground.vetted(ground.planned(input.scheme)?, baseline)
+    prepared_by(&Groundwork::of(&input)?, baseline)
+}
+
+/// The change by the scheme of the input.
+fn prepared_by(
+    ground: &Groundwork<'_>,
+    refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
+) -> Result<Prepared, ChangeError> {
+    let scheme = ground.input.scheme;
+    let planned = ground.planned(scheme);
+    let planned = match scheme {
+        Scheme::Ordered => match ground.in_one_wave(planned, |whole| whole) {
+            Ok(whole) => return Ok(whole),
+            Err(planned) => *planned,
+        },
+        Scheme::Double | Scheme::Static | Scheme::InPlace => planned,
+    };
+    ground.vetted(planned?, refused)
 }
 
 fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
@@ -265,9 +280,47 @@ impl<'a> Groundwork<'a> {
 
     /// The change by a scheme; nothing of it is proved yet.
     fn planned(&self, scheme: Scheme) -> Result<PlannedChange, ChangeError> {
-        let plan = self.draw_up(scheme)?;
+        Ok(self.change_of(self.draw_up(scheme)?))
+    }
+
+    fn change_of(&self, plan: Plan) -> PlannedChange {
         let (function, stranded) = (self.function.clone(), self.stranded.clone());
-        Ok(PlannedChange { plan, layers: self.layers_after(scheme), function, stranded })
+        PlannedChange { layers: self.layers_after(plan.scheme()), plan, function, stranded }
+    }
+
+    /// The tables in force, with those LIDs of these halves led by the full re-route that it has.
+    fn reroute(&self, halves: &[Half]) -> Vec<Arc<Lft>> {
+        lid::merge(&self.whole, &self.initial.lfts, &self.function, halves)
+    }
+
+    /// The full re-route as a single wave of scheme `ordered`, if it is proved and takes no more writes than the waves of a
+    /// repair, or if there is no repair. Where a loss concerns most entries, as that of a root does, a repair can be the
+    /// larger of the two. It never rests on switches that discard what turns back: entries are set in any order, and a lost row
+    /// that is led to one not yet set would be turned back there. Otherwise the repair, with the reason as a note. `noting` completes the change that is judged.
+    fn in_one_wave(
+        &self,
+        repaired: Result<PlannedChange, ChangeError>,
+        noting: impl FnOnce(PlannedChange) -> PlannedChange,
+    ) -> Result<Prepared, Box<Result<PlannedChange, ChangeError>>> {
+        // Sources keep their paths and levels.
+        let alike = self.input.ways.is_none() && self.function.path_layers().is_none();
+        if !alike || self.function.layers() != self.input.layers {
+            return Err(Box::new(repaired));
+        }
+        let reroute = self.reroute(&[Half::Lower, Half::Upper]);
+        let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
+        let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, discards_turned_back: false }, reroute)
+        else {
+            return Err(Box::new(repaired));
+        };
+        if repaired.as_ref().is_ok_and(|change| writes(&change.plan) < writes(&whole)) {
+            return Err(Box::new(repaired));
+        }
+        let judged = self.vetted(noting(self.change_of(whole)), refused);
+        judged.map_err(|why| {
+            let noted = |plan: Plan| plan.note_passed_over("the full re-route in one wave", &why.to_string());
+            Box::new(repaired.map(|change| PlannedChange { plan: noted(change.plan), ..change }))
+        })
     }
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
@@ -287,23 +340,25 @@ impl<'a> Groundwork<'a> {
     }
 
     fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
-        let input = self.input;
-        let (halves, drain) = match scheme {
-            Scheme::Double => (vec![input.old.other()], retiring(input, &self.surviving)?),
-            Scheme::Ordered | Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
-        };
-        let reroute = lid::merge(&self.whole, &self.initial.lfts, &self.function, &halves);
-        let (repair, target, new_ways) = match scheme {
+        match scheme {
+            Scheme::Double => self.plan_of(scheme, RepairSteps::default(), self.reroute(&[self.input.old.other()])),
             Scheme::Ordered => {
-                let repair = repairing::steps(self, &reroute)?;
-                let steps = &repair.steps;
-                let last = steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
-                (repair, last, input.ways.clone())
+                let repair = repairing::steps(self, &self.reroute(&[Half::Lower, Half::Upper]))?;
+                let last = repair.steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
+                self.plan_of(scheme, repair, last)
             }
-            Scheme::Double | Scheme::Static | Scheme::InPlace => {
-                (RepairSteps::default(), reroute, self.function.path_layers().cloned())
+            Scheme::Static | Scheme::InPlace => {
+                self.plan_of(scheme, RepairSteps::default(), self.reroute(&[Half::Lower, Half::Upper]))
             }
-        };
+        }
+    }
+
+    /// The plan of a scheme that ends with the tables `target`.
+    fn plan_of(&self, scheme: Scheme, repair: RepairSteps, target: Vec<Arc<Lft>>) -> Result<Plan, ChangeError> {
+        let input = self.input;
+        let drain = if scheme == Scheme::Double { retiring(input, &self.surviving)? } else { Vec::new() };
+        let new_ways =
+            if scheme == Scheme::Ordered { input.ways.clone() } else { self.function.path_layers().cloned() };
         let plan = plan::plan(
             scheme,
             PlanInput {
@@ -335,6 +390,11 @@ impl<'a> Groundwork<'a> {
     fn layers_after(&self, scheme: Scheme) -> u8 {
         if scheme == Scheme::Ordered { self.input.layers } else { self.function.layers() }
     }
+}
+
+/// Writes of a plan, in all.
+fn writes(plan: &Plan) -> usize {
+    plan.waves().iter().map(|wave| wave.writes.len()).sum()
 }
 
 /// A change, planned, R proved by itself.

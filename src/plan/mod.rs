@@ -300,10 +300,10 @@ impl Plan {
         Plan { called_off: true, ..plan }
     }
 
-    /// The plan with a note on a scheme that was not taken, and why.
+    /// The plan with a note on what was not taken, and why.
     #[must_use]
-    pub fn note_passed_over(mut self, scheme: Scheme, why: &str) -> Plan {
-        self.draft.notes.push(format!("scheme {scheme} was passed over: {why}"));
+    pub fn note_passed_over(mut self, what: &str, why: &str) -> Plan {
+        self.draft.notes.push(format!("{what} was passed over: {why}"));
         self
     }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 pub(super) const FABRIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
 pub(super) const QUICK: [&str; 8] = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50"];
 
-fn simulate(arguments: &[&str]) -> Output {
+pub(super) fn simulate(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
     command.arg("simulate").args(arguments).env_remove("RECONFIG_LOG").stdin(Stdio::null());
     command.output().expect("the binary runs")

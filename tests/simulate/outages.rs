@@ -1,12 +1,14 @@
 //! What an administrator asks after a loss: how long pairs were without connection, what was lost in all, and who is cut
 //! off. Whoever removes a switch on purpose is told beforehand whom that strands.
 
-use super::command::{FABRIC, QUICK, screen};
+use super::command::{FABRIC, QUICK, screen, simulate};
 use super::{run, small};
 use crate::support::bundled::bundled;
+use crate::support::capture::capture;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Departure, Element, OutageReport, Scenario, SimulationReport};
 use serde_json::Value;
+use std::path::Path;
 
 fn outage(report: &SimulationReport) -> &OutageReport {
     report.outage.as_ref().expect("something changes")
@@ -108,4 +110,57 @@ fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
         let values = values.unwrap_or_else(|| panic!("no row `{row}`:\n{shown}")).split_whitespace().count();
         assert!(values >= 4, "{row}: one for each scheme\n{shown}");
     }
+}
+
+/// The folder of bundled captures.
+const BUNDLED_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies");
+
+/// What README says of `auto`: beside every other scheme that is proved, it loses least when the root dies.
+#[test]
+fn no_proved_scheme_loses_less_than_auto_on_a_bundled_fabric() {
+    let files = std::fs::read_dir(BUNDLED_FILES).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let mut count = 0;
+    for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "ibnetdiscover")) {
+        loses_least(&file, &QUICK);
+        count += 1;
+    }
+    assert_eq!(count, 12);
+}
+
+/// A spine of a cluster that `up-down` takes for the root: a repair writes twenty times as much as the full re-route, which
+/// is proved in one wave.
+#[test]
+fn where_a_repair_writes_more_the_full_re_route_in_one_wave_is_taken() {
+    let Some(file) = capture("opensm/rhino512-after.subnet.lst") else { return };
+    let options = [&["--load", "0.02"], &QUICK[2..]].concat();
+    loses_least(&file, &options);
+    let file = file.to_str().expect("UTF-8");
+    let (code, shown) = printed(&[&["--remove-root", "--scheme", "auto"], &options[..], &[file]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    for part in ["proof    proved: 1 wave,", "scheme ordered 413 writes in 1 wave"] {
+        assert!(shown.contains(part), "`{part}` is missing:\n{shown}");
+    }
+}
+
+/// What is printed, whatever the reader remarks on the file.
+fn printed(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = simulate(arguments);
+    (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+fn loses_least(file: &Path, options: &[&str]) {
+    let named = file.to_str().expect("UTF-8");
+    let (code, shown) = printed(&[&["--remove-root", "--compare"], options, &[named]].concat());
+    assert_eq!(code, Some(0), "{shown}");
+    let row = |name: &str| -> Vec<String> {
+        let cells = shown.lines().find_map(|line| line.trim_start().strip_prefix(name));
+        // Digits come in groups of three, columns are further apart.
+        let cells = cells.unwrap_or_else(|| panic!("no row `{name}`:\n{shown}")).trim().split("  ");
+        cells.map(|cell| cell.replace(' ', "")).filter(|cell| !cell.is_empty()).collect()
+    };
+    let (proofs, lost) = (row("proof "), row("lost in all "));
+    let lost: Vec<u64> = lost.iter().map(|cell| cell.parse().expect("a number")).collect();
+    assert!(proofs.len() >= 4 && proofs.len() == lost.len(), "{shown}");
+    let others = proofs.iter().zip(&lost).skip(1).filter(|(proof, _)| *proof == "proved").map(|(_, &lost)| lost);
+    assert_eq!((proofs[0].as_str(), Some(lost[0])), ("proved", others.min()), "{named}\n{shown}");
 }

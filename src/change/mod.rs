@@ -308,14 +308,14 @@ impl<'a> Groundwork<'a> {
             return Err(Box::new(repaired));
         }
         let reroute = self.reroute(&[Half::Lower, Half::Upper]);
+        if repaired.as_ref().is_ok_and(|change| writes(&change.plan) < self.blocks_changed(&reroute)) {
+            return Err(Box::new(repaired));
+        }
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
         let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, discards_turned_back: false }, reroute)
         else {
             return Err(Box::new(repaired));
         };
-        if repaired.as_ref().is_ok_and(|change| writes(&change.plan) < writes(&whole)) {
-            return Err(Box::new(repaired));
-        }
         let judged = self.vetted(noting(self.change_of(whole)), refused);
         judged.map_err(|why| {
             let noted = |plan: Plan| plan.note_passed_over("the full re-route in one wave", &why.to_string());
@@ -351,6 +351,15 @@ impl<'a> Groundwork<'a> {
                 self.plan_of(scheme, RepairSteps::default(), self.reroute(&[Half::Lower, Half::Upper]))
             }
         }
+    }
+
+    /// Blocks of forwarding tables that differ from those in force.
+    fn blocks_changed(&self, lfts: &[Arc<Lft>]) -> usize {
+        let differing = |(held, wanted): (&Arc<Lft>, &Arc<Lft>)| {
+            let blocks = held.blocks().max(wanted.blocks());
+            (0..blocks).filter(|&block| held.block(block) != wanted.block(block)).count()
+        };
+        self.initial.lfts.iter().zip(lfts).map(differing).sum()
     }
 
     /// The plan of a scheme that ends with the tables `target`.

@@ -3,7 +3,7 @@
 use super::bench::{MS, bench, drive, light};
 use reconfig::ids::{Half, ReservedLevel, Sl, Vl};
 use reconfig::machine::Outcome;
-use reconfig::plan::{Observer, Policy, Scheme};
+use reconfig::plan::{LanePartition, Observer, Policy, Scheme};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::SourceControl;
 use reconfig::wire::{AttributeId, SlToVlMappingTable};
@@ -13,7 +13,12 @@ const LEVEL: ReservedLevel = ReservedLevel { sl: Sl::masked(7), vl: Vl::masked(3
 
 #[test]
 fn a_fence_closes_every_level_of_the_old_half_but_the_reserved_one() {
-    let policy = Policy { observer: Observer::Lifetime, reserved_sl: Some(LEVEL.sl), ..Policy::default() };
+    LanePartition::ALL.iter().for_each(|&partition| is_closed_but_for_the_level(partition));
+}
+
+fn is_closed_but_for_the_level(partition: LanePartition) {
+    let observer = Observer::Lifetime;
+    let policy = Policy { observer, partition, reserved_sl: Some(LEVEL.sl), ..Policy::default() };
     let config = SimConfig { switch_lifetime_ns: 100_000, ..light() };
     let mut bench = bench("fat-tree:4,2", config, Scheme::Double, policy);
     bench.driver.subnet_mut().move_sources(SourceControl::Fenced { settle_ns: MS });
@@ -27,7 +32,7 @@ fn a_fence_closes_every_level_of_the_old_half_but_the_reserved_one() {
         let table = SlToVlMappingTable::decode(&data);
         for sl in Half::Lower.sls() {
             let lane = if sl == LEVEL.sl { LEVEL.vl } else { Vl::MANAGEMENT };
-            assert_eq!(table.0[sl.index()], lane, "SL {sl} at {}", bench.fabric.describe_port(port));
+            assert_eq!(table.0[sl.index()], lane, "{partition}: SL {sl} at {}", bench.fabric.describe_port(port));
         }
     }
 }

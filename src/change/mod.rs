@@ -316,11 +316,14 @@ impl<'a> Groundwork<'a> {
         else {
             return Err(Box::new(repaired));
         };
-        let judged = self.vetted(noting(self.change_of(whole)), refused);
-        judged.map_err(|why| {
-            let noted = |plan: Plan| plan.note_passed_over("the full re-route in one wave", &why.to_string());
-            Box::new(repaired.map(|change| PlannedChange { plan: noted(change.plan), ..change }))
-        })
+        let why = match self.vetted(noting(self.change_of(whole)), refused) {
+            Ok(prepared) if prepared.plan.plan().proves_answers() => return Ok(prepared),
+            // A repair never rests on that.
+            Ok(_) => "the SM's answers to base LIDs would not be proved".to_string(),
+            Err(why) => why.to_string(),
+        };
+        let noted = |plan: Plan| plan.note_passed_over("the full re-route in one wave", &why);
+        Err(Box::new(repaired.map(|change| PlannedChange { plan: noted(change.plan), ..change })))
     }
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the

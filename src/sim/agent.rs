@@ -310,7 +310,7 @@ impl Agents {
         // A packet in a router's buffer counts at the leg for which it is latched (R.1; `Relays::begin_epoch`).
         let aside = self.flushing[node].aside;
         let waited_for = |lane: &InLane| !aside.contains(Vl::masked(at.plane.vl_of(*lane)));
-        let lanes = if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) };
+        let lanes = if at.plane.is_relay(node) { at.plane.own_lanes(node).collect() } else { at.plane.lanes_of(node) };
         for lane in lanes.into_iter().filter(waited_for) {
             let count = at.plane.ins[lane].count;
             self.stood[lane] = count;

@@ -324,9 +324,15 @@ impl DataPlane {
         (first..first + u32::from(self.data_vls)).map(OutLane)
     }
 
-    /// The data lanes that a node's external ports receive by.
+    /// The data lanes that a node's external ports receive by, and those of what it sends by itself.
     pub fn lanes_of(&self, node: NodeId) -> Vec<InLane> {
-        self.ports_of(node).flat_map(|port| self.in_lanes(port)).collect()
+        self.ports_of(node).flat_map(|port| self.in_lanes(port)).chain(self.own_lanes(node)).collect()
+    }
+
+    /// The queues of what a switch sends from its port 0, or a router from any of its ports (`gmp`). A host queues its own
+    /// packets with its data, so these are empty there.
+    pub fn own_lanes(&self, node: NodeId) -> impl Iterator<Item = InLane> + use<> {
+        self.in_lanes(self.first_port(node))
     }
 
     /// Whether a lane of a port is in operation.
@@ -438,6 +444,17 @@ impl DataPlane {
             Some((port, vl)) if self.runs(port, vl) => self.out_lane(port, vl),
             _ => OutLane::DISCARD,
         }
+    }
+
+    /// Output lane for a packet that a switch sends from its port 0, or a router from this port; [`OutLane::DISCARD`] where
+    /// it has none.
+    pub fn choose_own(&self, port: PortId, id: PacketId) -> OutLane {
+        let from = &self.ports[port];
+        if self.is_switch(from.node) {
+            return self.choose(port, id);
+        }
+        let vl = self.tables.lane(from.node, 0, from.num, self.packets[id].sl);
+        if self.runs(port, vl) { self.out_lane(port, vl) } else { OutLane::DISCARD }
     }
 
     /// Whether packets from `lane` towards this output are discarded: the port is DOWN, in INITIALIZE, or ARMED and set

@@ -216,7 +216,8 @@ impl Scenario {
         }
         let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();
         if asks && self.sim.buffer_credits < GMP_BYTES.div_ceil(64) {
-            let why = "counters are read by packets of 290 bytes, longer than an input buffer: give it 5 credits at least";
+            let why =
+                "counters are read by packets of 290 bytes, longer than an input buffer: give it 5 credits at least";
             return Err(ScenarioError::Unsupported(why));
         }
         if self.is_alone() {

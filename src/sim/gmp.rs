@@ -10,6 +10,7 @@
 //! sends by any of its ports in those of its node's port 0: nothing else is there. A MAD from a port to itself enters no
 //! lane. A GMP with no port that could send it is lost at once. Nothing here retries.
 
+use super::Latch;
 use super::Sim;
 use super::errand::Errand;
 use super::index::{Dense, InLane, OutLane, PacketId};
@@ -17,7 +18,6 @@ use super::mad::Mad;
 use super::packet::{NIL, Packet, PacketMarks};
 use super::plane::PortRole;
 use super::source::Header;
-use super::Latch;
 use crate::fabric::PortId;
 use crate::wire::PortState;
 use rustc_hash::FxHashMap;

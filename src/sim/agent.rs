@@ -410,7 +410,9 @@ impl Agents {
                     source.queued[source.half.other().index()] == 0
                 }
             } else {
-                at.plane.holds_nothing(port, self.draining[node].lanes)
+                // Its GMPs wait beside its data.
+                let own = at.plane.first_port(node);
+                [port, own].into_iter().all(|port| at.plane.holds_nothing(port, self.draining[node].lanes))
             };
             let draining = &mut self.draining[node];
             if draining.begun && silent && !draining.sent.contains(num) {

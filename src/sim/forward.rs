@@ -209,7 +209,7 @@ impl Sim {
         self.lose(id);
     }
 
-    /// A packet that a router or switch keeps count of has left its buffer.
+    /// A packet that a router, or the queue of its own GMPs, keeps count of has left its buffer.
     #[inline(never)]
     fn left_device(&mut self, id: PacketId) {
         if self.plane.packets[id].marks.has(PacketMarks::OWN) {

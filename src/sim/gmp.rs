@@ -6,18 +6,16 @@
 //! behind data, and is discarded where data would be. What it says is kept beside it, by its number. Users' packets are
 //! counted without GMPs, and their fates, latency and order too; counters of ports and of service levels include them.
 //!
-//! Hosts queue GMPs with their data. A switch queues what its port 0 sends in the in lanes of port 0, and a router what it
-//! sends by any of its ports in those of its node's port 0: nothing else is there. A MAD from a port to itself enters no
-//! lane. A GMP with no port that could send it is lost at once. Nothing here retries.
+//! Every node queues its own GMPs lane by lane in the in lanes of its port 0, where nothing else is: queue pair 1 takes
+//! turns with the other queue pairs, so a GMP does not wait for all that a host's applications have queued. A MAD from a
+//! port to itself enters no lane. A GMP with no port that could send it is lost at once. Nothing here retries.
 
 use super::Latch;
 use super::Sim;
 use super::errand::Errand;
 use super::index::{Dense, InLane, OutLane, PacketId};
 use super::mad::Mad;
-use super::packet::{NIL, Packet, PacketMarks};
-use super::plane::PortRole;
-use super::source::Header;
+use super::packet::{Packet, PacketMarks};
 use crate::fabric::PortId;
 use crate::wire::PortState;
 use rustc_hash::FxHashMap;
@@ -90,16 +88,8 @@ impl Sim {
             return;
         }
         let reply = if mad.is_response() { PacketMarks::REPLY } else { PacketMarks::default() };
-        let marks = PacketMarks::GMP.with(reply);
-        let (dlid, sl) = (mad.dlid.0, mad.sl.get());
-        // It may be offered and discarded at once, so what it says is kept first, under the number that it will have.
-        self.gmps.mads.insert(self.plane.packets.next_id(), mad);
-        let header = Header { dlid, sl, bytes: GMP_BYTES, marks, source_path: 0, message: NIL };
-        if self.plane.ports[port].role == PortRole::EndPort {
-            self.hand_over(self.sources.by_port[port], header);
-        } else {
-            self.originate(port, header);
-        }
+        let marks = PacketMarks::GMP.with(PacketMarks::OWN).with(reply);
+        self.originate(port, mad, marks);
     }
 
     /// Whether a port can send a GMP: its buffers at the far end have room for one, and its link is up and initialised.
@@ -110,8 +100,8 @@ impl Sim {
         (linked || self.plane.is_switch(at.node)) && self.plane.capacity >= GMP_BYTES.div_ceil(64)
     }
 
-    /// Queues what a switch sends from its port 0, or a router from one of its ports.
-    fn originate(&mut self, port: PortId, header: Header) {
+    /// Queues what a port sends.
+    fn originate(&mut self, port: PortId, mad: Mad, marks: PacketMarks) {
         let (node, now) = (self.plane.ports[port].node, self.clock.now());
         let rank = self.sources.by_port[port];
         let packet = Packet {
@@ -120,22 +110,23 @@ impl Sim {
             next: PacketId::NONE,
             source: rank,
             out_lane: OutLane::NONE,
-            dlid: header.dlid,
-            bytes: header.bytes,
-            credits: header.bytes.div_ceil(64),
-            sl: header.sl,
-            marks: header.marks.with(PacketMarks::OWN),
+            dlid: mad.dlid.0,
+            bytes: GMP_BYTES,
+            credits: GMP_BYTES.div_ceil(64),
+            sl: mad.sl.get(),
+            marks,
             hops: 0,
-            source_path: header.source_path,
+            source_path: 0,
         };
         if rank.is_some() {
             let counted = !self.is_reserved(packet.sl);
             self.sources.list[rank].queued[usize::from(packet.sl / 8)] += u32::from(counted);
         }
         let id = self.plane.packets.insert(packet);
+        self.gmps.mads.insert(id, mad);
         let chosen = self.plane.choose_own(port, id);
         let vl = if chosen.is_lane() { self.plane.vl_of(chosen) } else { 0 };
-        // A switch chooses for its own packets when it chooses for others; a router chooses at once.
+        // A switch chooses for its own packets when it chooses for others; hosts and routers choose at once.
         let waits = self.plane.is_switch(node) && self.plane.rules.latch != Latch::Arrival;
         self.plane.packets[id].out_lane = if waits { OutLane::NONE } else { chosen };
         let lane = self.plane.in_lane(self.plane.first_port(node), vl);

@@ -20,7 +20,7 @@ impl PacketMarks {
     pub const QUESTION: PacketMarks = PacketMarks(8);
     /// It is a general management packet (`gmp`), and no data.
     pub const GMP: PacketMarks = PacketMarks(16);
-    /// It stands in the queue of what its own switch or router sends (`gmp`).
+    /// It stands in the queue of the GMPs that its own node sends (`gmp`).
     pub const OWN: PacketMarks = PacketMarks(32);
     /// What no user sends: questions and general management packets.
     pub const NO_DATA: PacketMarks = PacketMarks(8 | 16);

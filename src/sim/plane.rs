@@ -28,6 +28,16 @@ pub enum PortRole {
     EndPort,
     /// Of a router between subnets: input buffers, which packets leave by the router's other ports.
     Router,
+    /// Port 0 of a host or router: send queues of its general management packets (`gmp`). Those of a switch stand at a
+    /// port like its others.
+    Own,
+}
+
+impl PortRole {
+    /// Whether its in lanes are send queues, of data or of general management.
+    pub fn is_send_queue(self) -> bool {
+        matches!(self, PortRole::EndPort | PortRole::Own)
+    }
 }
 
 /// A port as a sender; one cache line.
@@ -329,8 +339,7 @@ impl DataPlane {
         self.ports_of(node).flat_map(|port| self.in_lanes(port)).chain(self.own_lanes(node)).collect()
     }
 
-    /// The queues of what a switch sends from its port 0, or a router from any of its ports (`gmp`). A host queues its own
-    /// packets with its data, so these are empty there.
+    /// The queues of the general management packets that a node itself sends (`gmp`).
     pub fn own_lanes(&self, node: NodeId) -> impl Iterator<Item = InLane> + use<> {
         self.in_lanes(self.first_port(node))
     }
@@ -446,8 +455,8 @@ impl DataPlane {
         }
     }
 
-    /// Output lane for a packet that a switch sends from its port 0, or a router from this port; [`OutLane::DISCARD`] where
-    /// it has none.
+    /// Output lane for a packet that a switch sends from its port 0, or another node from this port; [`OutLane::DISCARD`]
+    /// where it has none.
     pub fn choose_own(&self, port: PortId, id: PacketId) -> OutLane {
         let from = &self.ports[port];
         if self.is_switch(from.node) {
@@ -658,7 +667,12 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         allowance: 0,
         turn: 0,
         num: port.num.0,
-        role: if port.peer.is_some() && kind(id) != NodeKind::Switch { PortRole::EndPort } else { PortRole::Switch },
+        role: match (kind(id), port.peer, port.num) {
+            (NodeKind::Switch, ..) => PortRole::Switch,
+            (_, _, PortNum::ZERO) => PortRole::Own,
+            (_, Some(_), _) => PortRole::EndPort,
+            (_, None, _) => PortRole::Switch,
+        },
         sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
         scheduled: false,
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },

@@ -274,10 +274,6 @@ fn captures_that_do_not_fit_are_told_apart_from_changes_that_cannot_be_made() {
     desk.plan(&["--planned", "--drain", "conservation"]).says(3, &["choose another drain observer than conservation"]);
     desk.plan(&["-o", "/no/such/folder/plan"]).says(3, &["cannot write /no/such/folder/plan"]);
     desk.plan(&[]).says(0, &["cut off  4 end ports:", "host-1 HCA-1[1] (0x"]);
-    let desk = Desk::with(&fabric, &fabric.without_nodes(&[named(&fabric, "spine-1")]));
-    let counted = ["--planned", "--drain", "conservation", "--sm"];
-    desk.plan(&[&counted[..], &["leaf-1"]].concat()).says(3, &["the SM is on leaf-1", "a port of a channel adapter"]);
-    desk.plan(&[&counted[..], &["host-1 HCA-1"]].concat()).says(0, &["proved"]);
     let home = fabric.ports_of(host).find(|&port| fabric.peer(port).is_some()).expect("a cabled host");
     let desk = Desk::with(&fabric, &moved(&fabric.without_links(&[home]), host));
     desk.plan(&[]).says(3, &["a port cannot have both cables"]);

@@ -257,6 +257,7 @@ impl PlanReport {
             | ChangeError::Unrepaired { .. }
             | ChangeError::Plan(_)
             | ChangeError::Unaskable { .. }
+            | ChangeError::Uncounted { .. }
             | ChangeError::Objected { .. } => return None,
         };
         let cut_off = match error {

@@ -11,7 +11,7 @@ use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::plan::{Plan, Scheme};
 use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
-use reconfig::sim::QuestionCounts;
+use reconfig::sim::{GmpCounts, QuestionCounts};
 use serde::Serialize;
 
 /// The report as text, at most 80 columns where names allow it.
@@ -210,6 +210,10 @@ fn packets(text: &mut String, report: &SimulationReport) {
     if let Some(QuestionCounts { sent, arrived, lost }) = report.questions {
         let [sent, arrived, lost] = [sent, arrived, lost].map(count);
         line(text, format_args!("questions to switches: sent {sent}, arrived {arrived}, lost {lost}"));
+    }
+    if let Some(GmpCounts { sent, arrived, lost }) = report.gmps {
+        let [sent, arrived, lost] = [sent, arrived, lost].map(count);
+        line(text, format_args!("general management: sent {sent}, arrived {arrived}, lost {lost}"));
     }
     if report.misdelivered > 0 && report.settings.between.is_none() {
         line(text, format_args!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));

@@ -75,7 +75,7 @@ pub enum ScenarioError {
         /// The subnet.
         subnet: String,
     },
-    /// Not supported for several subnets.
+    /// Not supported with these settings.
     #[error("{0}")]
     Unsupported(&'static str),
 }

@@ -9,7 +9,7 @@ use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::sim::{Dispersal, OrderCounts, PacketCounts, QuestionCounts, Traffic};
+use crate::sim::{Dispersal, GmpCounts, OrderCounts, PacketCounts, QuestionCounts, Traffic};
 use crate::subnet::{DeviceProfile, DeviceSettings};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
@@ -88,6 +88,10 @@ pub struct SimulationReport {
     /// What became of a monitor's questions to switches, which are not among the packets; none without a monitor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionCounts>,
+    /// What became of general management packets, the manager's questions for counters and their answers, which are not
+    /// among the packets; none where nobody sent any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gmps: Option<GmpCounts>,
     /// Of the packets lost to the change: those delivered to a port that does not own the DLID.
     pub misdelivered: u64,
     /// Of the packets lost to the change or stranded: those that routers discarded, by reason.

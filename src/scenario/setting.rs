@@ -7,7 +7,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lmc, SubnetId};
 use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::sim::SimConfig;
+use crate::sim::{GMP_BYTES, SimConfig};
 use crate::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 
 /// The element of a subnet that leaves or comes.
@@ -213,6 +213,12 @@ impl Scenario {
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
         if let ScenarioChange::Router(router) = self.change {
             self.check_router(router)?;
+        }
+        let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();
+        if asks && self.sim.buffer_credits < GMP_BYTES.div_ceil(64) {
+            let why =
+                "counters are read by packets of 290 bytes, longer than an input buffer: give it 5 credits at least";
+            return Err(ScenarioError::Unsupported(why));
         }
         if self.is_alone() {
             return Ok(());

@@ -87,6 +87,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         change_ns: only.filter(|_| changes[0].report.is_some()).map(|only| only.change_ns),
         packets: sim.packets(),
         questions: scenario.sim.monitor.map(|_| sim.questions()),
+        gmps: Some(sim.gmps()).filter(|gmps| gmps.sent > 0),
         lost_in_all: sim.packets().lost(),
         outage: (!reports.is_empty()).then(|| outages(setup, sim)),
         misdelivered: sim.misdelivered(),

@@ -22,6 +22,9 @@ use std::collections::BTreeMap;
 /// InformInfo: who sets it wants reports (section 15.2.5.12).
 const INFORM_INFO: u16 = 0x0003;
 
+/// Simulated time for which a GMP that has not landed keeps time going, from when the last one was sent.
+const GMP_PATIENCE_NS: u64 = 2_000_000;
+
 /// How long answers may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Patience {
@@ -77,6 +80,8 @@ pub struct Switchboard {
     paths: PathRequests,
     /// End ports ask for paths.
     asks: bool,
+    /// Up to which simulated time a GMP on its way is waited for.
+    gmps_until_ns: u64,
     /// MADs for clients, in the order in which they came.
     outgoing: Vec<(u32, SimDatagram)>,
 }
@@ -94,6 +99,7 @@ impl Switchboard {
             mads: MadCounts::default(),
             paths: PathRequests::default(),
             asks: false,
+            gmps_until_ns: 0,
             outgoing: Vec::new(),
         }
     }
@@ -321,9 +327,20 @@ impl Switchboard {
     /// Sends a client's MAD out of its port; where an agent does not answer it, so often again.
     fn send(&mut self, client: u32, port: PortId, packet: SimDatagram, real_ns: u64, retries: u32) {
         let bytes = packet.mad.clone();
-        let datagram = Datagram { lid: packet.dlid, from: None, qp: packet.dqp, sl: Sl::default(), bytes };
+        let sl = self.level(port, &packet);
+        if packet.dqp != 0 {
+            self.gmps_until_ns = self.sim.now_ns() + GMP_PATIENCE_NS;
+        }
+        let datagram = Datagram { lid: packet.dlid, from: None, qp: packet.dqp, sl, bytes };
         self.wait_for(client, packet, real_ns, retries);
         self.sim.send_from(port, &datagram);
+    }
+
+    /// The service level of what a client sends, of which ibsim's protocol says nothing: that towards the manager, as its
+    /// port holds it, and for an answer that of the port that asked.
+    fn level(&self, port: PortId, packet: &SimDatagram) -> Sl {
+        let asker = if clients::is_answer(&packet.mad) { self.sim.end_port_of(port, packet.dlid) } else { None };
+        self.sim.manager_of(asker.unwrap_or(port)).1
     }
 
     fn wait_for(&mut self, client: u32, packet: SimDatagram, real_ns: u64, retries: u32) {
@@ -351,7 +368,10 @@ impl Switchboard {
 
     /// Up to which simulated time MADs are under way; none where none is.
     pub fn under_way_until(&self) -> Option<u64> {
-        self.waits.under_way_until(self.sim.now_ns())
+        let now_ns = self.sim.now_ns();
+        // A GMP waits behind data, for longer than a flight; one in a lane that stands still is not waited for endlessly.
+        let queued = Some(self.gmps_until_ns).filter(|&until_ns| until_ns > now_ns && self.sim.gmps().in_flight() > 0);
+        self.waits.under_way_until(now_ns).max(queued)
     }
 
     /// Lets simulated time pass until `until_ns`, or until a MAD is there for a client, and returns how much has
@@ -402,13 +422,15 @@ impl Switchboard {
 
     fn ask_for_path(&mut self, wanted: WantedPath, real_ns: u64) {
         let lid = |port| self.sim.port_lid(port);
-        let (slid, dlid, manager) = (lid(wanted.source), lid(wanted.destination), self.sim.manager_of(wanted.source));
+        let (slid, dlid) = (lid(wanted.source), lid(wanted.destination));
+        let (manager, sl) = self.sim.manager_of(wanted.source);
         let (Lid(1..), Lid(1..), Lid(1..), Ok(())) = (slid, dlid, manager, self.sim.attach(wanted.source)) else {
             return self.paths.again(wanted);
         };
         let mad = Box::new(self.paths.ask(wanted, slid, dlid, real_ns + self.patience.client_ns));
         self.waits.fly(clients::transaction(&mad), MAD_SIZE as u64, self.sim.now_ns());
-        self.sim.send_from(wanted.source, &Datagram { lid: manager, from: None, qp: 1, sl: Sl::default(), bytes: mad });
+        self.gmps_until_ns = self.sim.now_ns() + GMP_PATIENCE_NS;
+        self.sim.send_from(wanted.source, &Datagram { lid: manager, from: None, qp: 1, sl, bytes: mad });
     }
 
     fn path_told(&mut self, mad: &[u8; MAD_SIZE]) {

@@ -310,7 +310,7 @@ impl Agents {
         // A packet in a router's buffer counts at the leg for which it is latched (R.1; `Relays::begin_epoch`).
         let aside = self.flushing[node].aside;
         let waited_for = |lane: &InLane| !aside.contains(Vl::masked(at.plane.vl_of(*lane)));
-        let lanes = if at.plane.is_relay(node) { Vec::new() } else { at.plane.lanes_of(node) };
+        let lanes = if at.plane.is_relay(node) { at.plane.own_lanes(node).collect() } else { at.plane.lanes_of(node) };
         for lane in lanes.into_iter().filter(waited_for) {
             let count = at.plane.ins[lane].count;
             self.stood[lane] = count;
@@ -410,7 +410,9 @@ impl Agents {
                     source.queued[source.half.other().index()] == 0
                 }
             } else {
-                at.plane.holds_nothing(port, self.draining[node].lanes)
+                // Its GMPs wait beside its data.
+                let own = at.plane.first_port(node);
+                [port, own].into_iter().all(|port| at.plane.holds_nothing(port, self.draining[node].lanes))
             };
             let draining = &mut self.draining[node];
             if draining.begun && silent && !draining.sent.contains(num) {

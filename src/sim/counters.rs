@@ -5,7 +5,7 @@
 //! PortXmitWait counts nanoseconds in which packets waited for credits and the link was free.
 
 use super::index::{By, Dense, InLane, OutLane};
-use super::plane::{DataPlane, PortRole};
+use super::plane::DataPlane;
 use super::power_on::RESPONSE_TIME;
 use super::source::Sources;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -254,7 +254,7 @@ impl Counters {
         let input = plane.port_of(lane);
         match out_lane {
             OutLane::NONE => {}
-            OutLane::DISCARD if plane.ports[input].role == PortRole::EndPort => {
+            OutLane::DISCARD if plane.ports[input].role.is_send_queue() => {
                 self.by_port[input].xmit_discards += 1;
             }
             OutLane::DISCARD => self.by_port[input].relay_errors += 1,

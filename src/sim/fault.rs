@@ -68,11 +68,9 @@ impl Sim {
             self.take_down(port, loss);
             self.take_down(self.plane.ports[port].peer, loss);
         }
-        // Packets may also stand at a port whose cable died earlier.
+        // Packets may also stand at a port whose cable died earlier, and at port 0 those that the node was to send.
         for port in ports {
-            if self.plane.ports[port].peer.is_some() {
-                self.empty_buffers(port);
-            }
+            self.empty_buffers(port);
         }
         for &port in &cabled {
             let peer = self.plane.ports[port].peer;

@@ -14,6 +14,7 @@ use super::plane::{Departed, PortRole};
 use super::wheel::{SimEvent, Ticks};
 use super::{Latch, Sim, kind};
 use crate::fabric::{NodeId, PortId};
+use crate::ids::Lid;
 use crate::wire::PortState;
 
 impl Sim {
@@ -184,8 +185,8 @@ impl Sim {
         if source.is_some() {
             self.left_send_queue(source, id);
         }
-        if self.plane.packets[id].marks.has(PacketMarks::RELAYED) {
-            self.left_router(id);
+        if self.plane.packets[id].marks.has(PacketMarks::TOLD) {
+            self.left_device(id);
         }
         // Agents look last, when queue and counts are without the packet.
         if self.agents.watching() {
@@ -199,13 +200,50 @@ impl Sim {
         let id = self.plane.ins[lane].head;
         // A discarded packet still occupies its buffer until its tail has arrived.
         let gone = self.clock.now().max(self.plane.packets[id].tail);
-        if self.is_answered(lane, id) {
+        if self.is_at_its_device(lane, id) {
             self.dequeue(lane, gone);
-            return self.end_question(id, true);
+            return self.taken_in(id, lane);
         }
         self.counters.discard(&self.plane, lane, self.plane.packets[id].out_lane);
         self.dequeue(lane, gone);
         self.lose(id);
+    }
+
+    /// A packet that a router, or the queue of its own GMPs, keeps count of has left its buffer.
+    #[inline(never)]
+    fn left_device(&mut self, id: PacketId) {
+        if self.plane.packets[id].marks.has(PacketMarks::OWN) {
+            self.left_own_queue(id);
+        } else {
+            self.left_router(id);
+        }
+    }
+
+    /// Whether a packet is a question or a GMP that has come to the switch or router that it is for.
+    fn is_at_its_device(&self, lane: InLane, id: PacketId) -> bool {
+        let packet = &self.plane.packets[id];
+        let port = self.plane.port_of(lane);
+        let input = &self.plane.ports[port];
+        // A switch delivers to its port 0 what its table has for port 0, and nothing else.
+        let here = || match self.plane.is_switch(input.node) {
+            true => self.plane.tables.output(input.node, packet.dlid) == 0,
+            false => input.role == PortRole::Router,
+        };
+        packet.marks.has(PacketMarks::NO_DATA)
+            && self.devices.list[input.node].alive
+            && input.state != PortState::Initialize
+            && packet.out_lane == OutLane::DISCARD
+            && here()
+            && self.devices.owns(self.plane.management_port(port), Lid(packet.dlid))
+    }
+
+    /// A device takes in a question or a GMP.
+    fn taken_in(&mut self, id: PacketId, lane: InLane) {
+        if self.plane.packets[id].marks.has(PacketMarks::GMP) {
+            self.gmp_taken_in(id, lane);
+        } else {
+            self.end_question(id, true);
+        }
     }
 
     /// Lets waiting heads of a switch choose anew after its tables changed, with the latch `grant`. A packet in a send

@@ -70,7 +70,7 @@ pub struct InLane(pub u32);
 pub struct OutLane(pub u32);
 
 /// A packet alive; numbers are used again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketId(pub u32);
 
 impl OutLane {

@@ -302,8 +302,8 @@ impl Sim {
     /// Counts a packet that came to the wrong port as lost to the change: no failure does that.
     #[cold]
     pub(super) fn misdeliver(&mut self, id: PacketId) {
-        if self.plane.packets[id].marks.has(PacketMarks::QUESTION) {
-            return self.end_question(id, false);
+        if self.plane.packets[id].marks.has(PacketMarks::NO_DATA) {
+            return self.lose_no_data(id);
         }
         self.ledger.misdelivered += 1;
         self.settle(id, LossCause::Change);
@@ -312,10 +312,19 @@ impl Sim {
     /// Counts a packet that is gone, and forgets it.
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId) {
-        if self.plane.packets[id].marks.has(PacketMarks::QUESTION) {
-            return self.end_question(id, false);
+        if self.plane.packets[id].marks.has(PacketMarks::NO_DATA) {
+            return self.lose_no_data(id);
         }
         self.settle(id, self.cause_of_loss(id));
+    }
+
+    /// Forgets a question or a GMP that is gone; no fate of a user's packet.
+    fn lose_no_data(&mut self, id: PacketId) {
+        if self.plane.packets[id].marks.has(PacketMarks::GMP) {
+            self.lose_gmp(id);
+        } else {
+            self.end_question(id, false);
+        }
     }
 
     fn cause_of_loss(&self, id: PacketId) -> LossCause {
@@ -352,7 +361,8 @@ impl Sim {
         let held = |source: &&super::source::Source| self.sources.cut_off[source.rank];
         let stranded: u64 = self.sources.list.iter().filter(held).map(|source| u64::from(source.waiting)).sum();
         let mut counts = self.ledger.counts;
-        counts.in_flight = self.plane.packets.len() as u64 - stranded - self.questions.counts.in_flight();
+        let no_data = self.questions.counts.in_flight() + self.gmps.in_flight();
+        counts.in_flight = self.plane.packets.len() as u64 - stranded - no_data;
         counts.stranded += stranded;
         counts
     }
@@ -360,6 +370,7 @@ impl Sim {
     /// Checks that credits and packets are conserved. Panics where either is not.
     pub(super) fn assert_conserved(&self) {
         self.plane.assert_conserved();
+        self.gmps.assert_conserved();
         let PacketCounts { injected, delivered, in_flight, stranded, lost_to_failure, lost_to_change } = self.packets();
         assert!(
             injected == delivered + in_flight + stranded + lost_to_failure + lost_to_change,

@@ -29,6 +29,9 @@ pub struct Mad {
 /// Where every MAD says its method (section 13.4.2).
 const METHOD: usize = 3;
 
+/// The bit of a method that makes it a response.
+const RESPONSE: u8 = 0x80;
+
 impl Mad {
     /// Reads a datagram that a client sends; none where it is no MAD that could travel.
     pub(super) fn read(datagram: &Datagram, slid: Lid) -> Option<Mad> {
@@ -54,6 +57,19 @@ impl Mad {
                 Route::Lid => None,
             },
             MadBody::General(_) => None,
+        }
+    }
+
+    /// Whether it is of a general class: a packet on data lanes.
+    pub(super) fn is_general(&self) -> bool {
+        matches!(self.body, MadBody::General(_))
+    }
+
+    /// Whether it answers another.
+    pub(super) fn is_response(&self) -> bool {
+        match &self.body {
+            MadBody::Smp(smp) => u8::from(smp.method) & RESPONSE != 0,
+            MadBody::General(bytes) => bytes[METHOD] & RESPONSE != 0,
         }
     }
 

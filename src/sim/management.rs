@@ -1,6 +1,6 @@
-//! How management travels: on VL 15, hop by hop, ahead of data and without credits.
+//! How subnet management travels: on VL 15, hop by hop, ahead of data and without credits.
 //!
-//! A MAD waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are
+//! A MAD of a general class leaves for the data plane where it sets out (`gmp`). Any other waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are
 //! walked as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets
 //! out: lost, late, or delivered a second time. `client` decides whether a MAD is for the device's agents or for a
 //! client. Tokens and reports of the token agents (`agent`) are sent here, too.
@@ -9,12 +9,12 @@ use super::Sim;
 use super::agent::{Agents, Effect, Surroundings, Token};
 use super::errand::{Errand, HeldSet};
 use super::index::InLane;
-use super::mad::{Mad, MadBody};
+use super::mad::Mad;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
 use crate::wire::vendor::{DrainToken, Flush};
-use crate::wire::{AttributeId, Method, PortState, Route, Smp, SmpAction};
+use crate::wire::{AttributeId, Method, Route, Smp, SmpAction};
 
 /// Bytes of a MAD or a token on the wire: the MAD, its headers and its checksums.
 const WIRE_BYTES: u64 = 256 + 34;
@@ -59,6 +59,9 @@ impl Sim {
     }
 
     fn mad_departs(&mut self, port: PortId, mut mad: Mad) {
+        if mad.is_general() {
+            return self.gmp_departs(port, mad);
+        }
         match mad.advance(None) {
             Some(SmpAction::Forward(num)) => self.mad_leaves(port, num, mad),
             Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
@@ -70,7 +73,7 @@ impl Sim {
     fn mad_arrives(&mut self, port: PortId, mut mad: Mad) {
         let (node, num) = (self.plane.ports[port].node, self.plane.ports[port].num);
         let up = self.plane.ports[port].is_up() && self.devices.list[node].alive;
-        if !up || !self.passes(port, &mad) {
+        if !up {
             return;
         }
         match mad.advance(Some(PortNum(num))) {
@@ -107,9 +110,6 @@ impl Sim {
             return;
         }
         let out = self.plane.port_at(node, num);
-        if !self.passes(out, &mad) {
-            return;
-        }
         // Data takes a link only when it is free, so taking it now puts the MAD ahead of all data that waits.
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
             let peer = self.plane.ports[out].peer;
@@ -118,16 +118,9 @@ impl Sim {
         }
     }
 
-    /// Whether a port lets a MAD out or in: subnet management always, general services once it is ACTIVE. In a subnet
-    /// found running they pass through any port that is up.
-    fn passes(&self, port: PortId, mad: &Mad) -> bool {
-        let general = matches!(mad.body, MadBody::General(_));
-        !self.devices.cold || !general || self.plane.ports[port].state == PortState::Active
-    }
-
     /// A MAD has reached its device: requests to the device's agents queue there, the rest goes to the client of the
     /// port.
-    fn mad_delivered(&mut self, port: PortId, mad: Mad) {
+    pub(super) fn mad_delivered(&mut self, port: PortId, mad: Mad) {
         if !mad.is_for_agents() {
             return self.client_receives(port, mad);
         }

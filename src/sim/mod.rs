@@ -9,11 +9,11 @@
 //! output); linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay,
 //! routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
 //! queues and a path cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve
-//! one MAD at a time, M_Keys; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane
-//! status, per-SL counters; loss, delay and late copies of MADs; death and return of links and switches. **Not
-//! modelled**: flits and retransmission, congestion control, multicast, partitions, VL arbitration tables, VL 15
-//! buffers, crossbar speed, adaptive routing, general-service MADs on data lanes (they travel on VL 15 here), partial
-//! packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
+//! one MAD at a time, M_Keys; general management packets on data lanes; clients of every class; traps; counters of ports;
+//! agents for flush and drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death and return
+//! of links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL
+//! arbitration tables, VL 15 buffers, crossbar speed, adaptive routing, partial packets when a link dies under them.
+//! docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod client;
@@ -27,6 +27,7 @@ mod dispersal;
 mod errand;
 mod fault;
 mod forward;
+mod gmp;
 mod index;
 mod kept;
 mod ledger;
@@ -59,6 +60,7 @@ pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
 pub use errand::HeldSet;
+pub use gmp::{GMP_BYTES, GmpCounts};
 pub use ledger::{PacketCounts, Period};
 pub use monitor::{Monitor, QuestionCounts};
 pub use order::{OrderCounts, OvertakenPacket};
@@ -77,6 +79,7 @@ use counters::Counters;
 use deadlock::Deadlocks;
 use device::Devices;
 use errand::Errands;
+use gmp::Gmps;
 use index::{InLane, OutLane, PacketId};
 use ledger::Ledger;
 use lifetime::Lifetimes;
@@ -152,6 +155,8 @@ pub struct Sim {
     clients: MadClients,
     /// What the monitor asked.
     questions: Questions,
+    /// General management packets on their way.
+    gmps: Gmps,
 }
 
 /// Refuses settings outside their range, or beyond what this fabric has.
@@ -220,6 +225,7 @@ impl Sim {
             errands: Errands::new(config.seed),
             clients: MadClients::default(),
             questions: Questions::default(),
+            gmps: Gmps::default(),
             config,
             fabric,
             plane,

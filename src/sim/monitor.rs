@@ -5,21 +5,18 @@
 //! what it would answer is not modelled, nor is multicast, which would hold lanes in the same way. Questions are counted
 //! apart: the fates, the latency and the order of data do not include them.
 
-use super::index::{EndPortRank, InLane, OutLane, PacketId};
+use super::gmp::GMP_BYTES;
+use super::index::{EndPortRank, PacketId};
 use super::packet::{NIL, PacketMarks};
 use super::source::Header;
 use super::wheel::{SimEvent, TICKS_PER_NS};
 use super::{Sim, kind};
 use crate::fabric::PortId;
-use crate::ids::{PortNum, Sl};
-use crate::wire::PortState;
+use crate::ids::Sl;
 use serde::{Deserialize, Serialize};
 
 /// Stands for the monitor in events in place of a rank.
 pub(super) const MONITOR: u32 = NIL - 2;
-
-/// Bytes of a question on the wire: a MAD with its headers.
-const QUESTION_BYTES: u16 = 256 + 34;
 
 /// Hosts that ask switches for their counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -86,7 +83,7 @@ impl Sim {
             Header {
                 dlid: dlid.0,
                 sl: monitor.sl.get(),
-                bytes: QUESTION_BYTES,
+                bytes: GMP_BYTES,
                 marks: PacketMarks::QUESTION,
                 source_path: 0,
                 message: NIL,
@@ -111,18 +108,6 @@ impl Sim {
 
     fn is_switch_port(&self, port: PortId) -> bool {
         self.fabric.node(self.fabric.port(port).node).is_switch()
-    }
-
-    /// Whether a packet is a question that has come to the switch that it is for.
-    pub(super) fn is_answered(&self, lane: InLane, id: PacketId) -> bool {
-        let packet = &self.plane.packets[id];
-        let input = &self.plane.ports[self.plane.port_of(lane)];
-        let node = input.node;
-        packet.marks.has(PacketMarks::QUESTION)
-            && input.state != PortState::Initialize
-            && packet.out_lane == OutLane::DISCARD
-            && self.plane.is_switch(node)
-            && self.devices.ports[self.plane.port_at(node, PortNum::ZERO)].lid.0 == packet.dlid
     }
 
     /// A question has come to its end.

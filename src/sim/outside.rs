@@ -5,7 +5,7 @@ use super::mad::{Mad, MadBody};
 use super::wheel::TICKS_PER_NS;
 use super::{Sim, SimConfig, SimError};
 use crate::fabric::PortId;
-use crate::ids::Lid;
+use crate::ids::{Lid, Sl};
 use crate::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 
 impl Sim {
@@ -65,9 +65,16 @@ impl Sim {
         self.devices.ports[port].lid
     }
 
-    /// The LID of the subnet manager that a port holds (PortInfo:MasterSMLID); 0 for none.
-    pub fn manager_of(&self, port: PortId) -> Lid {
-        self.devices.ports[port].master_sm_lid
+    /// The LID of the subnet manager that a port holds (PortInfo:MasterSMLID), 0 for none, and the service level towards
+    /// it (MasterSMSL).
+    pub fn manager_of(&self, port: PortId) -> (Lid, Sl) {
+        let held = &self.devices.ports[port];
+        (held.master_sm_lid, held.master_sm_sl)
+    }
+
+    /// The end port that owns a LID in the subnet of a port; none where no end port does.
+    pub fn end_port_of(&self, port: PortId, lid: Lid) -> Option<PortId> {
+        self.sources.list.get(self.sources.owner(port, lid.0)).map(|source| source.port)
     }
 
     /// How long nothing has been delivered, in nanoseconds; since the present period began at most.

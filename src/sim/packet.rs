@@ -18,8 +18,16 @@ impl PacketMarks {
     pub const RELAYED: PacketMarks = PacketMarks(4);
     /// It is a monitor's question to a switch (`monitor`), and no data.
     pub const QUESTION: PacketMarks = PacketMarks(8);
+    /// It is a general management packet (`gmp`), and no data.
+    pub const GMP: PacketMarks = PacketMarks(16);
+    /// It stands in the queue of the GMPs that its own node sends (`gmp`).
+    pub const OWN: PacketMarks = PacketMarks(32);
+    /// What no user sends: questions and general management packets.
+    pub const NO_DATA: PacketMarks = PacketMarks(8 | 16);
+    /// What its device must be told of when it leaves a buffer.
+    pub const TOLD: PacketMarks = PacketMarks(4 | 32);
 
-    /// Whether it has a mark.
+    /// Whether it has a mark, or one of several.
     #[inline]
     pub fn has(self, mark: PacketMarks) -> bool {
         self.0 & mark.0 != 0

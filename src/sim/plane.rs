@@ -28,6 +28,16 @@ pub enum PortRole {
     EndPort,
     /// Of a router between subnets: input buffers, which packets leave by the router's other ports.
     Router,
+    /// Port 0 of a host or router: send queues of its general management packets (`gmp`). Those of a switch stand at a
+    /// port like its others.
+    Own,
+}
+
+impl PortRole {
+    /// Whether its in lanes are send queues, of data or of general management.
+    pub fn is_send_queue(self) -> bool {
+        matches!(self, PortRole::EndPort | PortRole::Own)
+    }
 }
 
 /// A port as a sender; one cache line.
@@ -324,9 +334,14 @@ impl DataPlane {
         (first..first + u32::from(self.data_vls)).map(OutLane)
     }
 
-    /// The data lanes that a node's external ports receive by.
+    /// The data lanes that a node's external ports receive by, and those of what it sends by itself.
     pub fn lanes_of(&self, node: NodeId) -> Vec<InLane> {
-        self.ports_of(node).flat_map(|port| self.in_lanes(port)).collect()
+        self.ports_of(node).flat_map(|port| self.in_lanes(port)).chain(self.own_lanes(node)).collect()
+    }
+
+    /// The queues of the general management packets that a node itself sends (`gmp`).
+    pub fn own_lanes(&self, node: NodeId) -> impl Iterator<Item = InLane> + use<> {
+        self.in_lanes(self.first_port(node))
     }
 
     /// Whether a lane of a port is in operation.
@@ -438,6 +453,17 @@ impl DataPlane {
             Some((port, vl)) if self.runs(port, vl) => self.out_lane(port, vl),
             _ => OutLane::DISCARD,
         }
+    }
+
+    /// Output lane for a packet that a switch sends from its port 0, or another node from this port; [`OutLane::DISCARD`]
+    /// where it has none.
+    pub fn choose_own(&self, port: PortId, id: PacketId) -> OutLane {
+        let from = &self.ports[port];
+        if self.is_switch(from.node) {
+            return self.choose(port, id);
+        }
+        let vl = self.tables.lane(from.node, 0, from.num, self.packets[id].sl);
+        if self.runs(port, vl) { self.out_lane(port, vl) } else { OutLane::DISCARD }
     }
 
     /// Whether packets from `lane` towards this output are discarded: the port is DOWN, in INITIALIZE, or ARMED and set
@@ -641,7 +667,12 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         allowance: 0,
         turn: 0,
         num: port.num.0,
-        role: if port.peer.is_some() && kind(id) != NodeKind::Switch { PortRole::EndPort } else { PortRole::Switch },
+        role: match (kind(id), port.peer, port.num) {
+            (NodeKind::Switch, ..) => PortRole::Switch,
+            (_, _, PortNum::ZERO) => PortRole::Own,
+            (_, Some(_), _) => PortRole::EndPort,
+            (_, None, _) => PortRole::Switch,
+        },
         sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
         scheduled: false,
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },

@@ -315,7 +315,8 @@ impl Sim {
     fn held_by_cut_off_sources(&self) -> Vec<PacketId> {
         let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank]);
         let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
-        lanes.flat_map(|lane| self.plane.queue(lane)).collect()
+        let queued = lanes.flat_map(|lane| self.plane.queue(lane));
+        queued.filter(|&id| !self.plane.packets[id].marks.has(PacketMarks::NO_DATA)).collect()
     }
 
     /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end
@@ -363,6 +364,10 @@ impl Sim {
     #[inline(never)]
     pub(super) fn relay_arrival(&mut self, id: PacketId, port: PortId) -> OutLane {
         let Some(relays) = &mut self.relays else { return OutLane::DISCARD };
+        if self.plane.packets[id].marks.has(PacketMarks::NO_DATA) {
+            // For the router itself, or for nobody: it takes in what it owns once that heads its queue.
+            return OutLane::DISCARD;
+        }
         let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
         out_lane.map_or(OutLane::DISCARD, |out_lane| {
             // From here on losses are judged by this subnet's tables as they stand now (`path_died`). `Global::born`
@@ -390,6 +395,8 @@ impl Sim {
         let packet = &self.plane.packets[id];
         match self.crossing(id) {
             Some(header) => (header.origin, header.destination),
+            // From port 0 of a switch.
+            None if packet.source.is_none() => (EndPortRank::NONE, EndPortRank::NONE),
             None => {
                 let port = self.sources.list[packet.source].port;
                 (packet.source, self.sources.owner(port, packet.dlid))
@@ -609,7 +616,8 @@ impl Relays {
         let own = plane.ports_of(node).find(|&port| plane.is_leg(port));
         let router = own.map_or(NIL, |port| self.router[port]);
         let ports = self.ports.get(router as usize).into_iter().flatten();
-        ports.flat_map(|&port| plane.in_lanes(port)).collect()
+        let own = ports.clone().flat_map(|&port| plane.own_lanes(plane.ports[port].node));
+        ports.flat_map(|&port| plane.in_lanes(port)).chain(own).collect()
     }
 
     /// Lets routers originate nothing, and pairs only hosts.

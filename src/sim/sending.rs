@@ -92,7 +92,7 @@ impl Sim {
     #[inline]
     pub(super) fn left_send_queue(&mut self, rank: EndPortRank, id: PacketId) {
         let packet = self.plane.packets[id];
-        let is_data = !packet.marks.has(PacketMarks::QUESTION);
+        let is_data = !packet.marks.has(PacketMarks::NO_DATA);
         let counted = !self.is_reserved(packet.sl);
         let source = &mut self.sources.list[rank];
         if source.left_queue(packet.sl, is_data, counted) {
@@ -275,7 +275,7 @@ impl Sim {
     /// Hands one packet to its send queue.
     pub(super) fn hand_over(&mut self, rank: EndPortRank, header: Header) {
         let Header { dlid, sl, bytes, marks, source_path, message } = header;
-        let is_data = !marks.has(PacketMarks::QUESTION);
+        let is_data = !marks.has(PacketMarks::NO_DATA);
         let counted = !self.is_reserved(sl);
         let source = &mut self.sources.list[rank];
         source.waiting += u32::from(is_data);
@@ -324,6 +324,9 @@ impl Sim {
         let packet = self.plane.packets[id];
         // The lane that brought it has its credits back at once: no packet waits in an end port.
         self.credit(packet.credits, packet.out_lane);
+        if packet.marks.has(PacketMarks::GMP) {
+            return self.gmp_arrives(id, port);
+        }
         let owner = self.sources.owner(port, packet.dlid);
         let rank = self.sources.by_port[port];
         let at = &self.plane.ports[port];

@@ -193,7 +193,9 @@ impl Sim {
                 MadBody::General(Box::new(self.counters.answer(at, &mut self.sources, port, &perf).encode()))
             }
         };
-        Some(Mad { slid: self.devices.ports[own].lid, dlid: request.slid, sl: request.sl, body })
+        // An answer of general services goes back on the way of its question; one of subnet management from the base LID.
+        let slid = if request.is_general() { request.dlid } else { self.devices.ports[own].lid };
+        Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
     }
 
     fn agent_serves(&mut self, port: PortId, smp: &Smp) -> Answer {

@@ -101,7 +101,7 @@ impl Sim {
             let (source, destination) = self.ends_of(id);
             !is_omitted(source) && !is_omitted(destination) && !self.is_reserved(plane.packets[id].sl)
         };
-        let inputs = plane.ports.keys().filter(|&port| plane.ports[port].role != PortRole::EndPort);
+        let inputs = plane.ports.keys().filter(|&port| !plane.ports[port].role.is_send_queue());
         let mut found = Vec::new();
         for lane in inputs.flat_map(|port| plane.in_lanes(port)) {
             for id in plane.queue(lane).filter(|&id| concerns(id)) {
@@ -125,7 +125,7 @@ impl Sim {
     pub fn under_way(&self, in_send_queues: bool) -> Vec<PacketUnderWay> {
         let plane = &self.plane;
         let mut waits: By<PacketId, bool> = By::filled(in_send_queues, plane.packets.slots());
-        let queues = plane.ports.keys().filter(|&port| plane.ports[port].role == PortRole::EndPort);
+        let queues = plane.ports.keys().filter(|&port| plane.ports[port].role.is_send_queue());
         let queued = queues.flat_map(|port| plane.in_lanes(port)).flat_map(|lane| plane.queue(lane));
         queued.filter(|_| !in_send_queues).for_each(|id| waits[id] = true);
         let is_data = |id: PacketId| {
@@ -180,11 +180,13 @@ impl Sim {
                 found.push(StandingLane { port: source.port, vl: Vl::masked(vl), place: LanePlace::Source });
             }
             let asks = |id: PacketId| {
-                Half::of_sl(Sl::masked(plane.packets[id].sl)) == half
+                plane.packets[id].source == source.rank
+                    && Half::of_sl(Sl::masked(plane.packets[id].sl)) == half
                     && !self.is_reserved(plane.packets[id].sl)
                     && !plane.packets[id].marks.has(PacketMarks::REPLY)
             };
             let queues = plane.in_lanes(source.port).filter(|_| own.role == PortRole::EndPort);
+            let queues = queues.chain(plane.own_lanes(own.node));
             found.extend(
                 queues.filter(|&lane| plane.queue(lane).any(asks)).map(|lane| StandingLane::of_queue(plane, lane)),
             );
@@ -198,7 +200,7 @@ impl Sim {
 impl StandingLane {
     fn of_queue(plane: &DataPlane, lane: InLane) -> StandingLane {
         let port = plane.port_of(lane);
-        let is_queue = plane.ports[port].role == PortRole::EndPort;
+        let is_queue = plane.ports[port].role.is_send_queue();
         let place = if is_queue { LanePlace::SendQueue } else { LanePlace::Buffer };
         StandingLane { port, vl: Vl::masked(plane.vl_of(lane)), place }
     }

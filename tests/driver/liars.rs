@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use reconfig::ids::{PortMask, PortNum};
-use reconfig::sim::SimTransport;
+use reconfig::sim::{Sim, SimTransport};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::vendor::{ActiveHalf, DrainToken, Flush, LaneStatus};
 use reconfig::wire::{self, AttributeId, Method, PerfAttributeId, PerfMad, PortDataSl, Smp, SwitchInfo};
@@ -46,7 +46,13 @@ impl Liars {
     fn note(&mut self, datagram: &Datagram) {
         let Ok(smp) = Smp::decode(&datagram.bytes) else { return };
         match (smp.method, smp.attribute) {
-            (Method::Set, AttributeId::ActiveHalf) => self.has_swapped = true,
+            (Method::Set, AttributeId::ActiveHalf) => {
+                self.has_swapped = true;
+                if self.lie == Lie::NothingCounted {
+                    // Questions for counters wait behind data of the new half, and would come after the old half's.
+                    self.inner.with(Sim::stop_sources);
+                }
+            }
             (Method::Get | Method::Set, AttributeId::DrainToken) => self.token = DrainToken::decode(&smp.data),
             _ => {}
         }

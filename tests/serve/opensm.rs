@@ -162,11 +162,13 @@ fn counters_move_under_traffic() {
         line.rsplit('.').next().unwrap().trim().parse::<u64>().unwrap()
     };
     let idle = sent();
-    assert_eq!(sent(), idle, "nobody sends yet");
+    // Nobody sends data yet: perfquery's questions are answered on the lanes of data, 73 words each.
+    let again = sent();
+    assert!((idle + 1..=idle + 4 * 73).contains(&again), "{idle} {again}");
     served.command("Traffic on");
     served.until("a packet", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 1_000);
     let first = sent();
-    assert!(first > idle);
+    assert!(first > again + 1_000);
     served.until("more packets", |served| served.status()["packets"]["delivered"].as_u64().unwrap() > 10_000);
     assert!(sent() > first);
 }

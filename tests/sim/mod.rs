@@ -2,6 +2,7 @@
 
 mod agents;
 mod blamed;
+mod gmp;
 mod loaded;
 mod novice;
 mod outages;

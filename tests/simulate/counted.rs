@@ -7,7 +7,7 @@ use reconfig::change::ChangeError;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::plan::{Observer, Policy};
 use reconfig::routing::{ENGINES, EngineKind, Parameters};
-use reconfig::scenario::{self, Departure, Element, ScenarioError, Unwatched};
+use reconfig::scenario::{self, Departure, Element, ScenarioError, SimulationReport, Unwatched};
 use std::process::Command;
 
 /// What `reconfig fabric generate` writes, in a file of a folder of its own.
@@ -43,6 +43,8 @@ fn counters_are_read_by_the_paths_that_are_open_there_and_back() {
         let (code, screen) = screen(&arguments);
         assert_eq!(code, Some(0), "{screen}");
         assert!(screen.contains("nothing lost to the change"), "{screen}");
+        let asked = screen.lines().find(|line| line.starts_with("general management: sent "));
+        assert!(asked.is_some_and(|line| line.ends_with(", lost 0")), "{screen}");
     }
 }
 
@@ -77,7 +79,10 @@ fn no_observer_stands_still_whoever_may_send_by_which_path() {
                 scenario.policy = Policy { observer, ..scenario.policy };
                 scenario.sim.switch_lifetime_ns = if observer == Observer::Lifetime { 4_096 << 4 } else { 0 };
                 match scenario::run(&scenario, engines(engine, engine), &mut Unwatched) {
-                    Ok(report) => nothing_lost(&format!("{name}, {engine}, {observer}"), &report),
+                    Ok(report) => {
+                        nothing_lost(&format!("{name}, {engine}, {observer}"), &report);
+                        assert_heard(&report, observer);
+                    }
                     Err(error) => {
                         assert_refused(&error, engine, observer);
                         refused += 1;
@@ -91,6 +96,16 @@ fn no_observer_stands_still_whoever_may_send_by_which_path() {
     println!("{completed} changes completed, {refused} refused");
     assert!(refused > 0, "no fabric here keeps a port from being asked");
     assert!(completed > 8 * refused, "{completed} completed, {refused} refused");
+}
+
+/// Questions for counters are packets on the lanes of data, and none of them, nor an answer, was lost.
+fn assert_heard(report: &SimulationReport, observer: Observer) {
+    let lost = report.gmps.map(|gmps| (gmps.sent > 0, gmps.sent - gmps.arrived, gmps.lost));
+    let expected = (observer == Observer::Conservation).then_some((true, 0, 0));
+    assert!(
+        lost == expected || (lost.is_none() && report.phases.iter().all(|phase| phase.name != "drain")),
+        "{lost:?}"
+    );
 }
 
 fn assert_refused(error: &ScenarioError, engine: &str, observer: Observer) {

@@ -48,6 +48,14 @@ fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
     assert!(error.to_string().contains("choose another drain observer"), "{error}");
 }
 
+#[test]
+fn conservation_is_refused_where_no_buffer_takes_a_question() {
+    let mut scenario = by(Observer::Conservation, Departure::Planned);
+    (scenario.sim.packet_bytes, scenario.sim.buffer_credits) = (256, 4);
+    let error = watched(&scenario, &mut Unwatched).unwrap_err();
+    assert!(error.to_string().contains("give it 5 credits at least"), "{error}");
+}
+
 /// Packets that died were sent and never received: counters cannot balance.
 #[test]
 fn conservation_is_refused_where_an_end_port_died() {

@@ -3,12 +3,14 @@
 use super::{assert_clean, assert_whole, fixture, generated, run, small};
 use reconfig::fabric::generate::JoinShape;
 use reconfig::fabric::subnets::{Joined, Subnet, SubnetPort, Subnets};
-use reconfig::ids::{Half, Lmc, PKey, SubnetId};
+use reconfig::ids::{Half, Lmc, PKey, Sl, SubnetId};
 use reconfig::lid;
 use reconfig::routers::{Discard, Enforcement, Levels, LevelsRule};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::scenario::{Departure, Ending, Scenario, ScenarioChange, SimulationReport};
-use reconfig::sim::{Dispersal, Joining, PacketCounts, PathChoice, Relation, Sim, SimConfig, Spray, Traffic};
+use reconfig::sim::{
+    Dispersal, GmpCounts, Joining, PacketCounts, PathChoice, Relation, Sim, SimConfig, Spray, Traffic,
+};
 use reconfig::transport::Datagram;
 use reconfig::wire::{Method, PerfAttributeId, PerfMad, PortDataSl};
 use std::collections::{BTreeMap, BTreeSet};
@@ -296,7 +298,11 @@ fn assert_shared(config: SimConfig) {
     assert!(least.zip(most).is_some_and(|(least, most)| 5 * least > 3 * most), "{by_router:?}");
 }
 
-/// Units of data by service level at a host, as the manager of its subnet reads them there.
+/// The service level of questions for counters.
+const ASKED_ON: usize = 15;
+
+/// Units of data by service level at a host, as the manager of its subnet reads them there; without the level of the
+/// questions, which count themselves.
 fn by_level(sim: &mut Sim, subnets: &Subnets, at: SubnetPort, counter: PerfAttributeId) -> [u32; 16] {
     let joined = Joined::of(subnets);
     let port = subnets.fabric(at.subnet).port(at.port);
@@ -306,11 +312,33 @@ fn by_level(sim: &mut Sim, subnets: &Subnets, at: SubnetPort, counter: PerfAttri
     let bytes = Box::new(asked.encode());
     sim.send_from(
         manager,
-        &Datagram { lid: port.lid.expect("a LID"), from: None, qp: 1, sl: Default::default(), bytes },
+        &Datagram { lid: port.lid.expect("a LID"), from: None, qp: 1, sl: Sl::masked(ASKED_ON as u8), bytes },
     );
     sim.run(sim.now_ns() + 100_000, false);
     let answer = sim.received_at(manager).expect("an answer");
-    PortDataSl::decode(&PerfMad::decode(&answer.bytes).expect("of performance management").data).counters
+    let mut counters =
+        PortDataSl::decode(&PerfMad::decode(&answer.bytes).expect("of performance management").data).counters;
+    counters[ASKED_ON] = 0;
+    counters
+}
+
+#[test]
+fn a_routers_port_is_asked_for_its_counters_among_data_and_answers() {
+    let subnets = line(3);
+    let config = SimConfig { load: 0.2, ..SimConfig::default() };
+    let mut sim = simulated(Joining { cross: 0.5, ..joining(&subnets) }, config);
+    sim.run(100_000, false);
+    let ports: Vec<SubnetPort> = subnets.routers().iter().flat_map(|router| router.ports.clone()).collect();
+    for &at in &ports {
+        for counter in [PerfAttributeId::PortXmitDataSl, PerfAttributeId::PortRcvDataSl] {
+            let counted: u32 = by_level(&mut sim, &subnets, at, counter).iter().sum();
+            assert!(counted > 1_000, "{at:?}, {counter:?}: {counted}");
+        }
+    }
+    let asked = 2 * ports.len() as u64;
+    assert_eq!(sim.gmps(), GmpCounts { sent: 2 * asked, arrived: 2 * asked, lost: 0 });
+    assert!(sim.relay_discards().is_empty(), "{:?}", sim.relay_discards());
+    sim.begin_period();
 }
 
 /// Four layers, so two traffic classes: what sets out on level 0 or 4 of the half is on 1 or 5 in the next subnet, on 2 or

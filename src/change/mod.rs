@@ -12,6 +12,7 @@ mod captures;
 mod cheapest;
 mod engine;
 mod lid_survey;
+mod recovery;
 mod repairing;
 mod routed;
 
@@ -20,6 +21,7 @@ pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;
 pub use engine::{Realised, engine_named};
 pub use lid_survey::{Computed, assign_needed};
+pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, has_halves, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -292,7 +294,9 @@ impl<'a> Groundwork<'a> {
         let input = self.input;
         let (halves, drain) = match scheme {
             Scheme::Double => (vec![input.old.other()], retiring(input, &self.surviving)?),
-            Scheme::Ordered | Scheme::Static | Scheme::InPlace => (vec![Half::Lower, Half::Upper], Vec::new()),
+            Scheme::Ordered | Scheme::Static | Scheme::InPlace | Scheme::Recover => {
+                (vec![Half::Lower, Half::Upper], Vec::new())
+            }
         };
         let reroute = lid::merge(&self.whole, &self.initial.lfts, &self.function, &halves);
         let (repair, target, new_ways) = match scheme {
@@ -302,7 +306,7 @@ impl<'a> Groundwork<'a> {
                 let last = steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
                 (repair, last, input.ways.clone())
             }
-            Scheme::Double | Scheme::Static | Scheme::InPlace => {
+            Scheme::Double | Scheme::Static | Scheme::InPlace | Scheme::Recover => {
                 (RepairSteps::default(), reroute, self.function.path_layers().cloned())
             }
         };
@@ -317,6 +321,7 @@ impl<'a> Groundwork<'a> {
                 target,
                 steps: repair.steps,
                 discards_turned_back: repair.discards_turned_back,
+                closes: false,
                 old: input.old,
                 // A half that other schemes retire must be closed first, as a fence does.
                 both_halves: input.both_halves && scheme == Scheme::Ordered,

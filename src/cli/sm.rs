@@ -74,8 +74,10 @@ pub(super) struct Arguments {
     /// The most data VLs in operation; fewer if a port has fewer, but at least two.
     #[arg(long, value_name = "VLS", default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=15))]
     vls: u8,
-    /// What to do with a subnet that carries traffic under tables that cannot be proved.
-    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
+    /// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof:
+    /// `rewrite` them in place, as any subnet manager does, which no proof covers; or take over what is `proved` only, and
+    /// else write nothing.
+    #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
     #[command(flatten)]
     partition: choice::PartitionArguments,
@@ -356,7 +358,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             ..AgeLimits::default()
         },
         subnet_timeout: 18,
-        takeover: if arguments.takeover == "rewrite" { Takeover::Rewrite } else { Takeover::Refuse },
+        takeover: if arguments.takeover == "proved" { Takeover::Proved } else { Takeover::Rewrite },
     })
 }
 

@@ -43,7 +43,7 @@ pub struct Config {
     pub limits: AgeLimits,
     /// The shortest interval between traps, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
-    /// What to do with a running subnet whose tables cannot be proved.
+    /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
     pub takeover: Takeover,
 }
 
@@ -67,12 +67,12 @@ impl Default for AgeLimits {
     }
 }
 
-/// What to do with a subnet that carries traffic under tables that cannot be proved.
+/// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Takeover {
-    /// Write nothing, and report why.
-    #[default]
-    Refuse,
+    /// Write nothing, and report why: hosts may stay without connection for as long as that lasts.
+    Proved,
     /// Rewrite it in place, as any subnet manager does that takes over a running subnet; no proof covers that moment.
+    #[default]
     Rewrite,
 }

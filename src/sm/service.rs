@@ -4,7 +4,7 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::bring_up;
+use super::bring_up::{self, BroughtUp};
 use super::context::Context;
 use super::error::SmError;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState};
@@ -230,7 +230,18 @@ async fn bring_up<T: Transport>(
         Err(error) => Err(error),
     };
     match up {
-        Ok(up) => (Subnet::Up(Box::new(Upkeep::new(*manager, up, context))), Ok(LifecycleEvent::BroughtUp)),
+        Ok(up) => {
+            let mut upkeep = Upkeep::new(*manager, &up, context);
+            let BroughtUp { arrival, root, recovery, .. } = up;
+            if let Some(recovery) = recovery
+                && let Err(error) = upkeep.recover(context, recovery).await
+            {
+                // The next look reads anew what the subnet has come to.
+                return (Subnet::Down(Box::new(upkeep.into_manager()), None), Err(error));
+            }
+            context.post(upkeep.now_ns(), Happening::Up { arrival, root });
+            (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp))
+        }
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
 }

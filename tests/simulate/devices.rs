@@ -78,7 +78,7 @@ impl Managed {
             remote: Remote::none().into(),
             limits: AgeLimits::default(),
             subnet_timeout: 18,
-            takeover: Takeover::Refuse,
+            takeover: Takeover::Proved,
             foresee: None,
         };
         let guid = Guid(self.fabric.node(self.fabric.port(sm).node).guid.0 + 1);

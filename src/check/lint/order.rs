@@ -2,7 +2,9 @@
 
 use super::{Findings, Rule};
 use crate::fabric::NodeId;
+use crate::ids::{Sl, Vl};
 use crate::plan::{Assumption, Barrier, MovedBy, Observer, Phase, Plan, Scheme, Wave};
+use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
@@ -34,11 +36,12 @@ fn check_phases(plan: &Plan, findings: &mut Findings) {
         Scheme::Ordered if has_grown(plan) => &[Phase::Install, Phase::Start],
         Scheme::Ordered if !has_steps(plan) => &[],
         Scheme::InPlace if has_grown(plan) => &[Phase::Rewrite, Phase::Start],
-        Scheme::Ordered | Scheme::InPlace => &[Phase::Rewrite],
+        Scheme::Ordered | Scheme::InPlace | Scheme::Recover => &[Phase::Rewrite],
     };
     let mut found: Vec<Phase> = plan.waves().iter().map(|wave| wave.phase).collect();
     // Only *install* may have several waves, and where every mixture is ordered, *rewrite*.
-    let repeats = if plan.scheme() == Scheme::Ordered { Phase::Rewrite } else { Phase::Install };
+    let is_rewritten = matches!(plan.scheme(), Scheme::Ordered | Scheme::Recover);
+    let repeats = if is_rewritten { Phase::Rewrite } else { Phase::Install };
     found.dedup_by(|later, earlier| later == earlier && *later == repeats);
     if found != wanted {
         let list = |phases: &[Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join(", ");
@@ -70,12 +73,23 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
         }
+        // What stood in the subnet was sent under tables that nobody knows: it must have left before anything else.
+        (Scheme::Recover, _) if is_first(plan, wave) => {
+            let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
+            let aged: Vec<Barrier> = aged.collect();
+            let aged = if aged.is_empty() { vec![Barrier::Vacated(1)] } else { aged };
+            [Barrier::Acknowledged].into_iter().chain(aged).collect()
+        }
         (Scheme::InPlace, phase) if phase == last_phase(plan) => {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
         }
         _ => vec![Barrier::Acknowledged],
     }
+}
+
+fn is_first(plan: &Plan, wave: &Wave) -> bool {
+    plan.waves().first().is_some_and(|first| first.name == wave.name)
 }
 
 fn is_last(plan: &Plan, wave: &Wave) -> bool {
@@ -108,6 +122,17 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
     Some(most + 2)
 }
 
+/// Whether some write has an end port discard a service level.
+fn closes(plan: &Plan) -> bool {
+    let discards = |write: &Write| match write {
+        Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => {
+            Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT)
+        }
+        _ => false,
+    };
+    plan.waves().iter().flat_map(|wave| &wave.writes).any(discards)
+}
+
 fn assumptions(plan: &Plan) -> Vec<Assumption> {
     let of_scheme: &[Assumption] = match plan.scheme() {
         Scheme::Double => {
@@ -115,7 +140,8 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         }
         Scheme::Static => &[Assumption::InitializeDiscards],
         Scheme::InPlace if has_grown(plan) => &[Assumption::InitializeDiscards],
-        Scheme::Ordered | Scheme::InPlace => &[],
+        Scheme::Recover if closes(plan) => &[Assumption::FencesDiscard, Assumption::FencedLanesRunEmpty],
+        Scheme::Ordered | Scheme::InPlace | Scheme::Recover => &[],
     };
     let others: &[Assumption] = match (plan.lanes().reserved, plan.scheme()) {
         // Whether management to switches must pause as well is for those who follow packets to say.

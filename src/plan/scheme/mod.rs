@@ -9,6 +9,7 @@
 mod double;
 mod in_place;
 mod ordered;
+mod recover;
 mod static_;
 
 pub use ordered::TableStep;
@@ -40,6 +41,8 @@ pub struct PlanInput {
     pub steps: Vec<TableStep>,
     /// Whether the waves of `ordered` are proved only if switches discard packets that turn back.
     pub discards_turned_back: bool,
+    /// For `recover`: whether end ports are first kept from sending on the half that is not `old`.
+    pub closes: bool,
     /// The half in use.
     pub old: Half,
     /// Whether sources may send on the other half as well: for schemes that have no half retire.
@@ -76,6 +79,7 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
         Scheme::Static => Ok(static_::plan(input)),
         Scheme::InPlace => in_place::plan(input),
         Scheme::Ordered => ordered::plan(input),
+        Scheme::Recover => Ok(recover::plan(input)),
     }
 }
 

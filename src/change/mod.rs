@@ -21,7 +21,7 @@ pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;
 pub use engine::{Realised, engine_named};
 pub use lid_survey::{Computed, assign_needed};
-pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, has_halves, prepare_recovery};
+pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -142,6 +142,9 @@ pub enum ChangeError {
         /// Its LID.
         lid: Lid,
     },
+    /// Opening service levels alone does not give all rows a way.
+    #[error("some rows (switch and LID) lead nowhere, and are to be given ways first")]
+    Incomplete,
     /// A precondition of the scheme does not hold.
     #[error("planning the change: {0}")]
     Plan(#[from] PlanError),
@@ -284,7 +287,7 @@ impl<'a> Groundwork<'a> {
         let plan = &change.plan;
         let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
         let ways = plan.new_ways().cloned();
-        let scope = Scope { halves, stranded: self.stranded.clone(), switches: true, ways };
+        let scope = Scope { halves, stranded: self.stranded.clone(), ways, ..Scope::of(&[]) };
         let last = plan.tables_at(plan.waves().len());
         verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
         change.vet(refused)
@@ -325,6 +328,7 @@ impl<'a> Groundwork<'a> {
                 old: input.old,
                 // A half that other schemes retire must be closed first, as a fence does.
                 both_halves: input.both_halves && scheme == Scheme::Ordered,
+                begins_with_losses: false,
                 policy: input.policy,
                 sm: input.sm,
                 stranded: self.stranded.clone(),

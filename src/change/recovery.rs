@@ -2,16 +2,18 @@
 //!
 //! On entry: the tables as devices report them, and nothing about what they were meant for. On return: a plan of scheme
 //! `recover`, vetted like any other, or why there is none. Both halves are tried, the one in use first; and of each the
-//! ways that lose nothing before the one that closes the other half for a while.
+//! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead nowhere
+//! get ways by `repair`; the other half is led by the repaired routing at once.
 
 use super::{ChangeError, PlannedChange, Prepared, refused};
-use crate::fabric::{Fabric, PortId};
-use crate::ids::Half;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum};
 use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
-use crate::routing;
-use crate::tables::{NodeSlToVl, RoutingFunction, SubnetTables};
-use crate::verify::{self, Refusal, Scope};
+use crate::repair::{Budget, RepairInput, RepairWave, repair};
+use crate::routing::{self, choose_root, switch_order};
+use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SubnetTables};
+use crate::verify::{self, InjectionRules, Refusal, Scope};
 use std::sync::Arc;
 
 /// A subnet to recover.
@@ -82,13 +84,18 @@ pub struct Unrecovered(Vec<String>);
 pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> {
     let mut reasons = Vec::new();
     let mut kept = Vec::new();
-    for half in [input.in_use, input.in_use.other()] {
+    let in_use = if has_halves(&input.fabric) { input.in_use } else { Half::Lower };
+    let halves = [in_use, in_use.other()];
+    for &half in &halves[..if has_halves(&input.fabric) { 2 } else { 1 }] {
         match by_itself(input, half) {
             Ok(()) => kept.push(half),
             Err(refusal) => reasons.push(format!("the {half} half cannot be kept: {}", first_line(&refusal))),
         }
     }
     for way in RecoveryWay::ALL {
+        if way == RecoveryWay::Close && !has_halves(&input.fabric) {
+            continue;
+        }
         for &half in &kept {
             match attempt(input, half, way) {
                 Ok(prepared) => return Ok(Recovery { prepared, kept: half, way }),
@@ -111,19 +118,97 @@ fn first_line(error: &impl ToString) -> String {
     error.to_string().lines().next().unwrap_or_default().to_string()
 }
 
-/// Whether the entries of a half are a sound routing on any lanes.
-fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
+/// The tables with every service level on its lanes.
+fn steadied(input: &RecoveryInput, lfts: &[Arc<Lft>]) -> SubnetTables {
     let lanes = Lanes::of_fabric(&input.fabric, input.policy.reserved_sl);
     let steady = Arc::new(NodeSlToVl::Uniform(lanes.steady(input.policy.partition)));
-    let tables = SubnetTables { sl_to_vl: vec![steady; input.fabric.node_count()], ..input.tables.clone() };
-    verify::prove_tables(&input.fabric, &tables, &Scope::of(&[half])).map(|_| ())
+    let sl_to_vl = vec![steady; input.fabric.node_count()];
+    SubnetTables { sl_to_vl, lfts: lfts.to_vec(), ..input.tables.clone() }
+}
+
+/// Whether the entries of a half close no cycle on any lanes, and lead every packet home that they do not lose.
+fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
+    let scope = Scope { losses: true, ..Scope::of(&[half]) };
+    verify::prove_tables(&input.fabric, &steadied(input, &input.tables.lfts), &scope).map(|_| ())
+}
+
+/// Waves that give ways to the rows of a half that have none; none where every row has one.
+fn repaired(input: &RecoveryInput, kept: Half) -> Result<Vec<RepairWave>, ChangeError> {
+    let fabric = &*input.fabric;
+    let tables = steadied(input, &input.tables.lfts);
+    let mut senders = InjectionRules::default();
+    senders.injected[kept.index()] = true;
+    let target = lid::merge(fabric, &tables.lfts, &input.function, &[Half::Lower, Half::Upper]);
+    let alike = input.function.path_layers().is_none();
+    let order = choose_root(fabric).and_then(|root| switch_order(input.function.engine(), fabric, root));
+    let found = repair(&RepairInput {
+        before: fabric,
+        surviving: fabric,
+        remaining: fabric,
+        tables: &tables,
+        target: alike.then_some(&target),
+        senders: &senders,
+        answerer: Some(input.sm),
+        switches: true,
+        order: order.as_deref(),
+        // The plan waits for what was sent before, which does not go together with packets that turn back (W.8).
+        discards_turned_back: false,
+        budget: Budget { renewals: 0, ..Budget::default() },
+    })?;
+    match found.unsolved.first() {
+        None => Ok(found.waves),
+        Some(first) => {
+            let switch = fabric.describe_node(first.switch);
+            Err(ChangeError::Unrepaired { rows: found.unsolved.len(), switch, lid: first.lid })
+        }
+    }
+}
+
+/// The tables with the entries of the other half as those of `last` have them for their twins of the kept one.
+fn followed(fabric: &Fabric, lfts: &[Arc<Lft>], last: &[Arc<Lft>], kept: Half) -> Vec<Arc<Lft>> {
+    let led = lid::mirrored(fabric, last, kept);
+    let others: Vec<Lid> = fabric.lid_ports().flat_map(|port| fabric.half_lids(port, kept.other())).collect();
+    let mut tables = lfts.to_vec();
+    for switch in fabric.switches() {
+        let from = &led[switch.index()];
+        for &lid in others.iter().filter(|&&lid| fabric.half_of(lid).is_some()) {
+            if tables[switch.index()].get(lid) != from.get(lid) {
+                Arc::make_mut(&mut tables[switch.index()]).set(lid, from.get(lid).unwrap_or(PortNum::NO_ROUTE));
+            }
+        }
+    }
+    tables
+}
+
+/// Whether some switch has no way on for a LID that an end port owns.
+fn begins_with_losses(fabric: &Fabric, lfts: &[Arc<Lft>]) -> bool {
+    let lids: Vec<Lid> = fabric
+        .end_ports()
+        .flat_map(|port| [Half::Lower, Half::Upper].into_iter().flat_map(move |half| fabric.half_lids(port, half)))
+        .collect();
+    let goes_on = |switch: NodeId, lid: Lid| {
+        let output = lfts[switch.index()].get(lid).and_then(|num| fabric.port_at(switch, num));
+        output.is_some_and(|port| fabric.peer(port).is_some() || fabric.port(port).num == PortNum::ZERO)
+    };
+    fabric.switches().any(|switch| lids.iter().any(|&lid| !goes_on(switch, lid)))
 }
 
 fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepared, ChangeError> {
     let fabric = &input.fabric;
     let held = &input.tables.lfts;
-    let target = if way == RecoveryWay::Open { held.clone() } else { lid::mirrored(fabric, held, kept) };
-    let steps = if target == *held { Vec::new() } else { vec![TableStep { lfts: target.clone(), aged_before: false }] };
+    let waves = repaired(input, kept)?;
+    let last = waves.last().map_or(held, |wave| &wave.lfts).clone();
+    let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: followed(fabric, lfts, &last, kept), aged_before };
+    let mut steps: Vec<TableStep> = waves.iter().map(|wave| step(&wave.lfts, wave.aged_before)).collect();
+    match way {
+        RecoveryWay::Open if steps.is_empty() => {}
+        RecoveryWay::Open => return Err(ChangeError::Incomplete),
+        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(held, false)),
+        RecoveryWay::Follow | RecoveryWay::Close => {}
+    }
+    let target = steps.last().map_or(held, |step| &step.lfts).clone();
+    let halves: &[Half] = if has_halves(fabric) { &[Half::Lower, Half::Upper] } else { &[Half::Lower] };
+    verify::prove_tables(fabric, &steadied(input, &target), &Scope::of(halves)).map_err(ChangeError::New)?;
     let mut initial = input.tables.clone();
     initial.sending.iter_mut().for_each(|half| *half = kept);
     let stranded = routing::stranded(fabric, fabric, input.sm);
@@ -134,13 +219,14 @@ fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepar
             routed: fabric.clone(),
             surviving: fabric.clone(),
             after: fabric.clone(),
+            begins_with_losses: begins_with_losses(fabric, held),
             initial,
             target,
             steps,
             discards_turned_back: false,
             closes: way == RecoveryWay::Close,
             old: kept,
-            both_halves: true,
+            both_halves: has_halves(fabric),
             policy: input.policy,
             sm: input.sm,
             stranded: stranded.clone(),
@@ -154,7 +240,7 @@ fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepar
     PlannedChange { plan, layers: 1, function: input.function.clone(), stranded }.vet(refused)
 }
 
-/// Whether end ports have LIDs of both halves.
-pub fn has_halves(fabric: &Fabric) -> bool {
+/// Whether every end port has LIDs of both halves.
+fn has_halves(fabric: &Fabric) -> bool {
     fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some())
 }

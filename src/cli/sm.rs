@@ -68,9 +68,10 @@ pub(super) struct Arguments {
     /// so many MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
-    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
-    #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
-    lmc: u8,
+    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare [default: that of a subnet that
+    /// carries traffic, else 1].
+    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(1..=7))]
+    lmc: Option<u8>,
     /// The most data VLs in operation; fewer if a port has fewer, but at least two.
     #[arg(long, value_name = "VLS", default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=15))]
     vls: u8,
@@ -159,7 +160,7 @@ struct Faults {
     seed: u64,
 }
 
-fn hexadecimal(text: &str) -> Result<u64, String> {
+pub(super) fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|_| "expected up to 16 hexadecimal digits".to_string())
 }
@@ -303,7 +304,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
         None => Guid2Lid::new(),
     };
     let kept = Rc::new(RefCell::new(kept));
-    let (lmc, known, path) = (config.lmc, kept.clone(), arguments.guid2lid.clone());
+    let (known, path) = (kept.clone(), arguments.guid2lid.clone());
     let sweep_ns = (arguments.sweep * 1e9) as u64;
     let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
     let default = SweepPolicy::default();
@@ -312,7 +313,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
         config,
         responder: Responder::new(rules, mailbox.clone()),
         mailbox,
-        assign: Box::new(move |fabric| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
+        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
         keep: Box::new(move |fabric| {
             let learnt = kept.borrow().learn(fabric);
             if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
@@ -344,7 +345,8 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             most_bytes: usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX),
         }),
         sources: arguments.devices.sources(arguments.devices()),
-        lmc: Lmc::masked(arguments.lmc),
+        lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
+        lmc_is_required: arguments.lmc.is_some(),
         data_vls: arguments.vls,
         m_key: arguments.m_key,
         m_key_lease_s: 0,

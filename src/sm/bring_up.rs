@@ -10,12 +10,11 @@ use super::fair;
 use super::installed::{self, InstalledTables};
 use super::settings::{self, Common};
 use crate::change::{
-    BringUp, BringUpError, Prepared, Recovery, RecoveryInput, RecoveryWay, has_halves, prepare_recovery,
-    room_for_layers,
+    BringUp, BringUpError, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, room_for_layers,
 };
 use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum, ReservedLevel};
+use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::lid;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
 use crate::routing::Demand;
@@ -96,7 +95,7 @@ pub(super) async fn bring_up<T: Transport>(
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(config.policy.partition));
-    let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
+    let scope = Scope::of(halves(&fabric)).by(function.path_layers());
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
@@ -151,9 +150,6 @@ fn recoverable(
     function: &RoutingFunction,
 ) -> Result<Recovery, String> {
     comparable(found, fabric, installed)?;
-    if !has_halves(fabric) {
-        return Err("end ports have one LID each, so that there is no half to keep".to_string());
-    }
     let mut tables = installed.tables.clone();
     tables.port_states = running_states(fabric, &tables);
     let input = RecoveryInput {
@@ -183,6 +179,30 @@ pub(super) async fn refuse_adaptive<T: Transport>(manager: &mut Manager<T>, fabr
     match adaptive.split_first() {
         None => Ok(()),
         Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),
+    }
+}
+
+/// The LMC with which to bring up what was found: that of a subnet that carries traffic, since another LMC would move
+/// LIDs under that traffic; the wanted one where nothing flows, or where it is required.
+pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) -> Lmc {
+    if is_required || !installed::carries_traffic(&found.fabric, &found.port_states) {
+        return wanted;
+    }
+    let fabric = &found.fabric;
+    let addressed = fabric.end_ports().map(|port| fabric.port(port)).filter(|port| port.lid.is_some());
+    let Some(held) = addressed.map(|port| port.lmc).min() else { return wanted };
+    if held < wanted {
+        tracing::warn!(%held, %wanted, "the subnet carries traffic under a lesser LMC, which is kept: with LMC 0 no change can \
+            move hosts to other LIDs, so that only changes by forwarding entries alone are made (--lmc to have it changed)");
+    }
+    held
+}
+
+/// The halves of which end ports have LIDs.
+fn halves(fabric: &Fabric) -> &'static [Half] {
+    match fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some()) {
+        true => &[Half::Lower, Half::Upper],
+        false => &[Half::Lower],
     }
 }
 
@@ -230,6 +250,7 @@ fn running(
 ) -> Running {
     let fabric = Arc::new(fabric);
     tables.port_states = running_states(&fabric, &tables);
+    let both_halves = halves(&fabric).len() == 2;
     Running {
         known: fabric.clone(),
         routed: fabric.clone(),
@@ -238,7 +259,7 @@ fn running(
         layers,
         ways,
         half,
-        both_halves: true,
+        both_halves,
         sm,
     }
 }
@@ -289,7 +310,7 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, p
         let wanted = in_words(lanes, policy.partition);
         return Err(format!("{} has other SL-to-VL tables than {wanted}", fabric.describe_node(id)));
     }
-    verify::prove_tables(fabric, &installed.tables, &Scope::of(&[Half::Lower, Half::Upper]))
+    verify::prove_tables(fabric, &installed.tables, &Scope::of(halves(fabric)))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
 }

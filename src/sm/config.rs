@@ -23,8 +23,11 @@ pub struct Config {
     pub foresee: Option<ForeseeSettings>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
-    /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare.
+    /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare. 0 only where a subnet that carries traffic
+    /// has it.
     pub lmc: Lmc,
+    /// Whether a subnet that carries traffic under another LMC is to get this one.
+    pub lmc_is_required: bool,
     /// The most data VLs in operation (`max_op_vls`, as a count).
     pub data_vls: u8,
     /// The devices' M_Key (`m_key`); 0: none.

@@ -224,7 +224,9 @@ async fn bring_up<T: Transport>(
     let found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
-    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric));
+    context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
+    let lmc = context.config.lmc;
+    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc));
     let up = match equipped {
         Ok(fabric) => bring_up::bring_up(&mut manager, &context.config, &found, fabric).await,
         Err(error) => Err(error),

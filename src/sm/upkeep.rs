@@ -373,7 +373,8 @@ impl<T: Transport> Upkeep<T> {
             let port = union.fabric.describe_port(id);
             return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
         }
-        let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric))?;
+        let lmc = context.config.lmc;
+        let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
         // Stored before anything is written: a LID once assigned must not go to another device.
         (context.keep)(&whole);
         self.driver.widen(Arc::new(whole));

@@ -70,6 +70,7 @@ impl Managed {
             auto: self.scenario.auto,
             sources: self.scenario.sources,
             lmc,
+            lmc_is_required: false,
             data_vls: 4,
             m_key: 0,
             m_key_lease_s: 0,
@@ -87,7 +88,9 @@ impl Managed {
             config,
             responder: Responder::new(rules, self.mailbox.clone()),
             mailbox: self.mailbox.clone(),
-            assign: Box::new(move |fabric| Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)),
+            assign: Box::new(move |fabric, lmc| {
+                Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)
+            }),
             keep: Box::new(|_| {}),
             pace: SweepPolicy::default(),
         }

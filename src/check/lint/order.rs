@@ -1,14 +1,15 @@
 //! Phases, barriers and assumptions in their order.
 
 use super::{Findings, Rule};
-use crate::fabric::NodeId;
-use crate::ids::{Sl, Vl};
+use crate::fabric::{NodeId, PortId};
+use crate::ids::{PortNum, Sl, Vl};
 use crate::plan::{Assumption, Barrier, MovedBy, Observer, Phase, Plan, Scheme, Wave};
 use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     check_phases(plan, findings);
+    check_losses(plan, findings);
     for wave in plan.waves() {
         let wanted = barriers(plan, wave);
         if wave.barriers != wanted {
@@ -25,6 +26,14 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     let kept = Assumption::ReservedLevelIsKept;
     if plan.lanes().reserved.is_none() && plan.draft().assumptions.contains(&kept) {
         findings.plan(Rule::Assumptions, format!("`{}` is named, and no service level is reserved", kept.name()));
+    }
+}
+
+/// Only tables that were found, and not made for a plan, may begin with rows that lead nowhere.
+fn check_losses(plan: &Plan, findings: &mut Findings) {
+    if plan.draft().begins_with_losses && plan.scheme() != Scheme::Recover {
+        let what = format!("it says that it begins with losses, which scheme {} does not", plan.scheme());
+        findings.plan(Rule::Assumptions, what);
     }
 }
 
@@ -80,6 +89,10 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
             let aged = if aged.is_empty() { vec![Barrier::Vacated(1)] } else { aged };
             [Barrier::Acknowledged].into_iter().chain(aged).collect()
         }
+        (Scheme::Recover, _) if !is_last(plan, wave) => {
+            let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
+            [Barrier::Acknowledged].into_iter().chain(aged).collect()
+        }
         (Scheme::InPlace, phase) if phase == last_phase(plan) => {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
@@ -122,7 +135,7 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
     Some(most + 2)
 }
 
-/// Whether some write has an end port discard a service level.
+/// Whether some end port discards a service level, from the beginning or by some write.
 fn closes(plan: &Plan) -> bool {
     let discards = |write: &Write| match write {
         Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => {
@@ -130,7 +143,13 @@ fn closes(plan: &Plan) -> bool {
         }
         _ => false,
     };
-    plan.waves().iter().flat_map(|wave| &wave.writes).any(discards)
+    let fabric = &*plan.draft().surviving;
+    let is_fenced = |port: PortId| {
+        let at = fabric.port(port);
+        let held = plan.tables_at(0).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        at.peer.is_some() && Sl::all().any(|sl| held.get(sl) == Vl::MANAGEMENT)
+    };
+    fabric.end_ports().any(is_fenced) || plan.waves().iter().flat_map(|wave| &wave.writes).any(discards)
 }
 
 fn assumptions(plan: &Plan) -> Vec<Assumption> {

@@ -47,6 +47,8 @@ pub struct PlanInput {
     pub old: Half,
     /// Whether sources may send on the other half as well: for schemes that have no half retire.
     pub both_halves: bool,
+    /// For `recover`: whether the tables in force lead from some rows (switch, LID) nowhere.
+    pub begins_with_losses: bool,
     /// The user's choices.
     pub policy: Policy,
     /// The SM's own port.
@@ -177,6 +179,7 @@ impl PlanInput {
             old: self.old,
             new: self.old,
             both_halves: self.both_halves,
+            begins_with_losses: self.begins_with_losses,
             lanes,
             policy: self.policy,
             sm: self.sm,

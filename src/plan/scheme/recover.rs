@@ -8,7 +8,7 @@
 //! more: the first wave waits until they have left.
 
 use super::ordered::{aging, step_writes};
-use super::{PlanInput, about_other_packets, differs, sl_to_vl_writes};
+use super::{PlanInput, about_other_packets, about_spare_half, differs, sl_to_vl_writes};
 use crate::fabric::PortId;
 use crate::ids::{Half, PortNum, Sl, Vl};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
@@ -28,11 +28,23 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     waves.push(wave("open", opening(&input, &tables, steady)));
     let mut assumptions = about_other_packets(&input).to_vec();
     assumptions.extend([Assumption::EntriesDecide, Assumption::AnswersAreLegal]);
-    assumptions.extend(Assumption::of_observer(input.policy.observer));
-    if input.closes {
+    assumptions.extend(about_spare_half(&input));
+    assumptions.extend(Assumption::of_vacating(input.policy.observer));
+    if input.closes || is_fenced(&input) {
         assumptions.extend([Assumption::FencesDiscard, Assumption::FencedLanesRunEmpty]);
     }
     Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::Recover, lanes) })
+}
+
+/// Whether some end port discards a service level already.
+fn is_fenced(input: &PlanInput) -> bool {
+    let fabric = &*input.surviving;
+    let discards = |port: PortId| {
+        let at = fabric.port(port);
+        let held = input.initial.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        fabric.peer(port).is_some() && Sl::all().any(|sl| held.get(sl) == Vl::MANAGEMENT)
+    };
+    fabric.end_ports().any(discards)
 }
 
 /// Has each end port discard what its host sends on the half that is given up, where it does not do so already.
@@ -54,9 +66,15 @@ fn close_writes(input: &PlanInput, lanes: Lanes) -> Vec<Write> {
 /// A wave for each step that writes something.
 fn following(input: &PlanInput) -> Vec<Wave> {
     let mut held = &input.initial.lfts;
-    let mut waves = Vec::new();
+    let mut waves: Vec<Wave> = Vec::new();
     for step in &input.steps {
         let writes = step_writes(input, held, &step.lfts);
+        if step.aged_before
+            && let Some(last) = waves.last_mut()
+        {
+            // Before the first of these waves, all have waited already.
+            last.barriers.extend(aging(input, held));
+        }
         if !writes.is_empty() {
             waves.push(wave(&format!("follow/{}", waves.len() + 1), writes));
         }

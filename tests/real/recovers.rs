@@ -163,3 +163,41 @@ fn what_opensm_left_is_taken_over_under_its_lids() {
         all_is_well(&subnet, &expected(&topology, 0, Half::Lower), &[Half::Lower]);
     }
 }
+
+/// Nobody manages: the fence that a dead manager left is found and opened from any port, and nothing is touched while a
+/// manager is there.
+#[test]
+fn rescue_opens_what_a_dead_manager_closed() {
+    if !installed() {
+        return;
+    }
+    let net = net();
+    // The first two barriers of the fence of the spare half, and those of the retired one.
+    for nth in [1, 5, 7] {
+        let mut subnet = Subnet::serve(&net.text);
+        subnet.tools_at("host-3 HCA-1");
+        let manager = Sm::bring_up(&subnet, "host-1 HCA-1", &["--scheme", "double", "--pause-at-barriers"]);
+        let program = super::reconfig();
+        let program = program.to_str().expect("a path in Unicode");
+        let rescue = |options: &[&str]| subnet.run(&[&[program, "rescue"], options].concat());
+        let none = rescue(&[]);
+        assert_eq!(none.code, Some(0), "{}{}", none.output, none.errors);
+        assert!(none.output.contains("No table discards"), "{}", none.output);
+        let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
+        assert!(at_barrier(&manager, &subnet, nth), "barrier {nth}");
+        let kept = rescue(&["--clear"]);
+        assert_eq!(kept.code, Some(3), "{}{}", kept.output, kept.errors);
+        assert!(kept.errors.contains("says that it is master"), "{}", kept.errors);
+        drop(manager);
+        let found = rescue(&[]);
+        assert_eq!(found.code, Some(1), "{}{}", found.output, found.errors);
+        assert!(found.output.contains("discards SL "), "{}", found.output);
+        let cleared = rescue(&["--clear"]);
+        assert_eq!(cleared.code, Some(0), "{}{}", cleared.output, cleared.errors);
+        let rest = rescue(&[]);
+        assert_eq!(rest.code, Some(0), "barrier {nth}: {}{}", rest.output, rest.errors);
+        // Who manages next takes it from there.
+        let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
+        assert_eq!(next.count("REWRITTEN"), 0, "{}", next.log());
+    }
+}

@@ -7,12 +7,12 @@
 
 use super::{ChangeError, PlannedChange, Prepared, refused};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, Lid, PortNum, Sl, Vl};
 use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
 use crate::repair::{Budget, RepairInput, RepairWave, repair};
 use crate::routing::{self, choose_root, switch_order};
-use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SubnetTables};
+use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables};
 use crate::verify::{self, InjectionRules, Refusal, Scope};
 use std::sync::Arc;
 
@@ -82,6 +82,7 @@ pub struct Unrecovered(Vec<String>);
 /// # Errors
 /// Neither half can be kept, or no way to keep one is proved.
 pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> {
+    let input = &RecoveryInput { tables: with_lanes_that_exist(input), ..input.clone() };
     let mut reasons = Vec::new();
     let mut kept = Vec::new();
     let in_use = if has_halves(&input.fabric) { input.in_use } else { Half::Lower };
@@ -116,6 +117,63 @@ fn name(way: RecoveryWay) -> &'static str {
 
 fn first_line(error: &impl ToString) -> String {
     error.to_string().lines().next().unwrap_or_default().to_string()
+}
+
+/// The tables without lanes that links lack. An end port discards what it maps to such a lane (IBA 7.6.6), as if that were
+/// VL 15. What switches have for a level that every end port discards is on no packet: it reads as a lane that exists,
+/// and is not that of the steady state, so that it is written. OpenSM without QoS leaves levels so.
+fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
+    let fabric = &*input.fabric;
+    let lanes = Lanes::of_fabric(fabric, input.policy.reserved_sl);
+    let steady = lanes.steady(input.policy.partition);
+    let mut tables = input.tables.clone();
+    let width = |port: PortId| {
+        let ends = [Some(port), fabric.peer(port)].into_iter().flatten();
+        ends.map(|end| fabric.port(end).data_vls).min().unwrap_or(0)
+    };
+    let lacks = |port: PortId, vl: Vl| vl != Vl::MANAGEMENT && vl.get() >= width(port);
+    let mut sent = [false; 16];
+    for id in fabric.end_ports() {
+        let at = fabric.port(id);
+        let held = *tables.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        let read = SlToVl::from_fn(|sl| if lacks(id, held.get(sl)) { Vl::MANAGEMENT } else { held.get(sl) });
+        if read != held {
+            Arc::make_mut(&mut tables.sl_to_vl[at.node.index()]).set(
+                fabric.node(at.node).num_ports,
+                PortNum::ZERO,
+                at.num,
+                read,
+            );
+        }
+        Sl::all().for_each(|sl| sent[sl.index()] |= read.get(sl) != Vl::MANAGEMENT);
+    }
+    let another = |sl: Sl| lanes.all.iter().find(|&vl| vl != steady.get(sl)).unwrap_or_else(|| steady.get(sl));
+    for switch in fabric.switches() {
+        let read = |held: &SlToVl, output: PortNum| {
+            let port = fabric.port_at(switch, output);
+            let is_idle = |sl: Sl| !sent[sl.index()] && port.is_some_and(|port| lacks(port, held.get(sl)));
+            SlToVl::from_fn(|sl| if is_idle(sl) { another(sl) } else { held.get(sl) })
+        };
+        let pairs = plan::sl_to_vl_pairs(fabric, switch);
+        let changed: Vec<_> = pairs
+            .iter()
+            .map(|&(input, output)| (input, output, *tables.sl_to_vl[switch.index()].get(input, output)))
+            .map(|(input, output, held)| (input, output, held, read(&held, output)))
+            .collect();
+        let mut distinct: Vec<SlToVl> = changed.iter().map(|&(.., read)| read).collect();
+        distinct.dedup();
+        if changed.iter().all(|(.., held, read)| held == read) {
+            continue;
+        }
+        if let [one] = distinct[..] {
+            tables.sl_to_vl[switch.index()] = Arc::new(NodeSlToVl::Uniform(one));
+            continue;
+        }
+        let num_ports = fabric.node(switch).num_ports;
+        let own = Arc::make_mut(&mut tables.sl_to_vl[switch.index()]);
+        changed.into_iter().for_each(|(input, output, _, read)| own.set(num_ports, input, output, read));
+    }
+    tables
 }
 
 /// The tables with every service level on its lanes.

@@ -72,9 +72,10 @@ pub(super) struct Arguments {
     /// carries traffic, else 1].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(1..=7))]
     lmc: Option<u8>,
-    /// The most data VLs in operation; fewer if a port has fewer, but at least two.
-    #[arg(long, value_name = "VLS", default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=15))]
-    vls: u8,
+    /// The most data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet that carries
+    /// traffic, else 4].
+    #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(2..=15))]
+    vls: Option<u8>,
     /// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof:
     /// `rewrite` them in place, as any subnet manager does, which no proof covers; or take over what is `proved` only, and
     /// else write nothing.
@@ -152,6 +153,9 @@ pub(super) struct Arguments {
     #[command(flatten)]
     devices: choice::DeviceArguments,
 }
+
+/// Data VLs in operation where nobody says otherwise.
+const DATA_VLS: u8 = 4;
 
 /// Deliberate faults.
 #[derive(Clone, Copy, Debug)]
@@ -280,7 +284,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     StaticStatus {
         port,
         engine: arguments.engine.clone(),
-        data_vls: arguments.vls,
+        data_vls: arguments.vls.unwrap_or(DATA_VLS),
         policy: PolicyStatus {
             scheme: arguments.scheme.clone(),
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
@@ -347,7 +351,8 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         sources: arguments.devices.sources(arguments.devices()),
         lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
         lmc_is_required: arguments.lmc.is_some(),
-        data_vls: arguments.vls,
+        data_vls: arguments.vls.unwrap_or(DATA_VLS),
+        data_vls_are_required: arguments.vls.is_some(),
         m_key: arguments.m_key,
         m_key_lease_s: 0,
         m_key_protection: 1,

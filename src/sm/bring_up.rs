@@ -198,6 +198,18 @@ pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) ->
     held
 }
 
+/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic on more than are wanted,
+/// since packets stand in them.
+pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
+    let fabric = &found.fabric;
+    if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
+        return config.data_vls;
+    }
+    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
+    let held = cabled.filter_map(|port| manager.port_info(port)?.operational_vls.lanes());
+    held.min().unwrap_or(0).max(config.data_vls)
+}
+
 /// The halves of which end ports have LIDs.
 fn halves(fabric: &Fabric) -> &'static [Half] {
     match fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some()) {

@@ -30,6 +30,8 @@ pub struct Config {
     pub lmc_is_required: bool,
     /// The most data VLs in operation (`max_op_vls`, as a count).
     pub data_vls: u8,
+    /// Whether a subnet that carries traffic on more data VLs is to get so few.
+    pub data_vls_are_required: bool,
     /// The devices' M_Key (`m_key`); 0: none.
     pub m_key: u64,
     /// Seconds until a device forgets its M_Key (`m_key_lease_period`); 0: never.

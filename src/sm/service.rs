@@ -225,6 +225,7 @@ async fn bring_up<T: Transport>(
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
+    context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
     let lmc = context.config.lmc;
     let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc));
     let up = match equipped {

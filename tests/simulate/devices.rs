@@ -72,6 +72,7 @@ impl Managed {
             lmc,
             lmc_is_required: false,
             data_vls: 4,
+            data_vls_are_required: false,
             m_key: 0,
             m_key_lease_s: 0,
             m_key_protection: 1,

@@ -25,7 +25,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     first.barriers.extend(aging(&input, &input.initial.lfts));
     let mut waves = vec![first];
     waves.extend(following(&input));
-    waves.push(wave("open", opening(&input, &tables, steady)));
+    waves.extend(opening(&input, &tables, steady));
     let mut assumptions = about_other_packets(&input).to_vec();
     assumptions.extend([Assumption::EntriesDecide, Assumption::AnswersAreLegal]);
     assumptions.extend(about_spare_half(&input));
@@ -83,9 +83,13 @@ fn following(input: &PlanInput) -> Vec<Wave> {
     waves
 }
 
-/// Every service level goes to its lanes, at every device; this ends the fence too, whoever closed it.
-fn opening(input: &PlanInput, tables: &SubnetTables, steady: SlToVl) -> Vec<Write> {
-    sl_to_vl_writes(&input.surviving, steady, differs(tables, steady))
+/// Every service level goes to its lanes: at the switches, and when all of them have it so, at end ports. That ends the fence
+/// too, whoever closed it, and by then no switch treats a level in another way.
+fn opening(input: &PlanInput, tables: &SubnetTables, steady: SlToVl) -> Vec<Wave> {
+    let is_hosts = |write: &Write| matches!(write, Write::SlToVl { scope: SlToVlScope::EndPort { .. }, .. });
+    let writes = sl_to_vl_writes(&input.surviving, steady, differs(tables, steady));
+    let (hosts, switches): (Vec<Write>, Vec<Write>) = writes.into_iter().partition(is_hosts);
+    vec![wave("open/1", switches), wave("open/2", hosts)]
 }
 
 fn wave(part: &str, writes: Vec<Write>) -> Wave {

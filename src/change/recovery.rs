@@ -10,7 +10,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl, Vl};
 use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
-use crate::repair::{Budget, RepairInput, RepairWave, repair};
+use crate::repair::{Budget, RepairError, RepairInput, RepairWave, repair};
 use crate::routing::{self, choose_root, switch_order};
 use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables};
 use crate::verify::{self, InjectionRules, Refusal, Scope};
@@ -186,17 +186,60 @@ fn steadied(input: &RecoveryInput, lfts: &[Arc<Lft>]) -> SubnetTables {
 
 /// Whether the entries of a half close no cycle on any lanes, and lead every packet home that they do not lose.
 fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
-    let scope = Scope { losses: true, ..Scope::of(&[half]) };
+    // LIDs of switches are of no half, and a change that installs writes them in no order (L.2): see `straightened`.
+    let scope = Scope { losses: true, switches: false, ..Scope::of(&[half]) };
     verify::prove_tables(&input.fabric, &steadied(input, &input.tables.lfts), &scope).map(|_| ())
 }
 
-/// Waves that give ways to the rows of a half that have none; none where every row has one.
-fn repaired(input: &RecoveryInput, kept: Half) -> Result<Vec<RepairWave>, ChangeError> {
+/// The tables without entries for LIDs of switches to which packets would go round, or come to another port; or for all of
+/// them. Only management uses these LIDs, and it is paused or on a level of its own; `repair` gives them ways beside data.
+fn straightened(input: &RecoveryInput, all: bool) -> Vec<Arc<Lft>> {
     let fabric = &*input.fabric;
-    let tables = steadied(input, &input.tables.lfts);
+    let mut lfts = input.tables.lfts.clone();
+    let astray = |owner: NodeId, lid: Lid| {
+        let mut known: Vec<Option<usize>> = vec![None; fabric.node_count()];
+        fabric.switches().any(|start| {
+            let mut at = start;
+            // A switch met again in one walk is on a ring; one met in an earlier walk was found to lead on.
+            while at != owner && known[at.index()].is_none() {
+                known[at.index()] = Some(start.index());
+                let output = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
+                match output.and_then(|port| fabric.neighbour(port)) {
+                    Some(next) if fabric.node(next).is_switch() => at = next,
+                    Some(_) => return true,
+                    // Port 0 of another switch, or nowhere, which `repair` sees to.
+                    None => return output.is_some_and(|port| fabric.port(port).num == PortNum::ZERO),
+                }
+                if known[at.index()] == Some(start.index()) {
+                    return true;
+                }
+            }
+            false
+        })
+    };
+    let owned = |switch: NodeId| fabric.port_at(switch, PortNum::ZERO).and_then(|port| fabric.port(port).lid);
+    let lids: Vec<Lid> =
+        fabric.switches().filter_map(|owner| owned(owner).filter(|&lid| all || astray(owner, lid))).collect();
+    for switch in fabric.switches().filter(|_| !lids.is_empty()) {
+        let own = Arc::make_mut(&mut lfts[switch.index()]);
+        for &lid in &lids {
+            own.set(lid, PortNum::NO_ROUTE);
+        }
+    }
+    lfts
+}
+
+/// Waves that give ways to the rows of a half that have none; none where every row has one.
+fn repaired(
+    input: &RecoveryInput,
+    kept: Half,
+    lfts: &[Arc<Lft>],
+    target: &[Arc<Lft>],
+) -> Result<Vec<RepairWave>, ChangeError> {
+    let fabric = &*input.fabric;
+    let tables = steadied(input, lfts);
     let mut senders = InjectionRules::default();
     senders.injected[kept.index()] = true;
-    let target = lid::merge(fabric, &tables.lfts, &input.function, &[Half::Lower, Half::Upper]);
     let alike = input.function.path_layers().is_none();
     let order = choose_root(fabric).and_then(|root| switch_order(input.function.engine(), fabric, root));
     let found = repair(&RepairInput {
@@ -204,7 +247,7 @@ fn repaired(input: &RecoveryInput, kept: Half) -> Result<Vec<RepairWave>, Change
         surviving: fabric,
         remaining: fabric,
         tables: &tables,
-        target: alike.then_some(&target),
+        target: alike.then_some(target),
         senders: &senders,
         answerer: Some(input.sm),
         switches: true,
@@ -254,14 +297,23 @@ fn begins_with_losses(fabric: &Fabric, lfts: &[Arc<Lft>]) -> bool {
 fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepared, ChangeError> {
     let fabric = &input.fabric;
     let held = &input.tables.lfts;
-    let waves = repaired(input, kept)?;
-    let last = waves.last().map_or(held, |wave| &wave.lfts).clone();
+    let reroute = lid::merge(fabric, held, &input.function, &[Half::Lower, Half::Upper]);
+    let mut straight = straightened(input, false);
+    let waves = match repaired(input, kept, &straight, &reroute) {
+        // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do.
+        Err(ChangeError::Repair(RepairError::Deadlock { .. })) => {
+            straight = straightened(input, true);
+            repaired(input, kept, &straight, &reroute)?
+        }
+        found => found?,
+    };
+    let last = waves.last().map_or(&straight, |wave| &wave.lfts).clone();
     let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: followed(fabric, lfts, &last, kept), aged_before };
     let mut steps: Vec<TableStep> = waves.iter().map(|wave| step(&wave.lfts, wave.aged_before)).collect();
     match way {
-        RecoveryWay::Open if steps.is_empty() => {}
+        RecoveryWay::Open if steps.is_empty() && straight == *held => {}
         RecoveryWay::Open => return Err(ChangeError::Incomplete),
-        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(held, false)),
+        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(&straight, false)),
         RecoveryWay::Follow | RecoveryWay::Close => {}
     }
     let target = steps.last().map_or(held, |step| &step.lfts).clone();

@@ -113,7 +113,7 @@ async fn master<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric) -> Resu
         .collect();
     let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
     let told = manager.ask(ports.iter().map(ask).collect()).await?;
-    let is_master = |told: &AskResult| told.as_ref().is_ok_and(|data| SmInfo::decode(&**data).state == SmState::Master);
+    let is_master = |told: &AskResult| told.as_ref().is_ok_and(|data| SmInfo::decode(data).state == SmState::Master);
     Ok(ports.iter().zip(&told).find(|(_, told)| is_master(told)).map(|(&port, _)| fabric.describe_port(port)))
 }
 

@@ -18,6 +18,9 @@ use reconfig::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SlToVlScope, Su
 use reconfig::verify::{self, Scope, prove};
 use std::sync::Arc;
 
+/// What takes something away from a plan.
+type Breaks = fn(&mut Draft);
+
 const BOTH: [Half; 2] = [Half::Lower, Half::Upper];
 
 fn input(subnet: &Subnet, mut tables: SubnetTables, in_use: Half) -> RecoveryInput {
@@ -170,12 +173,8 @@ fn hosts_on_two_routings_are_brought_to_one_by_closing_a_half() {
     };
     let unclosed = |draft: &mut Draft| draft.waves[0].writes.clear();
     let one_open = |draft: &mut Draft| _ = draft.waves[0].writes.pop();
-    let broken: [(&str, &dyn Fn(&mut Draft)); 4] = [
-        ("no wait", &unaged),
-        ("a round too few", &hurried),
-        ("nobody closed", &unclosed),
-        ("one host open", &one_open),
-    ];
+    let broken: [(&str, Breaks); 4] =
+        [("no wait", unaged), ("a round too few", hurried), ("nobody closed", unclosed), ("one host open", one_open)];
     let sound = Files::of(plan.clone());
     for (name, breaks) in broken {
         let mut draft = plan.draft().clone();

@@ -191,7 +191,7 @@ def variant(words, **forms):
 MASK = number(0xFFFF)
 HALF = word(*HALVES)
 STATE = word("down", "initialize", "armed", "active")
-SCHEME = word("double", "ordered", "static", "in-place")
+SCHEME = word("double", "ordered", "static", "in-place", "recover")
 END = record({"node": guid, "port": number(255)})
 MISSING = record({"nodes": listed(guid), "links": listed(END)})
 TABLE = digits("[0-9a-fA-F]{16}", "an SL-to-VL table of 16 hexadecimal digits")
@@ -331,7 +331,7 @@ PLAN = record(
         "fabric": FABRIC,
     },
     {"old_ways": WAYS, "new_ways": WAYS},
-    {"both_halves": (truth, False)},
+    {"both_halves": (truth, False), "begins_with_losses": (truth, False)},
 )
 HEADER = record(
     {
@@ -1410,10 +1410,12 @@ class Checker:
                 self.step(number, lid, owner, half, places, row, input_, outputs[row], present, firm)
 
     def lost_rows(self, number, half, owner, before, outputs):
-        """By row: whether the first entries led into what died, and those of the moment's beginning lead to no port."""
-        if number == 0 or self.answers or self.fabric.come[owner] or not self.moments[0].injected[half]:
+        """By row: whether the first entries led into what died (or, in a plan that says so, nowhere), and those of the moment's
+        beginning lead to no port."""
+        losses = self.plan["begins_with_losses"]
+        if number == 0 and not losses or self.answers or self.fabric.come[owner] or not self.moments[0].injected[half]:
             return before, None
-        first = before is None and any(len(choices) > 1 for choices in outputs)
+        first = before is None and (losses or any(len(choices) > 1 for choices in outputs))
         if first:
             before = [choices[0] for choices in outputs]
         if before is None:
@@ -1438,7 +1440,7 @@ class Checker:
                     continue
                 if channel == OWN or channel >= 0:
                     arrives.update(passed)
-                elif channel == DEAD:
+                elif channel == DEAD or self.plan["begins_with_losses"]:
                     died.update(passed)
                 break
             if row in died:
@@ -1580,7 +1582,8 @@ class Checker:
             omitted = fabric.stranded[owner] or number > 0 and not fabric.survives[owner] or self.answers
             if channel < 0:
                 # What was sent before the change may be lost where something died, if nothing else led on.
-                sent = number > 0 and self.moments[0].injected[half] and not fabric.come[owner]
+                begun = number > 0 or self.plan["begins_with_losses"]
+                sent = begun and self.moments[0].injected[half] and not fabric.come[owner]
                 if firm and not omitted and not (sent and (self.lost[row] if self.lost else channel == DEAD)):
                     raise Refused(f"{moment.name}: {fabric.nodes[place]['description']} discards packets to LID {lid}")
                 continue

@@ -111,7 +111,7 @@ fn has_lost(plan: &Plan) -> bool {
 }
 
 /// Whether a wave waits until what was sent before has left.
-fn waits(plan: &Plan) -> bool {
+pub(super) fn waits(plan: &Plan) -> bool {
     plan.waves().iter().rev().skip(1).any(|wave| wave.vacating_rounds().is_some())
 }
 

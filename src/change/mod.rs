@@ -12,6 +12,7 @@ mod captures;
 mod cheapest;
 mod engine;
 mod lid_survey;
+mod recovery;
 mod repairing;
 mod routed;
 
@@ -20,17 +21,19 @@ pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;
 pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
+pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{
-    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
+    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme,
+    TableStep,
 };
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{Lft, NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, round_trip};
+use crate::tables::{Lft, NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, Write, round_trip};
 use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
@@ -138,6 +141,9 @@ pub enum ChangeError {
         /// Its LID.
         lid: Lid,
     },
+    /// Opening service levels alone does not give all rows a way.
+    #[error("some rows (switch and LID) lead nowhere, and are to be given ways first")]
+    Incomplete,
     /// A precondition of the scheme does not hold.
     #[error("planning the change: {0}")]
     Plan(#[from] PlanError),
@@ -238,7 +244,7 @@ fn prepared_by(
             Ok(whole) => return Ok(whole),
             Err(planned) => *planned,
         },
-        Scheme::Double | Scheme::Static | Scheme::InPlace => planned,
+        Scheme::Double | Scheme::Static | Scheme::InPlace | Scheme::Recover => planned,
     };
     ground.vetted(planned?, refused)
 }
@@ -318,7 +324,7 @@ impl<'a> Groundwork<'a> {
             return Err(Box::new(repaired));
         }
         let reroute = self.reroute(&[Half::Lower, Half::Upper]);
-        if repaired.as_ref().is_ok_and(|change| writes(&change.plan) < self.blocks_changed(&reroute)) {
+        if repaired.as_ref().is_ok_and(|change| self.is_smaller(&change.plan, &reroute)) {
             return Err(Box::new(repaired));
         }
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
@@ -346,7 +352,7 @@ impl<'a> Groundwork<'a> {
         let plan = &change.plan;
         let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
         let ways = plan.new_ways().cloned();
-        let scope = Scope { halves, stranded: self.stranded.clone(), switches: true, ways };
+        let scope = Scope { halves, stranded: self.stranded.clone(), ways, ..Scope::of(&[]) };
         let last = plan.tables_at(plan.waves().len());
         verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
         change.vet(refused)
@@ -360,10 +366,19 @@ impl<'a> Groundwork<'a> {
                 let last = repair.steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
                 self.plan_of(scheme, repair, last)
             }
-            Scheme::Static | Scheme::InPlace => {
+            Scheme::Static | Scheme::InPlace | Scheme::Recover => {
                 self.plan_of(scheme, RepairSteps::default(), self.reroute(&[Half::Lower, Half::Upper]))
             }
         }
+    }
+
+    /// Whether the waves of a repair follow one another at once, and write fewer blocks than the full re-route, or as many in
+    /// as few waves.
+    fn is_smaller(&self, repair: &Plan, reroute: &[Arc<Lft>]) -> bool {
+        let is_block = |write: &&Write| matches!(write, Write::LftBlock { .. });
+        let blocks: usize = repair.waves().iter().map(|wave| wave.writes.iter().filter(is_block).count()).sum();
+        let rewrites = repair.waves().iter().filter(|wave| wave.phase == Phase::Rewrite).count();
+        !cheapest::waits(repair) && (blocks, rewrites) <= (self.blocks_changed(reroute), 1)
     }
 
     /// Blocks of forwarding tables that differ from those in force.
@@ -392,9 +407,11 @@ impl<'a> Groundwork<'a> {
                 target,
                 steps: repair.steps,
                 discards_turned_back: repair.discards_turned_back,
+                closes: false,
                 old: input.old,
                 // A half that other schemes retire must be closed first, as a fence does.
                 both_halves: input.both_halves && scheme == Scheme::Ordered,
+                begins_with_losses: false,
                 policy: input.policy,
                 sm: input.sm,
                 stranded: self.stranded.clone(),

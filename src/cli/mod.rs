@@ -25,6 +25,7 @@ mod permutation;
 mod plan;
 mod progress;
 mod reproduce;
+mod rescue;
 mod route;
 mod serve;
 mod simulate;
@@ -106,6 +107,8 @@ enum Command {
     Change(change::Arguments),
     /// Follow the events of the manager that runs here.
     Events(events::Arguments),
+    /// Find hosts that were left unable to send by a manager that died amid a change, and open them.
+    Rescue(rescue::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
 }
@@ -148,6 +151,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Status(arguments) => status::run(&arguments, common),
         Command::Change(arguments) => change::run(&arguments, common),
         Command::Events(arguments) => events::run(&arguments, common),
+        Command::Rescue(arguments) => rescue::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }
 }

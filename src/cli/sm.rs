@@ -71,14 +71,18 @@ pub(super) struct Arguments {
     /// so many MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
-    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare.
-    #[arg(long, value_name = "LMC", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=7))]
-    lmc: u8,
-    /// The most data VLs in operation; fewer if a port has fewer, but at least two.
-    #[arg(long, value_name = "VLS", default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=15))]
-    vls: u8,
-    /// What to do with a subnet that carries traffic under tables that cannot be proved.
-    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "rewrite"])]
+    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare [default: that of a subnet that
+    /// carries traffic, else 1].
+    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(1..=7))]
+    lmc: Option<u8>,
+    /// The most data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet that carries
+    /// traffic, else 4].
+    #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(2..=15))]
+    vls: Option<u8>,
+    /// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof:
+    /// `rewrite` them in place, as any subnet manager does, which no proof covers; or take over what is `proved` only, and
+    /// else write nothing.
+    #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
     #[command(flatten)]
     partition: choice::PartitionArguments,
@@ -153,6 +157,9 @@ pub(super) struct Arguments {
     devices: choice::DeviceArguments,
 }
 
+/// Data VLs in operation where nobody says otherwise.
+const DATA_VLS: u8 = 4;
+
 /// Deliberate faults.
 #[derive(Clone, Copy, Debug)]
 struct Faults {
@@ -160,7 +167,7 @@ struct Faults {
     seed: u64,
 }
 
-fn hexadecimal(text: &str) -> Result<u64, String> {
+pub(super) fn hexadecimal(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     u64::from_str_radix(digits, 16).map_err(|_| "expected up to 16 hexadecimal digits".to_string())
 }
@@ -280,7 +287,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     StaticStatus {
         port,
         engine: arguments.engine.join(","),
-        data_vls: arguments.vls,
+        data_vls: arguments.vls.unwrap_or(DATA_VLS),
         policy: PolicyStatus {
             scheme: arguments.scheme.clone(),
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
@@ -304,7 +311,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
         None => Guid2Lid::new(),
     };
     let kept = Rc::new(RefCell::new(kept));
-    let (lmc, known, path) = (config.lmc, kept.clone(), arguments.guid2lid.clone());
+    let (known, path) = (kept.clone(), arguments.guid2lid.clone());
     let sweep_ns = (arguments.sweep * 1e9) as u64;
     let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
     let default = SweepPolicy::default();
@@ -313,7 +320,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
         config,
         responder: Responder::new(rules, mailbox.clone()),
         mailbox,
-        assign: Box::new(move |fabric| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
+        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
         keep: Box::new(move |fabric| {
             let learnt = kept.borrow().learn(fabric);
             if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
@@ -345,8 +352,10 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             most_bytes: usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX),
         }),
         sources: arguments.devices.sources(arguments.devices()),
-        lmc: Lmc::masked(arguments.lmc),
-        data_vls: arguments.vls,
+        lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
+        lmc_is_required: arguments.lmc.is_some(),
+        data_vls: arguments.vls.unwrap_or(DATA_VLS),
+        data_vls_are_required: arguments.vls.is_some(),
         m_key: arguments.m_key,
         m_key_lease_s: 0,
         m_key_protection: 1,
@@ -359,7 +368,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             ..AgeLimits::default()
         },
         subnet_timeout: 18,
-        takeover: if arguments.takeover == "rewrite" { Takeover::Rewrite } else { Takeover::Refuse },
+        takeover: if arguments.takeover == "proved" { Takeover::Proved } else { Takeover::Rewrite },
     })
 }
 

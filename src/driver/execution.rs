@@ -7,7 +7,7 @@ use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::PortNum;
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
-use crate::plan::{Barrier, Draft, Phase, Plan, Scheme, Sending};
+use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending};
 use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
@@ -185,7 +185,8 @@ impl<S: SubnetManager> Driver<S> {
                 // Between waves nothing leaves yet: only what was sent before must have come to its end (W.3).
                 let is_last = self.state.progress().is_none_or(|own| own.wave() + 1 == plan.waves().len());
                 let after = if is_last { &draft.after } else { &draft.surviving };
-                let leaving = Leaving { after, omitted: &draft.stranded, rounds, ages: !is_last };
+                let fenced = draft.assumptions.contains(&Assumption::FencedLanesRunEmpty);
+                let leaving = Leaving { after, omitted: &draft.stranded, rounds, ages: !is_last, fenced };
                 awaited(ticket, self.subnet.vacate(ticket, observer, &leaving).await, Event::Vacated)?
             }
             Command::Report(outcome) => {

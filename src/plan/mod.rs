@@ -157,6 +157,8 @@ pub struct Draft {
     pub new: Half,
     /// Whether sources may send on the other half as well, throughout: those that never asked again since it retired.
     pub both_halves: bool,
+    /// Whether `initial` leads from some rows (switch, LID) nowhere: what is sent there is lost before the first wave.
+    pub begins_with_losses: bool,
     /// Data lanes and their two sets.
     pub lanes: Lanes,
     /// The user's choices.
@@ -435,6 +437,10 @@ impl Transition for Plan {
 
     fn discards_turned_back(&self) -> bool {
         self.draft.assumptions.contains(&Assumption::TurnedBackIsDiscarded)
+    }
+
+    fn begins_with_losses(&self) -> bool {
+        self.draft.begins_with_losses
     }
 
     /// Newcomers learn their half in the swap, or, if there is none, when ports are started.

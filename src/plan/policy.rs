@@ -18,18 +18,24 @@ pub struct UnknownName {
 }
 
 macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal;)+ }) => {
+    (
+        $(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal;)+ }
+        $(besides { $($(#[$odoc:meta])* $other:ident = $otext:literal;)+ })?
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $text)] $variant,)+
+            $($($(#[$odoc])* #[serde(rename = $otext)] $other),+)?
+        }
 
         impl $name {
-            /// Every value.
+            /// Every value that can be chosen.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
             /// Its name.
             pub const fn name(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
+                match self { $($name::$variant => $text,)+ $($($name::$other => $otext),+)? }
             }
         }
 
@@ -64,6 +70,11 @@ choice! {
         Static = "static";
         /// Tables are overwritten block by block under traffic, as OpenSM does.
         InPlace = "in-place";
+    }
+    besides {
+        /// What a change left that was not ended is mended: one half is kept, the other follows it. Nobody chooses it; a
+        /// subnet manager takes it where it finds such a subnet.
+        Recover = "recover";
     }
 }
 

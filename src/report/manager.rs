@@ -26,6 +26,9 @@ pub fn manager_status(status: &Status) -> String {
     let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
     let fabric = &status.fabric;
     line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric)));
+    if let Some(why) = &status.arrival_why {
+        line(&mut text, format_args!("it was not adopted as it was: {why}"));
+    }
     if let Some(trouble) = &status.trouble {
         line(&mut text, format_args!("TROUBLE: {trouble}"));
     }
@@ -52,6 +55,7 @@ fn facts(status: &Status) -> comfy_table::Table {
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
     let by = match &status.routed_by {
         Some(by) if *by != status.engine => format!("{by} (first of {})", status.engine),
+        None if status.subnet_up => format!("as found, changes by {}", status.engine),
         _ => status.engine.clone(),
     };
     row("routing", format!("{by}, root {root}, {} data VLs", status.data_vls));
@@ -170,8 +174,9 @@ pub fn change_done(done: &ChangeDone) -> String {
 pub fn manager_event(event: &ControlEvent) -> String {
     let what = match &event.what {
         EventKind::Role { role } => format!("role: {role}"),
-        EventKind::SubnetUp { fabric, arrival } => {
-            format!("SUBNET UP ({arrival}): {}", size(fabric))
+        EventKind::SubnetUp { fabric, arrival, why } => {
+            let why = why.as_ref().map_or_else(String::new, |why| format!(" (not adopted: {why})"));
+            format!("SUBNET UP ({arrival}): {}{why}", size(fabric))
         }
         EventKind::Trap { number, lid, node } => {
             let node = node.as_ref().map_or_else(String::new, |node| format!(" ({node})"));

@@ -254,6 +254,7 @@ impl PlanReport {
             | ChangeError::Route(_)
             | ChangeError::Lids(_)
             | ChangeError::Repair(_)
+            | ChangeError::Incomplete
             | ChangeError::Unrepaired { .. }
             | ChangeError::Plan(_)
             | ChangeError::Unaskable { .. }

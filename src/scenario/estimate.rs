@@ -70,7 +70,7 @@ pub fn waits_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64
         }
         Scheme::Double => settle_ns,
         Scheme::Ordered | Scheme::InPlace if by_age && scenario.departure == Departure::Planned => 3 * life_ns,
-        Scheme::Ordered | Scheme::InPlace | Scheme::Static => 0,
+        Scheme::Ordered | Scheme::InPlace | Scheme::Static | Scheme::Recover => 0,
     }
 }
 
@@ -84,7 +84,7 @@ fn smps_at(setup: &SubnetSetup, scheme: Scheme, switch: NodeId) -> u64 {
         Scheme::Double => blocks + 2 * one_pass + linked / 8 + 12,
         Scheme::Static => blocks + 4 * linked,
         // Few entries change, so a block counts once.
-        Scheme::Ordered => blocks + 12,
+        Scheme::Ordered | Scheme::Recover => blocks + 12,
         // Four SMPs are on the wire at a time, over all switches together, not per device.
         Scheme::InPlace => blocks * setup.whole.switches().count() as u64 / 4,
     }

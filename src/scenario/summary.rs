@@ -162,7 +162,7 @@ fn overtaken(setup: &Setup<'_>, scheme: Scheme, packet: OvertakenPacket) -> Over
         _ if matches!(setup.scenario.change, ScenarioChange::Nothing) => DisorderCause::Unexplained,
         _ if packet.crossed => DisorderCause::BeyondRouter,
         Scheme::Double if setup.scenario.policy.partition == LanePartition::Temporary => DisorderCause::LaneMoved,
-        Scheme::InPlace | Scheme::Ordered => DisorderCause::WayChanged,
+        Scheme::InPlace | Scheme::Ordered | Scheme::Recover => DisorderCause::WayChanged,
         Scheme::Double | Scheme::Static => DisorderCause::Unexplained,
     };
     OvertakenReport {

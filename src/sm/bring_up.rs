@@ -9,12 +9,14 @@ use super::error::SmError;
 use super::fair;
 use super::installed::{self, InstalledTables};
 use super::settings::{self, Common};
-use crate::change::{BringUp, BringUpError, room_for_layers};
+use crate::change::{
+    BringUp, BringUpError, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, room_for_layers,
+};
 use crate::driver::Running;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum, ReservedLevel};
+use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::lid;
-use crate::plan::{LanePartition, Lanes, Policy, writes_between};
+use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
 use crate::routing::Demand;
 use crate::subnet::{Ask, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables};
@@ -30,11 +32,39 @@ pub enum SubnetArrival {
     Cold,
     /// It carried traffic under tables that were proved as they stood; they are now the routing in force.
     Adopted,
-    /// It carried traffic under tables that could not be proved, and was rewritten in place.
-    Rewritten {
-        /// Why the proof failed.
+    /// It carried traffic under what a change had left that nobody ended, and was led back to one routing by waves that
+    /// are proved.
+    Recovered {
+        /// How.
+        way: RecoveryWay,
+        /// Why it could not be adopted.
         why: String,
     },
+    /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in place.
+    Rewritten {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl SubnetArrival {
+    /// Its name in status and events.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SubnetArrival::Cold => "cold",
+            SubnetArrival::Adopted => "adopted",
+            SubnetArrival::Recovered { .. } => "recovered",
+            SubnetArrival::Rewritten { .. } => "rewritten",
+        }
+    }
+
+    /// Why nothing less would do.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            SubnetArrival::Cold | SubnetArrival::Adopted => None,
+            SubnetArrival::Recovered { why, .. } | SubnetArrival::Rewritten { why } => Some(why),
+        }
+    }
 }
 
 /// A running subnet.
@@ -43,6 +73,8 @@ pub(super) struct BroughtUp {
     pub(super) arrival: SubnetArrival,
     /// Who made the routing, if it was computed here.
     pub(super) routed_by: Option<RoutedBy>,
+    /// What is still to be run before it is up.
+    pub(super) recovery: Option<Prepared>,
 }
 
 /// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]).
@@ -63,7 +95,7 @@ pub(super) async fn bring_up<T: Transport>(
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(config.policy.partition));
-    let scope = Scope::of(&[Half::Lower, Half::Upper]).by(function.path_layers());
+    let scope = Scope::of(halves(&fabric)).by(function.path_layers());
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
@@ -80,17 +112,55 @@ pub(super) async fn bring_up<T: Transport>(
             let common = common(&fabric, sm, installed.half, None, config);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
-            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None })
+            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None, recovery: None })
         }
-        // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this moment
-        // (C.4).
-        Err(why) if config.takeover == Takeover::Rewrite => {
-            let common = common(&fabric, sm, Half::Lower, function.path_layers(), config);
-            write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
-            Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Rewritten { why }))
-        }
-        Err(why) => Err(SmError::Foreign { why }),
+        Err(why) => match recoverable(found, &fabric, &installed, config, sm, &function) {
+            Ok(Recovery { prepared, kept, way }) => {
+                tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+                // Age limits too: the first barrier counts by them.
+                let common = common(&fabric, sm, kept, None, config);
+                configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
+                let running = running(fabric, sm, installed.tables, 1, None, kept);
+                let arrival = SubnetArrival::Recovered { way, why };
+                Ok(BroughtUp { running, arrival, routed_by: None, recovery: Some(prepared) })
+            }
+            Err(unmended) => {
+                let why = format!("{why}; {unmended}");
+                if config.takeover == Takeover::Proved {
+                    return Err(SmError::Foreign { why });
+                }
+                // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
+                // moment (E.6).
+                tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
+                let common = common(&fabric, sm, Half::Lower, function.path_layers(), config);
+                write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
+                Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Rewritten { why }))
+            }
+        },
     }
+}
+
+/// The proved way from the tables of a running subnet to one routing on all lanes (section E of docs/PROTOCOL.md).
+fn recoverable(
+    found: &Discovered,
+    fabric: &Fabric,
+    installed: &InstalledTables,
+    config: &Config,
+    sm: PortId,
+    function: &RoutingFunction,
+) -> Result<Recovery, String> {
+    comparable(found, fabric, installed)?;
+    let mut tables = installed.tables.clone();
+    tables.port_states = running_states(fabric, &tables);
+    let input = RecoveryInput {
+        fabric: Arc::new(fabric.clone()),
+        tables,
+        in_use: installed.half,
+        policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
+        sm,
+        function: Arc::new(function.clone()),
+    };
+    prepare_recovery(&input).map_err(|why| why.to_string())
 }
 
 /// Checks that there is a lane for the reserved service level beside two for the halves.
@@ -109,6 +179,42 @@ pub(super) async fn refuse_adaptive<T: Transport>(manager: &mut Manager<T>, fabr
     match adaptive.split_first() {
         None => Ok(()),
         Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),
+    }
+}
+
+/// The LMC with which to bring up what was found: that of a subnet that carries traffic, since another LMC would move
+/// LIDs under that traffic; the wanted one where nothing flows, or where it is required.
+pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) -> Lmc {
+    if is_required || !installed::carries_traffic(&found.fabric, &found.port_states) {
+        return wanted;
+    }
+    let fabric = &found.fabric;
+    let addressed = fabric.end_ports().map(|port| fabric.port(port)).filter(|port| port.lid.is_some());
+    let Some(held) = addressed.map(|port| port.lmc).min() else { return wanted };
+    if held < wanted {
+        tracing::warn!(%held, %wanted, "the subnet carries traffic under a lesser LMC, which is kept: with LMC 0 no change can \
+            move hosts to other LIDs, so that only changes by forwarding entries alone are made (--lmc to have it changed)");
+    }
+    held
+}
+
+/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic on more than are wanted,
+/// since packets stand in them.
+pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
+    let fabric = &found.fabric;
+    if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
+        return config.data_vls;
+    }
+    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
+    let held = cabled.filter_map(|port| manager.port_info(port)?.operational_vls.lanes());
+    held.min().unwrap_or(0).max(config.data_vls)
+}
+
+/// The halves of which end ports have LIDs.
+fn halves(fabric: &Fabric) -> &'static [Half] {
+    match fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some()) {
+        true => &[Half::Lower, Half::Upper],
+        false => &[Half::Lower],
     }
 }
 
@@ -142,6 +248,7 @@ fn brought_up(
         running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
         arrival,
         routed_by: Some(function.routed_by()),
+        recovery: None,
     }
 }
 
@@ -154,11 +261,8 @@ fn running(
     half: Half,
 ) -> Running {
     let fabric = Arc::new(fabric);
-    // The states after the writes: cabled ports ACTIVE, as the prover assumed.
-    for (id, port) in fabric.ports() {
-        let up = port.peer.is_some() || port.num == PortNum::ZERO;
-        tables.port_states[id.index()] = if up { PortState::Active } else { PortState::Down };
-    }
+    tables.port_states = running_states(&fabric, &tables);
+    let both_halves = halves(&fabric).len() == 2;
     Running {
         known: fabric.clone(),
         routed: fabric.clone(),
@@ -167,15 +271,23 @@ fn running(
         layers,
         ways,
         half,
-        both_halves: true,
+        both_halves,
         sm,
     }
 }
 
-/// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the
-/// steady state, and its forwarding tables are proved on both halves, since it is unknown which source sends on which.
-fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, policy: &Policy) -> Result<(), String> {
-    let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
+/// The states after the writes: cabled ports ACTIVE, as the prover assumed.
+fn running_states(fabric: &Fabric, tables: &SubnetTables) -> Vec<PortState> {
+    let mut states = tables.port_states.clone();
+    for (id, port) in fabric.ports() {
+        let up = port.peer.is_some() || port.num == PortNum::ZERO;
+        states[id.index()] = if up { PortState::Active } else { PortState::Down };
+    }
+    states
+}
+
+/// Whether what was read can be compared with anything: the subnet has the wanted LIDs, and every device has reported.
+fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     if let Some(port) = fabric.lid_ports().find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
@@ -192,9 +304,17 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, p
         ));
     }
     // A table that a device does not report reads as empty, and a proof of it would say nothing about the device.
-    if let Some(silent) = installed.silent.first() {
-        return Err(format!("{silent} does not report its tables"));
+    match installed.silent.first() {
+        Some(silent) => Err(format!("{silent} does not report its tables")),
+        None => Ok(()),
     }
+}
+
+/// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the
+/// steady state, and its forwarding tables are proved on both halves, since it is unknown which source sends on which.
+fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, policy: &Policy) -> Result<(), String> {
+    comparable(found, fabric, installed)?;
+    let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
     // Split tables, which a manager that died during a change leaves behind, fail here (C.4).
     let steady = NodeSlToVl::Uniform(lanes.steady(policy.partition));
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
@@ -202,7 +322,7 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, p
         let wanted = in_words(lanes, policy.partition);
         return Err(format!("{} has other SL-to-VL tables than {wanted}", fabric.describe_node(id)));
     }
-    verify::prove_tables(fabric, &installed.tables, &Scope::of(&[Half::Lower, Half::Upper]))
+    verify::prove_tables(fabric, &installed.tables, &Scope::of(halves(fabric)))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
 }

@@ -23,10 +23,15 @@ pub struct Config {
     pub foresee: Option<ForeseeSettings>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
-    /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare.
+    /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare. 0 only where a subnet that carries traffic
+    /// has it.
     pub lmc: Lmc,
+    /// Whether a subnet that carries traffic under another LMC is to get this one.
+    pub lmc_is_required: bool,
     /// The most data VLs in operation (`max_op_vls`, as a count).
     pub data_vls: u8,
+    /// Whether a subnet that carries traffic on more data VLs is to get so few.
+    pub data_vls_are_required: bool,
     /// The devices' M_Key (`m_key`); 0: none.
     pub m_key: u64,
     /// Seconds until a device forgets its M_Key (`m_key_lease_period`); 0: never.
@@ -43,7 +48,7 @@ pub struct Config {
     pub limits: AgeLimits,
     /// The shortest interval between traps, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
-    /// What to do with a running subnet whose tables cannot be proved.
+    /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
     pub takeover: Takeover,
 }
 
@@ -67,12 +72,12 @@ impl Default for AgeLimits {
     }
 }
 
-/// What to do with a subnet that carries traffic under tables that cannot be proved.
+/// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Takeover {
-    /// Write nothing, and report why.
-    #[default]
-    Refuse,
+    /// Write nothing, and report why: hosts may stay without connection for as long as that lasts.
+    Proved,
     /// Rewrite it in place, as any subnet manager does that takes over a running subnet; no proof covers that moment.
+    #[default]
     Rewrite,
 }

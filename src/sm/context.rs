@@ -7,9 +7,10 @@ use super::mailbox::{Happening, SharedMailbox};
 use super::pace::SweepPolicy;
 use super::responder::SharedResponder;
 use crate::fabric::Fabric;
+use crate::ids::Lmc;
 
-/// Assigns LIDs to a fabric: remembered LIDs first, then LIDs that ports hold.
-pub type AssignLids = Box<dyn FnMut(&Fabric) -> Result<Fabric, SmError>>;
+/// Assigns 2^LMC LIDs to each end port of a fabric: remembered LIDs first, then LIDs that ports hold.
+pub type AssignLids = Box<dyn FnMut(&Fabric, Lmc) -> Result<Fabric, SmError>>;
 
 /// Stores the LIDs of a fabric.
 pub type KeepLids = Box<dyn FnMut(&Fabric)>;

@@ -29,9 +29,9 @@ pub enum SmError {
     Unproved(Refusal),
     /// The subnet carries traffic under another subnet manager's tables.
     #[error(
-        "the subnet carries traffic under tables that cannot be taken over with a proof ({why}): start with \
-         --takeover rewrite to rewrite them in place, as any subnet manager does; packets may be lost or wait in a circle \
-         while that happens"
+        "the subnet carries traffic under tables that cannot be taken over with a proof ({why}): nothing is written, since \
+         --takeover proved asks for that; without it they are rewritten in place, as any subnet manager does, and packets \
+         may be lost or wait in a circle while that happens"
     )]
     Foreign {
         /// Why they cannot be proved.

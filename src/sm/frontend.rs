@@ -71,7 +71,7 @@ pub struct Frontend {
 /// What the frontend has seen so far.
 struct History {
     role: &'static str,
-    arrival: Option<&'static str>,
+    arrival: Option<SubnetArrival>,
     routed_by: Option<RoutedBy>,
     change_state: &'static str,
     cause: String,
@@ -195,12 +195,13 @@ impl Frontend {
         Some(match happening {
             Happening::Up { arrival, routed_by } => {
                 self.history.trouble = None;
-                self.history.arrival = Some(arrival_name(&arrival));
+                self.history.arrival = Some(arrival.clone());
                 self.history.routed_by = routed_by;
                 self.history.change_state = STEADY;
                 let fabric =
                     self.running().map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive));
-                EventKind::SubnetUp { fabric, arrival: arrival_name(&arrival).to_string() }
+                let why = arrival.why().map(str::to_string);
+                EventKind::SubnetUp { fabric, arrival: arrival.name().to_string(), why }
             }
             Happening::Subnet(event) => self.noticed(event),
             Happening::Swept { length_ns, notices } => {
@@ -376,7 +377,8 @@ impl Frontend {
             state: change_state.to_string(),
             held: self.mailbox.borrow().held().map(str::to_string),
             subnet_up: running.is_some(),
-            arrival: arrival.map(str::to_string),
+            arrival: arrival.as_ref().map(|arrival| arrival.name().to_string()),
+            arrival_why: arrival.as_ref().and_then(|arrival| arrival.why().map(str::to_string)),
             fabric: running.map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive)),
             half: running.map(|running| running.half),
             lids: running.map_or_else(LidStatus::default, |running| lids(&running.alive)),
@@ -445,14 +447,6 @@ fn cuts_off(ports: &[String]) -> String {
 
 fn done(text: &str) -> Reply {
     Reply::Done { text: text.to_string() }
-}
-
-fn arrival_name(arrival: &SubnetArrival) -> &'static str {
-    match arrival {
-        SubnetArrival::Cold => "cold",
-        SubnetArrival::Adopted => "adopted",
-        SubnetArrival::Rewritten { .. } => "rewritten",
-    }
 }
 
 fn lids(fabric: &Fabric) -> LidStatus {

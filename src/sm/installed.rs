@@ -51,7 +51,9 @@ pub(super) async fn read<T: Transport>(
         }
     }
     silent.dedup();
-    tables.sl_to_vl.iter_mut().for_each(simplify);
+    for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
+        simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
+    }
     Ok(InstalledTables { tables, half, silent })
 }
 
@@ -107,13 +109,11 @@ fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
     asks
 }
 
-/// Merges the tables of all port pairs into one, if every pair that the device reported has the same.
-fn simplify(tables: &mut Arc<NodeSlToVl>) {
-    let NodeSlToVl::PerPair { tables: pairs, .. } = &**tables else { return };
-    let untold = SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT);
-    let mut told = pairs.iter().filter(|table| **table != untold);
-    if let Some(&first) = told.next()
-        && told.all(|table| *table == first)
+/// Merges the tables of all port pairs that a packet may use into one, if they are the same.
+fn simplify(tables: &mut Arc<NodeSlToVl>, pairs: &[(PortNum, PortNum)]) {
+    let mut told = pairs.iter().map(|&(input, output)| *tables.get(input, output));
+    if let Some(first) = told.next()
+        && told.all(|table| table == first)
     {
         *tables = Arc::new(NodeSlToVl::Uniform(first));
     }

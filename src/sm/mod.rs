@@ -26,6 +26,7 @@ mod mirroring;
 pub mod pace;
 mod peers;
 pub mod prefix_file;
+pub mod rescue;
 mod responder;
 mod service;
 mod settings;

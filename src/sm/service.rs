@@ -4,7 +4,7 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::bring_up;
+use super::bring_up::{self, BroughtUp};
 use super::context::Context;
 use super::error::SmError;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState};
@@ -224,13 +224,27 @@ async fn bring_up<T: Transport>(
     let found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
-    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric));
+    context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
+    context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
+    let lmc = context.config.lmc;
+    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc));
     let up = match equipped {
         Ok(fabric) => bring_up::bring_up(&mut manager, &context.config, &found, fabric).await,
         Err(error) => Err(error),
     };
     match up {
-        Ok(up) => (Subnet::Up(Box::new(Upkeep::new(*manager, up, context))), Ok(LifecycleEvent::BroughtUp)),
+        Ok(up) => {
+            let mut upkeep = Upkeep::new(*manager, &up, context);
+            let BroughtUp { arrival, routed_by, recovery, .. } = up;
+            if let Some(recovery) = recovery
+                && let Err(error) = upkeep.recover(context, recovery).await
+            {
+                // The next look reads anew what the subnet has come to.
+                return (Subnet::Down(Box::new(upkeep.into_manager()), None), Err(error));
+            }
+            context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
+            (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp))
+        }
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
 }

@@ -22,6 +22,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Sightin
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
+use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
@@ -45,8 +46,8 @@ pub(super) struct Upkeep<T> {
 
 impl<T: Transport> Upkeep<T> {
     /// Starts with a subnet as it was brought up.
-    pub(super) fn new(mut manager: Manager<T>, up: BroughtUp, context: &mut Context) -> Upkeep<T> {
-        let BroughtUp { running, arrival, routed_by } = up;
+    pub(super) fn new(mut manager: Manager<T>, up: &BroughtUp, context: &mut Context) -> Upkeep<T> {
+        let running = up.running.clone();
         (context.keep)(&running.known);
         manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
@@ -64,11 +65,20 @@ impl<T: Transport> Upkeep<T> {
         let trail = driver.trail();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
-        context.post(driver.subnet().now_ns(), Happening::Up { arrival, routed_by });
         let pace = SweepPace::new(context.pace);
         let upkeep = Upkeep { driver, aside: BTreeSet::new(), pace, seen: Seen::Quiet, sighting: None };
         upkeep.show(context);
         upkeep
+    }
+
+    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile.
+    pub(super) async fn recover(&mut self, context: &Context, recovery: Prepared) -> Result<(), SmError> {
+        self.publish(context);
+        let record = self.change(context, recovery).await?;
+        match record.outcome {
+            Outcome::Completed => Ok(()),
+            outcome => Err(SmError::StandsStill { outcome: format!("the recovery of the subnet: {outcome:?}") }),
+        }
     }
 
     pub(super) fn now_ns(&self) -> u64 {
@@ -363,7 +373,8 @@ impl<T: Transport> Upkeep<T> {
             let port = union.fabric.describe_port(id);
             return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
         }
-        let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric))?;
+        let lmc = context.config.lmc;
+        let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
         // Stored before anything is written: a LID once assigned must not go to another device.
         (context.keep)(&whole);
         self.driver.widen(Arc::new(whole));

@@ -522,7 +522,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
         observer: Observer,
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
-        self.await_vacated(ticket, observer, leaving.rounds).await
+        self.await_vacated(ticket, observer, leaving).await
     }
 
     fn pending_event(&mut self) -> Option<SubnetEvent> {

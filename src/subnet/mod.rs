@@ -120,6 +120,8 @@ pub struct Leaving<'a> {
     pub rounds: u8,
     /// Between two waves: nothing leaves yet, and all that was sent before must have come to its end (W.3).
     pub ages: bool,
+    /// What end ports had mapped to a lane before they were fenced must have left first (P3.8).
+    pub fenced: bool,
 }
 
 /// The result of a glance at the known subnet.

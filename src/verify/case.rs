@@ -35,6 +35,8 @@ pub(super) struct ProofCase<'a> {
     pub answerer: Option<PortId>,
     /// See [`super::Transition::discards_turned_back`].
     pub discards_turned_back: bool,
+    /// See [`super::Transition::begins_with_losses`].
+    pub begins_with_losses: bool,
     /// The service level that no data is on.
     pub reserved: Option<Sl>,
 }
@@ -62,7 +64,8 @@ impl<'a> ProofCase<'a> {
         scope.halves.iter().for_each(|half| injected[half.index()] = true);
         let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
         let rules = InjectionRules { injected, ways: [ways.clone(), ways] };
-        ProofCase::steady(fabric, tables, rules, &scope.stranded, scope.switches)
+        let case = ProofCase::steady(fabric, tables, rules, &scope.stranded, scope.switches);
+        ProofCase { begins_with_losses: scope.losses, ..case }
     }
 
     /// The moment before any change: tables alone.
@@ -98,6 +101,7 @@ impl<'a> ProofCase<'a> {
             relays: RelayPorts::default(),
             answerer: None,
             discards_turned_back: false,
+            begins_with_losses: false,
             reserved: None,
         }
     }

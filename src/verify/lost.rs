@@ -1,7 +1,8 @@
 //! Rows that were lost to a death: switch and DLID from which no way led on any more when a wave began.
 //!
 //! A row is *lost* at a stage where the tables of the beginning led into what died, and those in force when the stage
-//! begins still lead nowhere. Packets there are lost to the failure, so the proof forgives their loss, and nothing
+//! begins still lead nowhere. Where a transition says that it begins with losses, rows that those tables led nowhere are
+//! lost like those that they led into what died, from the moment before the first wave on. Packets there are lost to the failure, so the proof forgives their loss, and nothing
 //! else: packets of any other row must neither be discarded nor be led into a lost one. By induction over stages no
 //! packet is lost that would have arrived without the change (docs/PROOF.md, Theorem 3).
 
@@ -17,6 +18,8 @@ pub(super) struct LostRows {
     stages: Vec<Vec<bool>>,
     /// By row: whether the first entries led into what died; empty where no entry for the DLID changes.
     died: Vec<bool>,
+    /// Whether rows count as lost that the first entries led nowhere.
+    begins_with_losses: bool,
     /// A buffer.
     ways: WayEnds<End>,
 }
@@ -33,17 +36,23 @@ enum End {
 }
 
 impl LostRows {
-    pub fn new(net: &FlatFabric, stages: usize) -> LostRows {
-        LostRows { stages: vec![Vec::new(); stages], died: Vec::new(), ways: WayEnds::new(net.rows.len()) }
+    pub fn new(net: &FlatFabric, stages: usize, begins_with_losses: bool) -> LostRows {
+        let ways = WayEnds::new(net.rows.len());
+        LostRows { stages: vec![Vec::new(); stages], died: Vec::new(), begins_with_losses, ways }
     }
 
     /// Turns to another DLID. `sent`: whether packets were sent to it before the change; otherwise nothing was lost.
     pub fn turn_to(&mut self, net: &FlatFabric, columns: &Columns, sent: bool) {
         self.stages.iter_mut().for_each(Vec::clear);
         self.died.clear();
+        let all = self.begins_with_losses;
+        let lost_at_first = move |end: Option<End>| end == Some(End::Dies) || all && end == Some(End::Nowhere);
+        if sent && all {
+            self.stages[0] = self.ends(net, columns, 0, lost_at_first);
+        }
         for stage in 1..self.stages.len() {
             let begun = !self.died.is_empty();
-            if !sent || !begun && !(0..net.rows.len()).any(|row| columns.changes(stage, row)) {
+            if !sent || !begun && !all && !(0..net.rows.len()).any(|row| columns.changes(stage, row)) {
                 continue;
             }
             if begun {
@@ -51,7 +60,7 @@ impl LostRows {
                 self.stages[stage] = self.died.iter().zip(lost).map(|(&died, lost)| died && lost).collect();
             } else {
                 // Entries of this stage are the first to change, so those that it begins with are the first ones.
-                self.died = self.ends(net, columns, stage, |end| end == Some(End::Dies));
+                self.died = self.ends(net, columns, stage, lost_at_first);
                 self.stages[stage] = self.died.clone();
             }
         }

@@ -111,6 +111,12 @@ pub trait Transition {
         false
     }
 
+    /// Whether the tables that it begins with lead from some rows (switch, LID) nowhere, although nothing died. Packets
+    /// at these rows are then lost already, as at rows that led into what died.
+    fn begins_with_losses(&self) -> bool {
+        false
+    }
+
     /// The service level that is of neither half, where there is one; its lane is nobody else's.
     fn reservation(&self) -> Option<Reservation> {
         None

@@ -31,12 +31,15 @@ pub struct Scope {
     /// Who sends by which path, on which layer; none where every source may use every path, on any service level of
     /// the halves.
     pub ways: Option<Arc<PathLayers>>,
+    /// Whether packets may be discarded at rows (switch, LID) from which the tables lead nowhere. What is proved then is
+    /// that nothing waits in a cycle, goes round, or arrives at another port.
+    pub losses: bool,
 }
 
 impl Scope {
     /// All end ports and switches.
     pub fn of(halves: &[Half]) -> Scope {
-        Scope { halves: halves.to_vec(), stranded: Vec::new(), switches: true, ways: None }
+        Scope { halves: halves.to_vec(), stranded: Vec::new(), switches: true, ways: None, losses: false }
     }
 
     /// The same, for a function that specifies who sends by which path.
@@ -125,6 +128,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     case.stages.extend(waves);
     case.answerer = transition.answerer();
     case.discards_turned_back = transition.discards_turned_back();
+    case.begins_with_losses = transition.begins_with_losses();
     case.reserved = transition.reservation().map(|reservation| reservation.level.sl);
     // Before the checks: who must have a path depends on who takes part.
     case.welcome(&transition.newcomers());

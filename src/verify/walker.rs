@@ -212,7 +212,7 @@ impl<'a> Walker<'a> {
         }
         let mut senders = ProofSenders { walker: self, permissions, sender_of };
         let mut walk = Walk::new(&self.net, &self.lanes, 0..stages, ());
-        let lost = LostRows::new(&self.net, stages);
+        let lost = LostRows::new(&self.net, stages, self.case.begins_with_losses);
         let mut judge = Judge { walker: self, sink, lost, found: None };
         let mut read = None;
         for class in classes {
@@ -239,8 +239,12 @@ impl<'a> Walker<'a> {
 
     /// Whether packets of the LID's own half were sent before the change.
     fn is_sent_to(&self, class: &Class) -> bool {
-        let half = self.case.fabric.half_of(class.lid);
-        half.is_some_and(|half| self.case.stages[0].injects(half)) && !self.case.newcomer[class.owner.index()]
+        // A LID of a switch is of no half: what is sent to it counts only where tables are judged by themselves.
+        let sent = match self.case.fabric.half_of(class.lid) {
+            Some(half) => self.case.stages[0].injects(half),
+            None => self.case.begins_with_losses,
+        };
+        sent && !self.case.newcomer[class.owner.index()]
     }
 
     /// The half that a class is of.
@@ -487,7 +491,7 @@ impl<S: ProofSink> Judge<'_, S> {
         };
         // Tables for a half that nobody sent on before must not lead there.
         let sent = case.stages[0].injects(self.walker.half(now.class)) && !case.newcomer[now.class.owner.index()];
-        if sent && now.stage > 0 && self.lost.forgives(now.stage, row, exit) {
+        if sent && (now.stage > 0 || case.begins_with_losses) && self.lost.forgives(now.stage, row, exit) {
             return None;
         }
         self.firmly_owned(now).then_some(found)

@@ -77,7 +77,7 @@ fn reversible(plan: &Plan) -> usize {
     let before_swap = |wave: &&Wave| matches!(wave.phase, Phase::Split | Phase::Install);
     match plan.scheme() {
         Scheme::Double => plan.waves().iter().take_while(before_swap).count(),
-        Scheme::Ordered | Scheme::Static | Scheme::InPlace => 0,
+        Scheme::Ordered | Scheme::Static | Scheme::InPlace | Scheme::Recover => 0,
     }
 }
 
@@ -126,7 +126,7 @@ impl Vetted {
     /// # Errors
     /// The plan back: the scheme is no baseline, or the lint has findings.
     pub fn baseline(plan: Plan, refusal: Refusal) -> Result<Vetted, Box<(Plan, Objection)>> {
-        if matches!(plan.scheme(), Scheme::Double | Scheme::Ordered) {
+        if matches!(plan.scheme(), Scheme::Double | Scheme::Ordered | Scheme::Recover) {
             return Err(Box::new((plan, Objection::Refused(refusal))));
         }
         match check::lint(&plan) {

@@ -14,6 +14,7 @@ mod departed;
 mod drained;
 mod fuzzed;
 mod halves;
+mod recovered;
 mod reserved;
 mod turned;
 

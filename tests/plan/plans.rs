@@ -430,6 +430,8 @@ fn still() -> PlanInput {
         discards_turned_back: false,
         initial: subnet.tables,
         old: Half::Lower,
+        begins_with_losses: false,
+        closes: false,
         both_halves: false,
         policy: Policy::default(),
         sm: subnet.sm,

@@ -16,6 +16,7 @@ mod opensm;
 mod opensm_agrees;
 mod partitions;
 mod picture;
+mod recovers;
 mod removals;
 mod scene;
 mod sm;

@@ -70,7 +70,9 @@ impl Managed {
             auto: self.scenario.auto,
             sources: self.scenario.sources,
             lmc,
+            lmc_is_required: false,
             data_vls: 4,
+            data_vls_are_required: false,
             m_key: 0,
             m_key_lease_s: 0,
             m_key_protection: 1,
@@ -78,7 +80,7 @@ impl Managed {
             remote: Remote::none().into(),
             limits: AgeLimits::default(),
             subnet_timeout: 18,
-            takeover: Takeover::Refuse,
+            takeover: Takeover::Proved,
             foresee: None,
         };
         let guid = Guid(self.fabric.node(self.fabric.port(sm).node).guid.0 + 1);
@@ -87,7 +89,9 @@ impl Managed {
             config,
             responder: Responder::new(rules, self.mailbox.clone()),
             mailbox: self.mailbox.clone(),
-            assign: Box::new(move |fabric| Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)),
+            assign: Box::new(move |fabric, lmc| {
+                Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)
+            }),
             keep: Box::new(|_| {}),
             pace: SweepPolicy::default(),
         }

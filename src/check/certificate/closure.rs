@@ -274,7 +274,7 @@ impl<'a> Closure<'a> {
         outputs: &mut [[u8; 2]],
     ) -> Result<(), CertificateFault> {
         let mut under_way = false;
-        let mut forsaken = Forsaken::default();
+        let mut forsaken = Forsaken::of_plan(self.plan.draft().begins_with_losses);
         for moment in 0..self.moments.all.len() {
             // The order matters: carried places plus the row are the whole set, and only then is every step out of it
             // judged.
@@ -282,7 +282,7 @@ impl<'a> Closure<'a> {
             let stays = self.carry(class, moment);
             let is_steady = self.read_outputs(moment, class.lid, outputs);
             self.read_row(class, moment, rows, outputs)?;
-            if moment > 0 && self.was_sent(class) {
+            if forsaken.counts(moment) && self.was_sent(class) {
                 forsaken.begin(self.net, moment, outputs);
             }
             let (half, owner) = (class.half, class.owner);
@@ -574,7 +574,7 @@ impl<'a> Closure<'a> {
                     // Towards a link that died packets vanish, and hold no lane. Where they had a way that is a loss,
                     // and on a half that nobody sent on before none was lost to the death.
                     let may_lose = now.forsaken.may_lose(switch, outlet == Outlet::Dead);
-                    if !(self.was_sent(class) && moment > 0 && may_lose) {
+                    if !(self.was_sent(class) && now.forsaken.counts(moment) && may_lose) {
                         self.check_hole(now, switch, output, firm)?;
                     }
                     continue;

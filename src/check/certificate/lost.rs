@@ -9,6 +9,9 @@ use crate::ids::{PortMask, PortNum};
 /// By switch: whether it had lost its way to the DLID in hand.
 #[derive(Default)]
 pub(super) struct Forsaken {
+    /// Whether the plan says that its first tables lead nowhere from some switches: all are then looked at from the first
+    /// moment on, and those switches have lost their way like those that led into what died.
+    begins_with_losses: bool,
     /// The first outputs of the change, by switch, once some moment has written another; empty until then.
     first: Vec<u8>,
     now: Vec<bool>,
@@ -17,17 +20,28 @@ pub(super) struct Forsaken {
 }
 
 impl Forsaken {
-    /// Notes the outputs of the next moment after the first, old and new, by switch.
+    /// Nothing has happened yet.
+    pub fn of_plan(begins_with_losses: bool) -> Forsaken {
+        Forsaken { begins_with_losses, ..Forsaken::default() }
+    }
+
+    /// Whether switches may have lost their way at a moment.
+    pub fn counts(&self, moment: usize) -> bool {
+        moment > 0 || self.begins_with_losses
+    }
+
+    /// Notes the outputs of the next moment, old and new, by switch; the first where that counts.
     pub fn begin(&mut self, net: &CheckedNet, moment: usize, outputs: &[[u8; 2]]) {
-        if self.first.is_empty() && outputs.iter().any(|[old, new]| old != new) {
+        let all = self.begins_with_losses;
+        if self.first.is_empty() && (all || outputs.iter().any(|[old, new]| old != new)) {
             self.first = outputs.iter().map(|[old, _]| *old).collect();
-            let lost = reaches(net, moment, &self.first, Goal::Dead);
+            let lost = reaches(net, moment, &self.first, Goal::Gone { all });
             self.fair = self.first.iter().zip(lost).map(|(&first, lost)| only(first, !lost)).collect();
         }
         if !self.first.is_empty() {
             let old: Vec<u8> = outputs.iter().map(|[old, _]| *old).collect();
             let (died, arrives) =
-                (reaches(net, moment, &self.first, Goal::Dead), reaches(net, moment, &old, Goal::Port));
+                (reaches(net, moment, &self.first, Goal::Gone { all }), reaches(net, moment, &old, Goal::Port));
             self.now = died.iter().zip(arrives).map(|(&died, arrives)| died && !arrives).collect();
             for ((fair, lost), outputs) in self.fair.iter_mut().zip(&self.now).zip(outputs) {
                 outputs.iter().filter(|_| !lost).for_each(|&output| fair.insert(PortNum(output)));
@@ -62,8 +76,8 @@ fn only(output: u8, counts: bool) -> PortMask {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
-    /// An output that was there before the change and is no more.
-    Dead,
+    /// An output that was there before the change and is no more; with `all`, no output too.
+    Gone { all: bool },
     /// A port that takes packets.
     Port,
 }
@@ -76,8 +90,8 @@ fn reaches(net: &CheckedNet, moment: usize, outputs: &[u8], goal: Goal) -> Vec<b
     for (switch, &output) in outputs.iter().enumerate() {
         let is_goal = match net.outlet(moment, switch, output.into()) {
             Outlet::Own | Outlet::Port { .. } => goal == Goal::Port,
-            Outlet::Dead => goal == Goal::Dead,
-            Outlet::Hole => false,
+            Outlet::Dead => matches!(goal, Goal::Gone { .. }),
+            Outlet::Hole => goal == Goal::Gone { all: true },
             Outlet::Switch { next, .. } => {
                 before[next].push(switch);
                 false

@@ -14,7 +14,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     let reached = reached(&plan.draft().after, plan.draft().sm);
     check_stranded(plan, &reached, findings);
     check_arrival(plan, &reached, findings);
-    if plan.scheme() == Scheme::Double {
+    if matches!(plan.scheme(), Scheme::Double | Scheme::Recover) {
         check_restored(plan, findings);
     }
 }
@@ -60,7 +60,7 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let tables = plan.tables_at(plan.waves().len());
     let halves: &[Half] = match plan.scheme() {
         Scheme::Double => &[plan.new_half()],
-        Scheme::Ordered | Scheme::Static | Scheme::InPlace => &[Half::Lower, Half::Upper],
+        Scheme::Ordered | Scheme::Static | Scheme::InPlace | Scheme::Recover => &[Half::Lower, Half::Upper],
     };
     let starts: Vec<NodeId> = fabric.switches().filter(|switch| reached[switch.index()]).collect();
     let reached_ends: Vec<PortId> =
@@ -148,6 +148,11 @@ fn check_restored(plan: &Plan, findings: &mut Findings) {
     }
 }
 
+/// The half whose lanes are A.
+fn first_half(plan: &Plan) -> Half {
+    if plan.scheme() == Scheme::Double { plan.old() } else { Half::Lower }
+}
+
 /// The service level of rank r in its half on lane r, modulo their number, of those that the half has between changes:
 /// all, or under a standing partition those that it had during the change (P1.6).
 fn usual(plan: &Plan) -> SlToVl {
@@ -155,7 +160,8 @@ fn usual(plan: &Plan) -> SlToVl {
     SlToVl::from_fn(|sl: Sl| {
         let own = match plan.policy().partition {
             LanePartition::Temporary => all,
-            LanePartition::Standing if Half::of_sl(sl) == plan.old() => a,
+            // The sets of a change are those of its old half and its new one; without one, of the lower and the upper.
+            LanePartition::Standing if Half::of_sl(sl) == first_half(plan) => a,
             LanePartition::Standing => b,
         };
         if let Some(level) = reserved.filter(|level| level.sl == sl) {

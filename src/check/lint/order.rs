@@ -1,12 +1,15 @@
 //! Phases, barriers and assumptions in their order.
 
 use super::{Findings, Rule};
-use crate::fabric::NodeId;
+use crate::fabric::{NodeId, PortId};
+use crate::ids::{PortNum, Sl, Vl};
 use crate::plan::{Assumption, Barrier, MovedBy, Observer, Phase, Plan, Scheme, Wave};
+use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
 
 pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     check_phases(plan, findings);
+    check_losses(plan, findings);
     for wave in plan.waves() {
         let wanted = barriers(plan, wave);
         if wave.barriers != wanted {
@@ -26,6 +29,14 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     }
 }
 
+/// Only tables that were found, and not made for a plan, may begin with rows that lead nowhere.
+fn check_losses(plan: &Plan, findings: &mut Findings) {
+    if plan.draft().begins_with_losses && plan.scheme() != Scheme::Recover {
+        let what = format!("it says that it begins with losses, which scheme {} does not", plan.scheme());
+        findings.plan(Rule::Assumptions, what);
+    }
+}
+
 fn check_phases(plan: &Plan, findings: &mut Findings) {
     let wanted: &[Phase] = match plan.scheme() {
         Scheme::Double => &[Phase::Split, Phase::Install, Phase::Swap, Phase::Drain, Phase::Restore],
@@ -34,11 +45,12 @@ fn check_phases(plan: &Plan, findings: &mut Findings) {
         Scheme::Ordered if has_grown(plan) => &[Phase::Install, Phase::Start],
         Scheme::Ordered if !has_steps(plan) => &[],
         Scheme::InPlace if has_grown(plan) => &[Phase::Rewrite, Phase::Start],
-        Scheme::Ordered | Scheme::InPlace => &[Phase::Rewrite],
+        Scheme::Ordered | Scheme::InPlace | Scheme::Recover => &[Phase::Rewrite],
     };
     let mut found: Vec<Phase> = plan.waves().iter().map(|wave| wave.phase).collect();
     // Only *install* may have several waves, and where every mixture is ordered, *rewrite*.
-    let repeats = if plan.scheme() == Scheme::Ordered { Phase::Rewrite } else { Phase::Install };
+    let is_rewritten = matches!(plan.scheme(), Scheme::Ordered | Scheme::Recover);
+    let repeats = if is_rewritten { Phase::Rewrite } else { Phase::Install };
     found.dedup_by(|later, earlier| later == earlier && *later == repeats);
     if found != wanted {
         let list = |phases: &[Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join(", ");
@@ -70,12 +82,27 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
         }
+        // What stood in the subnet was sent under tables that nobody knows: it must have left before anything else.
+        (Scheme::Recover, _) if is_first(plan, wave) => {
+            let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
+            let aged: Vec<Barrier> = aged.collect();
+            let aged = if aged.is_empty() { vec![Barrier::Vacated(1)] } else { aged };
+            [Barrier::Acknowledged].into_iter().chain(aged).collect()
+        }
+        (Scheme::Recover, _) if !is_last(plan, wave) => {
+            let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
+            [Barrier::Acknowledged].into_iter().chain(aged).collect()
+        }
         (Scheme::InPlace, phase) if phase == last_phase(plan) => {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
         }
         _ => vec![Barrier::Acknowledged],
     }
+}
+
+fn is_first(plan: &Plan, wave: &Wave) -> bool {
+    plan.waves().first().is_some_and(|first| first.name == wave.name)
 }
 
 fn is_last(plan: &Plan, wave: &Wave) -> bool {
@@ -108,6 +135,23 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
     Some(most + 2)
 }
 
+/// Whether some end port discards a service level, from the beginning or by some write.
+fn closes(plan: &Plan) -> bool {
+    let discards = |write: &Write| match write {
+        Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => {
+            Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT)
+        }
+        _ => false,
+    };
+    let fabric = &*plan.draft().surviving;
+    let is_fenced = |port: PortId| {
+        let at = fabric.port(port);
+        let held = plan.tables_at(0).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        at.peer.is_some() && Sl::all().any(|sl| held.get(sl) == Vl::MANAGEMENT)
+    };
+    fabric.end_ports().any(is_fenced) || plan.waves().iter().flat_map(|wave| &wave.writes).any(discards)
+}
+
 fn assumptions(plan: &Plan) -> Vec<Assumption> {
     let of_scheme: &[Assumption] = match plan.scheme() {
         Scheme::Double => {
@@ -115,7 +159,8 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         }
         Scheme::Static => &[Assumption::InitializeDiscards],
         Scheme::InPlace if has_grown(plan) => &[Assumption::InitializeDiscards],
-        Scheme::Ordered | Scheme::InPlace => &[],
+        Scheme::Recover if closes(plan) => &[Assumption::FencesDiscard, Assumption::FencedLanesRunEmpty],
+        Scheme::Ordered | Scheme::InPlace | Scheme::Recover => &[],
     };
     let others: &[Assumption] = match (plan.lanes().reserved, plan.scheme()) {
         // Whether management to switches must pause as well is for those who follow packets to say.

@@ -14,7 +14,7 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
             check_entries(plan, findings);
             check_sources(plan, findings);
         }
-        Scheme::Ordered | Scheme::Static | Scheme::InPlace => check_newcomers(plan, findings),
+        Scheme::Ordered | Scheme::Static | Scheme::InPlace | Scheme::Recover => check_newcomers(plan, findings),
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         old: document.old,
         new: document.new,
         both_halves: document.both_halves,
+        begins_with_losses: document.begins_with_losses,
         lanes: document.lanes,
         policy: document.policy,
         sm: names.port(document.sm).map_err(at("sm"))?,

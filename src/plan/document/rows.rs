@@ -17,6 +17,9 @@ pub(super) struct Document<F> {
     /// Omitted where sources send on the half in use only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub both_halves: bool,
+    /// Omitted where the tables in force lead every row somewhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begins_with_losses: bool,
     pub lanes: Lanes,
     pub policy: Policy,
     pub sm: EndRow,

@@ -9,6 +9,7 @@
 mod double;
 mod in_place;
 mod ordered;
+mod recover;
 mod static_;
 
 pub use ordered::TableStep;
@@ -40,10 +41,14 @@ pub struct PlanInput {
     pub steps: Vec<TableStep>,
     /// Whether the waves of `ordered` are proved only if switches discard packets that turn back.
     pub discards_turned_back: bool,
+    /// For `recover`: whether end ports are first kept from sending on the half that is not `old`.
+    pub closes: bool,
     /// The half in use.
     pub old: Half,
     /// Whether sources may send on the other half as well: for schemes that have no half retire.
     pub both_halves: bool,
+    /// For `recover`: whether the tables in force lead from some rows (switch, LID) nowhere.
+    pub begins_with_losses: bool,
     /// The user's choices.
     pub policy: Policy,
     /// The SM's own port.
@@ -76,6 +81,7 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
         Scheme::Static => Ok(static_::plan(input)),
         Scheme::InPlace => in_place::plan(input),
         Scheme::Ordered => ordered::plan(input),
+        Scheme::Recover => Ok(recover::plan(input)),
     }
 }
 
@@ -173,6 +179,7 @@ impl PlanInput {
             old: self.old,
             new: self.old,
             both_halves: self.both_halves,
+            begins_with_losses: self.begins_with_losses,
             lanes,
             policy: self.policy,
             sm: self.sm,

@@ -106,7 +106,7 @@ fn readying(input: &PlanInput, lanes: Lanes) -> Option<Wave> {
 
 /// The blocks in which a step differs from the tables before it. A switch that is to leave keeps its own, and what has
 /// come has its last ones already.
-fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec<Write> {
+pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present && !input.is_new(switch));
     let blocks = switches.iter().map(|switch| held[switch.index()].blocks().max(wanted[switch.index()].blocks())).max();
@@ -116,7 +116,7 @@ fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec
 }
 
 /// Barriers that wait until what was sent before these tables has left (W.3).
-fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
+pub(super) fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
     let tables = SubnetTables { lfts: lfts.to_vec(), ..input.initial.clone() };
     let rounds = verify::rounds_to_age(&input.before, &input.surviving, &tables);
     let rest = Some(rounds % VACATING_ROUNDS).filter(|&rest| rest > 0);

@@ -130,8 +130,11 @@ pub struct Status {
     pub held: Option<String>,
     /// Whether the subnet is routed and its ports ACTIVE.
     pub subnet_up: bool,
-    /// How the subnet came under the manager: `cold`, `adopted` or `rewritten`.
+    /// How the subnet came under the manager: `cold`, `adopted`, `recovered` or `rewritten`.
     pub arrival: Option<String>,
+    /// Why it was not adopted, where it carried traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival_why: Option<String>,
     /// Counts of nodes and links.
     pub fabric: FabricStatus,
     /// The half in use.
@@ -318,8 +321,11 @@ pub enum EventKind {
     SubnetUp {
         /// Counts of nodes and links.
         fabric: FabricStatus,
-        /// How the subnet came under the manager: `cold`, `adopted` or `rewritten`.
+        /// How the subnet came under the manager: `cold`, `adopted`, `recovered` or `rewritten`.
         arrival: String,
+        /// Why it was not adopted, where it carried traffic.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// A trap came that is not a repetition.
     Trap {
@@ -538,7 +544,7 @@ mod tests {
         let fabric = FabricStatus { switches: 1, cas: 2, links: 3 };
         let happenings = [
             EventKind::Role { role: "master".to_string() },
-            EventKind::SubnetUp { fabric, arrival: "cold".to_string() },
+            EventKind::SubnetUp { fabric, arrival: "cold".to_string(), why: None },
             EventKind::Trap { number: 128, lid: Lid(4), node: Some(node.clone()) },
             EventKind::Noticed { node, silent: true },
             EventKind::Swept { took_ns: 5, left_out: 6 },

@@ -83,10 +83,20 @@ impl<T: Transport> Manager<T> {
         self.proof(&wait, judge.due_ns()).map(|_| ())
     }
 
-    pub(super) async fn vacate_by_age(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
+    pub(super) async fn vacate_by_age(
+        &mut self,
+        ticket: Ticket,
+        rounds: u8,
+        fenced: bool,
+    ) -> Result<Vacated, SubnetError> {
         let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
         let switches = self.live_switches()?;
-        let mut judge = VacateAge::new(self.vacating_question(ticket, &wait)?, rounds, switches.iter().copied());
+        let question = match fenced {
+            // What an end port holds on the lanes of a level that it discards by now meets entries of later waves.
+            true => self.age_question(ticket, VlSet::EMPTY, &wait)?,
+            false => self.vacating_question(ticket, &wait)?,
+        };
+        let mut judge = VacateAge::new(question, rounds, switches.iter().copied());
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
         self.wait_until(due_ns).await?;

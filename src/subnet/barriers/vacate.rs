@@ -2,20 +2,22 @@
 
 use crate::drain::{Observer, Ticket, VacateJudge, Vacated};
 use crate::ids::VlSet;
-use crate::subnet::SubnetError;
 use crate::subnet::manager::Manager;
+use crate::subnet::{Leaving, SubnetError};
 use crate::transport::Transport;
 
 impl<T: Transport> Manager<T> {
-    /// Waits until every device has sent off what stood in it, `rounds` times in a row.
+    /// Waits until every device has sent off what stood in it, so many times in a row.
     pub(in crate::subnet) async fn await_vacated(
         &mut self,
         ticket: Ticket,
         observer: Observer,
-        rounds: u8,
+        leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
+        let rounds = leaving.rounds;
         match observer {
-            Observer::Lifetime => self.vacate_by_age(ticket, rounds).await,
+            Observer::Lifetime => self.vacate_by_age(ticket, rounds, leaving.fenced).await,
+            // Agents wait for what stands in the lanes of end ports, too.
             Observer::Token | Observer::Poll | Observer::Conservation => self.vacate_by_agents(ticket, rounds).await,
         }
     }

@@ -1,0 +1,356 @@
+//! What a change left that nobody ended: which half to keep, and the proved way back to one routing on all lanes.
+//!
+//! On entry: the tables as devices report them, and nothing about what they were meant for. On return: a plan of scheme
+//! `recover`, vetted like any other, or why there is none. Both halves are tried, the one in use first; and of each the
+//! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead nowhere
+//! get ways by `repair`; the other half is led by the repaired routing at once.
+
+use super::{ChangeError, PlannedChange, Prepared, refused};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum, Sl, Vl};
+use crate::lid;
+use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
+use crate::repair::{Budget, RepairError, RepairInput, RepairWave, repair};
+use crate::routing::{self, choose_root, switch_order};
+use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables};
+use crate::verify::{self, InjectionRules, Refusal, Scope};
+use std::sync::Arc;
+
+/// A subnet to recover.
+#[derive(Clone, Debug)]
+pub struct RecoveryInput {
+    /// What is there, LIDs assigned.
+    pub fabric: Arc<Fabric>,
+    /// Its tables, as reported.
+    pub tables: SubnetTables,
+    /// The half that most end ports are on.
+    pub in_use: Half,
+    /// What the user settled.
+    pub policy: Policy,
+    /// The SM's own port.
+    pub sm: PortId,
+    /// What the engine makes of the fabric: towards it later changes lead.
+    pub function: Arc<RoutingFunction>,
+}
+
+/// How a subnet is recovered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RecoveryWay {
+    /// Forwarding entries stay; only service levels go back to their lanes.
+    Open,
+    /// The other half is led where the kept one leads, while sources may send on both.
+    Follow,
+    /// End ports are first kept from sending on the other half: what hosts send on it meanwhile is lost.
+    Close,
+}
+
+impl RecoveryWay {
+    /// From the one that costs least.
+    const ALL: [RecoveryWay; 3] = [RecoveryWay::Open, RecoveryWay::Follow, RecoveryWay::Close];
+
+    /// What it does, in words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            RecoveryWay::Open => "service levels return to their lanes",
+            RecoveryWay::Follow => "the other half follows, then service levels return to their lanes",
+            RecoveryWay::Close => {
+                "the other half is closed, follows, and then service levels return to their lanes; what hosts send on \
+                 the other half meanwhile is lost"
+            }
+        }
+    }
+}
+
+/// A recovery that may be run.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// The change.
+    pub prepared: Prepared,
+    /// The half that is kept.
+    pub kept: Half,
+    /// The way taken.
+    pub way: RecoveryWay,
+}
+
+/// Why there is no recovery: what was said of each half, and of each way.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct Unrecovered(Vec<String>);
+
+/// Prepares the recovery that costs least among those that are proved.
+///
+/// # Errors
+/// Neither half can be kept, or no way to keep one is proved.
+pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> {
+    let input = &RecoveryInput { tables: with_lanes_that_exist(input), ..input.clone() };
+    let mut reasons = Vec::new();
+    let mut kept = Vec::new();
+    let in_use = if has_halves(&input.fabric) { input.in_use } else { Half::Lower };
+    let halves = [in_use, in_use.other()];
+    for &half in &halves[..if has_halves(&input.fabric) { 2 } else { 1 }] {
+        match by_itself(input, half) {
+            Ok(()) => kept.push(half),
+            Err(refusal) => reasons.push(format!("the {half} half cannot be kept: {}", first_line(&refusal))),
+        }
+    }
+    for way in RecoveryWay::ALL {
+        if way == RecoveryWay::Close && !has_halves(&input.fabric) {
+            continue;
+        }
+        for &half in &kept {
+            match attempt(input, half, way) {
+                Ok(prepared) => return Ok(Recovery { prepared, kept: half, way }),
+                Err(error) => reasons.push(format!("to keep the {half} half ({}): {}", name(way), first_line(&error))),
+            }
+        }
+    }
+    Err(Unrecovered(reasons))
+}
+
+fn name(way: RecoveryWay) -> &'static str {
+    match way {
+        RecoveryWay::Open => "open",
+        RecoveryWay::Follow => "follow, open",
+        RecoveryWay::Close => "close, follow, open",
+    }
+}
+
+fn first_line(error: &impl ToString) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_string()
+}
+
+/// The tables without lanes that links lack. An end port discards what it maps to such a lane (IBA 7.6.6), as if that were
+/// VL 15. What switches have for a level that every end port discards is on no packet: it reads as a lane that exists,
+/// and is not that of the steady state, so that it is written. OpenSM without QoS leaves levels so.
+fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
+    let fabric = &*input.fabric;
+    let lanes = Lanes::of_fabric(fabric, input.policy.reserved_sl);
+    let steady = lanes.steady(input.policy.partition);
+    let mut tables = input.tables.clone();
+    let width = |port: PortId| {
+        let ends = [Some(port), fabric.peer(port)].into_iter().flatten();
+        ends.map(|end| fabric.port(end).data_vls).min().unwrap_or(0)
+    };
+    let lacks = |port: PortId, vl: Vl| vl != Vl::MANAGEMENT && vl.get() >= width(port);
+    let mut sent = [false; 16];
+    for id in fabric.end_ports() {
+        let at = fabric.port(id);
+        let held = *tables.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        let read = SlToVl::from_fn(|sl| if lacks(id, held.get(sl)) { Vl::MANAGEMENT } else { held.get(sl) });
+        if read != held {
+            Arc::make_mut(&mut tables.sl_to_vl[at.node.index()]).set(
+                fabric.node(at.node).num_ports,
+                PortNum::ZERO,
+                at.num,
+                read,
+            );
+        }
+        Sl::all().for_each(|sl| sent[sl.index()] |= read.get(sl) != Vl::MANAGEMENT);
+    }
+    let another = |sl: Sl| lanes.all.iter().find(|&vl| vl != steady.get(sl)).unwrap_or_else(|| steady.get(sl));
+    for switch in fabric.switches() {
+        let read = |held: &SlToVl, output: PortNum| {
+            let port = fabric.port_at(switch, output);
+            let is_idle = |sl: Sl| !sent[sl.index()] && port.is_some_and(|port| lacks(port, held.get(sl)));
+            SlToVl::from_fn(|sl| if is_idle(sl) { another(sl) } else { held.get(sl) })
+        };
+        let pairs = plan::sl_to_vl_pairs(fabric, switch);
+        let changed: Vec<_> = pairs
+            .iter()
+            .map(|&(input, output)| (input, output, *tables.sl_to_vl[switch.index()].get(input, output)))
+            .map(|(input, output, held)| (input, output, held, read(&held, output)))
+            .collect();
+        let mut distinct: Vec<SlToVl> = changed.iter().map(|&(.., read)| read).collect();
+        distinct.dedup();
+        if changed.iter().all(|(.., held, read)| held == read) {
+            continue;
+        }
+        if let [one] = distinct[..] {
+            tables.sl_to_vl[switch.index()] = Arc::new(NodeSlToVl::Uniform(one));
+            continue;
+        }
+        let num_ports = fabric.node(switch).num_ports;
+        let own = Arc::make_mut(&mut tables.sl_to_vl[switch.index()]);
+        changed.into_iter().for_each(|(input, output, _, read)| own.set(num_ports, input, output, read));
+    }
+    tables
+}
+
+/// The tables with every service level on its lanes.
+fn steadied(input: &RecoveryInput, lfts: &[Arc<Lft>]) -> SubnetTables {
+    let lanes = Lanes::of_fabric(&input.fabric, input.policy.reserved_sl);
+    let steady = Arc::new(NodeSlToVl::Uniform(lanes.steady(input.policy.partition)));
+    let sl_to_vl = vec![steady; input.fabric.node_count()];
+    SubnetTables { sl_to_vl, lfts: lfts.to_vec(), ..input.tables.clone() }
+}
+
+/// Whether the entries of a half close no cycle on any lanes, and lead every packet home that they do not lose.
+fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
+    // LIDs of switches are of no half, and a change that installs writes them in no order (L.2): see `straightened`.
+    let scope = Scope { losses: true, switches: false, ..Scope::of(&[half]) };
+    verify::prove_tables(&input.fabric, &steadied(input, &input.tables.lfts), &scope).map(|_| ())
+}
+
+/// The tables without entries for LIDs of switches to which packets would go round, or come to another port; or for all of
+/// them. Only management uses these LIDs, and it is paused or on a level of its own; `repair` gives them ways beside data.
+fn straightened(input: &RecoveryInput, all: bool) -> Vec<Arc<Lft>> {
+    let fabric = &*input.fabric;
+    let mut lfts = input.tables.lfts.clone();
+    let astray = |owner: NodeId, lid: Lid| {
+        let mut known: Vec<Option<usize>> = vec![None; fabric.node_count()];
+        fabric.switches().any(|start| {
+            let mut at = start;
+            // A switch met again in one walk is on a ring; one met in an earlier walk was found to lead on.
+            while at != owner && known[at.index()].is_none() {
+                known[at.index()] = Some(start.index());
+                let output = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
+                match output.and_then(|port| fabric.neighbour(port)) {
+                    Some(next) if fabric.node(next).is_switch() => at = next,
+                    Some(_) => return true,
+                    // Port 0 of another switch, or nowhere, which `repair` sees to.
+                    None => return output.is_some_and(|port| fabric.port(port).num == PortNum::ZERO),
+                }
+                if known[at.index()] == Some(start.index()) {
+                    return true;
+                }
+            }
+            false
+        })
+    };
+    let owned = |switch: NodeId| fabric.port_at(switch, PortNum::ZERO).and_then(|port| fabric.port(port).lid);
+    let lids: Vec<Lid> =
+        fabric.switches().filter_map(|owner| owned(owner).filter(|&lid| all || astray(owner, lid))).collect();
+    for switch in fabric.switches().filter(|_| !lids.is_empty()) {
+        let own = Arc::make_mut(&mut lfts[switch.index()]);
+        for &lid in &lids {
+            own.set(lid, PortNum::NO_ROUTE);
+        }
+    }
+    lfts
+}
+
+/// Waves that give ways to the rows of a half that have none; none where every row has one.
+fn repaired(
+    input: &RecoveryInput,
+    kept: Half,
+    lfts: &[Arc<Lft>],
+    target: &[Arc<Lft>],
+) -> Result<Vec<RepairWave>, ChangeError> {
+    let fabric = &*input.fabric;
+    let tables = steadied(input, lfts);
+    let mut senders = InjectionRules::default();
+    senders.injected[kept.index()] = true;
+    let alike = input.function.path_layers().is_none();
+    let order = choose_root(fabric).and_then(|root| switch_order(input.function.engine(), fabric, root));
+    let found = repair(&RepairInput {
+        before: fabric,
+        surviving: fabric,
+        remaining: fabric,
+        tables: &tables,
+        target: alike.then_some(target),
+        senders: &senders,
+        answerer: Some(input.sm),
+        switches: true,
+        order: order.as_deref(),
+        // The plan waits for what was sent before, which does not go together with packets that turn back (W.8).
+        discards_turned_back: false,
+        budget: Budget { renewals: 0, ..Budget::default() },
+    })?;
+    match found.unsolved.first() {
+        None => Ok(found.waves),
+        Some(first) => {
+            let switch = fabric.describe_node(first.switch);
+            Err(ChangeError::Unrepaired { rows: found.unsolved.len(), switch, lid: first.lid })
+        }
+    }
+}
+
+/// The tables with the entries of the other half as those of `last` have them for their twins of the kept one.
+fn followed(fabric: &Fabric, lfts: &[Arc<Lft>], last: &[Arc<Lft>], kept: Half) -> Vec<Arc<Lft>> {
+    let led = lid::mirrored(fabric, last, kept);
+    let others: Vec<Lid> = fabric.lid_ports().flat_map(|port| fabric.half_lids(port, kept.other())).collect();
+    let mut tables = lfts.to_vec();
+    for switch in fabric.switches() {
+        let from = &led[switch.index()];
+        for &lid in others.iter().filter(|&&lid| fabric.half_of(lid).is_some()) {
+            if tables[switch.index()].get(lid) != from.get(lid) {
+                Arc::make_mut(&mut tables[switch.index()]).set(lid, from.get(lid).unwrap_or(PortNum::NO_ROUTE));
+            }
+        }
+    }
+    tables
+}
+
+/// Whether some switch has no way on for a LID that an end port owns.
+fn begins_with_losses(fabric: &Fabric, lfts: &[Arc<Lft>]) -> bool {
+    let lids: Vec<Lid> = fabric
+        .end_ports()
+        .flat_map(|port| [Half::Lower, Half::Upper].into_iter().flat_map(move |half| fabric.half_lids(port, half)))
+        .collect();
+    let goes_on = |switch: NodeId, lid: Lid| {
+        let output = lfts[switch.index()].get(lid).and_then(|num| fabric.port_at(switch, num));
+        output.is_some_and(|port| fabric.peer(port).is_some() || fabric.port(port).num == PortNum::ZERO)
+    };
+    fabric.switches().any(|switch| lids.iter().any(|&lid| !goes_on(switch, lid)))
+}
+
+fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepared, ChangeError> {
+    let fabric = &input.fabric;
+    let held = &input.tables.lfts;
+    let reroute = lid::merge(fabric, held, &input.function, &[Half::Lower, Half::Upper]);
+    let mut straight = straightened(input, false);
+    let waves = match repaired(input, kept, &straight, &reroute) {
+        // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do.
+        Err(ChangeError::Repair(RepairError::Deadlock { .. })) => {
+            straight = straightened(input, true);
+            repaired(input, kept, &straight, &reroute)?
+        }
+        found => found?,
+    };
+    let last = waves.last().map_or(&straight, |wave| &wave.lfts).clone();
+    let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: followed(fabric, lfts, &last, kept), aged_before };
+    let mut steps: Vec<TableStep> = waves.iter().map(|wave| step(&wave.lfts, wave.aged_before)).collect();
+    match way {
+        RecoveryWay::Open if steps.is_empty() && straight == *held => {}
+        RecoveryWay::Open => return Err(ChangeError::Incomplete),
+        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(&straight, false)),
+        RecoveryWay::Follow | RecoveryWay::Close => {}
+    }
+    let target = steps.last().map_or(held, |step| &step.lfts).clone();
+    let halves: &[Half] = if has_halves(fabric) { &[Half::Lower, Half::Upper] } else { &[Half::Lower] };
+    verify::prove_tables(fabric, &steadied(input, &target), &Scope::of(halves)).map_err(ChangeError::New)?;
+    let mut initial = input.tables.clone();
+    initial.sending.iter_mut().for_each(|half| *half = kept);
+    let stranded = routing::stranded(fabric, fabric, input.sm);
+    let plan = plan::plan(
+        Scheme::Recover,
+        PlanInput {
+            before: fabric.clone(),
+            routed: fabric.clone(),
+            surviving: fabric.clone(),
+            after: fabric.clone(),
+            begins_with_losses: begins_with_losses(fabric, held),
+            initial,
+            target,
+            steps,
+            discards_turned_back: false,
+            closes: way == RecoveryWay::Close,
+            old: kept,
+            both_halves: has_halves(fabric),
+            policy: input.policy,
+            sm: input.sm,
+            stranded: stranded.clone(),
+            old_layers: 1,
+            new_layers: 1,
+            drain: Vec::new(),
+            old_ways: None,
+            new_ways: None,
+        },
+    )?;
+    PlannedChange { plan, layers: 1, function: input.function.clone(), stranded }.vet(refused)
+}
+
+/// Whether every end port has LIDs of both halves.
+fn has_halves(fabric: &Fabric) -> bool {
+    fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some())
+}

@@ -1,0 +1,145 @@
+//! `reconfig rescue`: finds fences that a dead manager left, and opens them, from any port.
+
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use anyhow::anyhow;
+use reconfig::ids::{PortNum, Sl};
+use reconfig::sm::rescue::{ClosedSubnet, find_closed, open_closed};
+use reconfig::subnet::{Manager, Timing};
+use reconfig::transport::umad::{Umad, UmadOptions, UmadRole};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A manager that dies amid a change by scheme `double` may leave end ports that discard what their hosts send (VL 15). The next \
+`reconfig sm` mends such a subnet, and that is the better way: what it does is proved. This command is for a subnet that \
+another manager is to have, or none. It works beside a manager, from any port. Nothing proves what --clear does: hosts may \
+then send by tables of a change that is half done.
+
+Examples:
+  reconfig rescue
+  reconfig rescue --ca mlx5_0 --port 1 --clear
+
+Exit codes: 0 nothing is closed, or everything was opened; 1 something is closed; 2 wrong usage; 3 the subnet could not be \
+swept, or not everything was opened.")]
+pub(super) struct Arguments {
+    /// The adapter [default: the first with a suitable port].
+    #[arg(long, value_name = "NAME")]
+    ca: Option<String>,
+    /// The port [default: the first that is ACTIVE, else the first with a link].
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
+    port: Option<u8>,
+    /// Have each table that discards map those service levels as most tables of the subnet do.
+    #[arg(long)]
+    clear: bool,
+    /// Clear although a manager says that it is master: it may have closed them itself, amid a change.
+    #[arg(long, requires = "clear")]
+    force: bool,
+    /// The M_Key of the subnet's devices, in hexadecimal; 0: none.
+    #[arg(long, value_name = "KEY", default_value = "0", value_parser = super::sm::hexadecimal)]
+    m_key: u64,
+}
+
+/// What was found, and done.
+#[derive(serde::Serialize)]
+struct RescueReport {
+    schema: &'static str,
+    /// The port of a manager that says it is master.
+    master: Option<String>,
+    /// Devices whose tables could not be read.
+    unread: Vec<String>,
+    closed: Vec<ClosedRow>,
+    /// Whether they were opened.
+    cleared: bool,
+    /// What did not take its table.
+    faults: Vec<String>,
+}
+
+#[derive(serde::Serialize)]
+struct ClosedRow {
+    place: String,
+    service_levels: Vec<Sl>,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?;
+    runtime.block_on(rescue(arguments, common))
+}
+
+async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let options = UmadOptions {
+        adapter: arguments.ca.clone(),
+        port: arguments.port.map(PortNum),
+        role: UmadRole::Client,
+        ..UmadOptions::default()
+    };
+    let port = Umad::open(&options).map_err(Failure::undone)?;
+    let timing = Timing { light_sweep_ns: None, ..Timing::default() };
+    let mut manager = Manager::new(port, timing, arguments.m_key);
+    let found = find_closed(&mut manager).await.map_err(Failure::undone)?;
+    let mut report = report(&found);
+    if arguments.clear && !found.closed.is_empty() {
+        if let Some(master) = found.master.as_ref().filter(|_| !arguments.force) {
+            show(&report, common)?;
+            return Err(Failure::undone(anyhow!(
+                "nothing is cleared: a subnet manager at {master} says that it is master, and may be amid a change; \
+                 wait until it has ended, or clear all the same (--force)"
+            )));
+        }
+        if found.usual.is_none() {
+            show(&report, common)?;
+            return Err(Failure::undone(anyhow!(
+                "nothing is cleared: every table discards, so that none shows the lanes"
+            )));
+        }
+        report.faults = open_closed(&mut manager, &found).await.map_err(Failure::undone)?;
+        report.cleared = report.faults.is_empty();
+    }
+    show(&report, common)?;
+    match report.faults.first() {
+        Some(first) => Err(Failure::undone(anyhow!("{} tables were not taken, first {first}", report.faults.len()))),
+        None => Ok((report.closed.is_empty() || report.cleared).into()),
+    }
+}
+
+fn report(found: &ClosedSubnet) -> RescueReport {
+    let row = |table: &reconfig::sm::rescue::ClosedTable| ClosedRow {
+        place: table.place.clone(),
+        service_levels: table.levels.clone(),
+    };
+    RescueReport {
+        schema: "reconfig.rescue/1",
+        master: found.master.clone(),
+        unread: found.silent.clone(),
+        closed: found.closed.iter().map(row).collect(),
+        cleared: false,
+        faults: Vec::new(),
+    }
+}
+
+fn show(report: &RescueReport, common: Common) -> Result<(), Failure> {
+    if common.json {
+        return output::print_json(report);
+    }
+    let mut text = String::new();
+    for row in &report.closed {
+        let levels: Vec<String> = row.service_levels.iter().map(ToString::to_string).collect();
+        text += &format!("{}: discards SL {}\n", row.place, levels.join(", "));
+    }
+    for device in &report.unread {
+        text += &format!("{device}: its tables could not be read\n");
+    }
+    if let Some(master) = &report.master {
+        text += &format!("{master}: a subnet manager says that it is master\n");
+    }
+    text += &match (report.closed.len(), report.cleared) {
+        (0, _) => "No table discards a service level of data.\n".to_string(),
+        (count, true) => format!(
+            "{count} tables were opened. Nothing proves what hosts meet now: have a manager route the subnet anew \
+             (`reconfig sm`).\n"
+        ),
+        (count, false) => format!("{count} tables discard service levels of data; --clear opens them.\n"),
+    };
+    output::print(&text)
+}

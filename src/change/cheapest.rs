@@ -14,11 +14,11 @@ const SMP_NS: u64 = 20_000;
 /// The SMPs served while a switch lifetime passes: 1.07 s, as OpenSM programs it, of some [`SMP_NS`] each.
 const LIFETIME: u64 = 50_000;
 
-/// Prepares the cheapest change that is proved: the full re-route in one wave where it writes no more than a repair does;
-/// else scheme `ordered` wherever it is proved, unless something died
-/// and its waves wait so long for one another that pairs of a switch and a LID would be without a way for longer, in
-/// all, than until the swap of `double` is followed; sources follow it within `settle_ns`, or at once where that is 0.
-/// The notes of the plan say why the other scheme was passed over. The scheme of the input is not read.
+/// Prepares the cheapest change that is proved: the full re-route in one wave where that is smaller than a repair; else
+/// scheme `ordered` wherever it is proved, unless something died and its waves wait so long for one another that pairs of
+/// a switch and a LID would be without a way for longer, in all, than until the swap of `double` is followed. Sources
+/// follow it within `settle_ns`, or at once where that is 0. The notes of the plan say why the other scheme was passed
+/// over. The scheme of the input is not read.
 ///
 /// # Errors
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.

@@ -3,7 +3,7 @@
 //! On entry: a [`ChangeInput`], fabrics over one index space and the tables in force. On return: a [`Prepared`] change
 //! whose plan the machine may run, or a [`ChangeError`] that says which step failed and why; nothing was written. The
 //! routing in force and the new one are each proved by themselves before anything is planned, and the plan is proved
-//! wave by wave. An engine that fails is an error: no other one is tried. [`draw`] starts from two captures,
+//! wave by wave. An engine that fails is an error: no other one is tried, but of a list. [`draw`] starts from two captures,
 //! [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an unproved plan of
 //! scheme `double`.
 
@@ -309,10 +309,12 @@ impl<'a> Groundwork<'a> {
         lid::merge(&self.whole, &self.initial.lfts, &self.function, halves)
     }
 
-    /// The full re-route as a single wave of scheme `ordered`, if it is proved and takes no more writes than the waves of a
-    /// repair, or if there is no repair. Where a loss concerns most entries, as that of a root does, a repair can be the
-    /// larger of the two. It never rests on switches that discard what turns back: entries are set in any order, and a lost row
-    /// that is led to one not yet set would be turned back there. Otherwise the repair, with the reason as a note. `noting` completes the change that is judged.
+    /// The full re-route as a single wave of scheme `ordered`, if it is proved, and there is no repair or none that is
+    /// smaller: where a loss concerns most entries, as that of a root may, a repair can be the larger of the two. `noting`
+    /// completes the change that is judged. Otherwise the repair, with the reason as a note.
+    ///
+    /// The wave never rests on switches that discard what turns back. Its entries are set in any order, so a lost row may
+    /// be led to one that is not set yet, and be turned back there.
     fn in_one_wave(
         &self,
         repaired: Result<PlannedChange, ChangeError>,

@@ -127,7 +127,7 @@ fn no_proved_scheme_loses_less_than_auto_on_a_bundled_fabric() {
     assert_eq!(count, 12);
 }
 
-/// A spine of a cluster that `up-down` takes for the root: a repair writes twenty times as much as the full re-route, which
+/// A spine of a cluster that `up-down` takes for the root: a repair writes eight times as much as the full re-route, which
 /// is proved in one wave.
 #[test]
 fn where_a_repair_writes_more_the_full_re_route_in_one_wave_is_taken() {

@@ -3,9 +3,9 @@
 //! On entry: a [`ChangeInput`], fabrics over one index space and the tables in force. On return: a [`Prepared`] change
 //! whose plan the machine may run, or a [`ChangeError`] that says which step failed and why; nothing was written. The
 //! routing in force and the new one are each proved by themselves before anything is planned, and the plan is proved
-//! wave by wave. An engine that fails is an error: no other one is tried, but of a list. [`draw`] starts from two captures,
-//! [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an unproved plan of
-//! scheme `double`.
+//! wave by wave. An engine that fails is an error; the next one is tried only where the user gave a list. [`draw`] starts
+//! from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an
+//! unproved plan of scheme `double`.
 
 mod bring_up;
 mod captures;

@@ -5,12 +5,13 @@
 //! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead nowhere
 //! get ways by `repair`; the other half is led by the repaired routing at once.
 
+use super::repairing::solved;
 use super::{ChangeError, PlannedChange, Prepared, refused};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl, Vl};
 use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
-use crate::repair::{Budget, RepairError, RepairInput, RepairWave, repair};
+use crate::repair::{Budget, RepairError, RepairInput, RepairWave};
 use crate::routing::{self, choose_root, switch_order};
 use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables};
 use crate::verify::{self, InjectionRules, Refusal, Scope};
@@ -83,24 +84,27 @@ pub struct Unrecovered(Vec<String>);
 /// Neither half can be kept, or no way to keep one is proved.
 pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> {
     let input = &RecoveryInput { tables: with_lanes_that_exist(input), ..input.clone() };
+    let halves: &[Half] = match input.fabric.halves() {
+        [_, _] => &[input.in_use, input.in_use.other()],
+        one => one,
+    };
     let mut reasons = Vec::new();
-    let mut kept = Vec::new();
-    let in_use = if has_halves(&input.fabric) { input.in_use } else { Half::Lower };
-    let halves = [in_use, in_use.other()];
-    for &half in &halves[..if has_halves(&input.fabric) { 2 } else { 1 }] {
-        match by_itself(input, half) {
-            Ok(()) => kept.push(half),
-            Err(refusal) => reasons.push(format!("the {half} half cannot be kept: {}", first_line(&refusal))),
+    let mut courses = Vec::new();
+    for &half in halves {
+        match Course::new(input, half) {
+            Ok(course) => courses.push(course),
+            Err(error) => reasons.push(format!("the {half} half cannot be kept: {}", first_line(&error))),
         }
     }
     for way in RecoveryWay::ALL {
-        if way == RecoveryWay::Close && !has_halves(&input.fabric) {
+        if way == RecoveryWay::Close && halves.len() == 1 {
             continue;
         }
-        for &half in &kept {
-            match attempt(input, half, way) {
-                Ok(prepared) => return Ok(Recovery { prepared, kept: half, way }),
-                Err(error) => reasons.push(format!("to keep the {half} half ({}): {}", name(way), first_line(&error))),
+        for course in &courses {
+            let kept = course.kept;
+            match attempt(input, course, way) {
+                Ok(prepared) => return Ok(Recovery { prepared, kept, way }),
+                Err(error) => reasons.push(format!("to keep the {kept} half ({}): {}", name(way), first_line(&error))),
             }
         }
     }
@@ -126,52 +130,50 @@ fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
     let fabric = &*input.fabric;
     let lanes = Lanes::of_fabric(fabric, input.policy.reserved_sl);
     let steady = lanes.steady(input.policy.partition);
-    let mut tables = input.tables.clone();
     let width = |port: PortId| {
         let ends = [Some(port), fabric.peer(port)].into_iter().flatten();
         ends.map(|end| fabric.port(end).data_vls).min().unwrap_or(0)
     };
     let lacks = |port: PortId, vl: Vl| vl != Vl::MANAGEMENT && vl.get() >= width(port);
+    let mut tables = input.tables.clone();
     let mut sent = [false; 16];
     for id in fabric.end_ports() {
         let at = fabric.port(id);
-        let held = *tables.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        let own = &mut tables.sl_to_vl[at.node.index()];
+        let held = *own.get(PortNum::ZERO, at.num);
         let read = SlToVl::from_fn(|sl| if lacks(id, held.get(sl)) { Vl::MANAGEMENT } else { held.get(sl) });
         if read != held {
-            Arc::make_mut(&mut tables.sl_to_vl[at.node.index()]).set(
-                fabric.node(at.node).num_ports,
-                PortNum::ZERO,
-                at.num,
-                read,
-            );
+            Arc::make_mut(own).set(fabric.node(at.node).num_ports, PortNum::ZERO, at.num, read);
         }
         Sl::all().for_each(|sl| sent[sl.index()] |= read.get(sl) != Vl::MANAGEMENT);
     }
     let another = |sl: Sl| lanes.all.iter().find(|&vl| vl != steady.get(sl)).unwrap_or_else(|| steady.get(sl));
     for switch in fabric.switches() {
-        let read = |held: &SlToVl, output: PortNum| {
-            let port = fabric.port_at(switch, output);
-            let is_idle = |sl: Sl| !sent[sl.index()] && port.is_some_and(|port| lacks(port, held.get(sl)));
-            SlToVl::from_fn(|sl| if is_idle(sl) { another(sl) } else { held.get(sl) })
-        };
-        let pairs = plan::sl_to_vl_pairs(fabric, switch);
-        let changed: Vec<_> = pairs
-            .iter()
-            .map(|&(input, output)| (input, output, *tables.sl_to_vl[switch.index()].get(input, output)))
-            .map(|(input, output, held)| (input, output, held, read(&held, output)))
+        let own = &mut tables.sl_to_vl[switch.index()];
+        let rows: Vec<_> = plan::sl_to_vl_pairs(fabric, switch)
+            .into_iter()
+            .map(|(input, output)| {
+                let held = *own.get(input, output);
+                let is_idle = |sl: Sl| {
+                    let port = fabric.port_at(switch, output);
+                    !sent[sl.index()] && port.is_some_and(|port| lacks(port, held.get(sl)))
+                };
+                let read = SlToVl::from_fn(|sl| if is_idle(sl) { another(sl) } else { held.get(sl) });
+                (input, output, read)
+            })
             .collect();
-        let mut distinct: Vec<SlToVl> = changed.iter().map(|&(.., read)| read).collect();
-        distinct.dedup();
-        if changed.iter().all(|(.., held, read)| held == read) {
+        if rows.iter().all(|(input, output, read)| own.get(*input, *output) == read) {
             continue;
         }
-        if let [one] = distinct[..] {
-            tables.sl_to_vl[switch.index()] = Arc::new(NodeSlToVl::Uniform(one));
-            continue;
+        // One table for all pairs is spelled out only where they come to differ: a switch of 40 ports has 1,600 pairs.
+        match &rows[..] {
+            [(.., first), others @ ..] if others.iter().all(|(.., read)| read == first) => {
+                *own = Arc::new(NodeSlToVl::Uniform(*first));
+            }
+            _ => rows.into_iter().for_each(|(input, output, read)| {
+                Arc::make_mut(own).set(fabric.node(switch).num_ports, input, output, read);
+            }),
         }
-        let num_ports = fabric.node(switch).num_ports;
-        let own = Arc::make_mut(&mut tables.sl_to_vl[switch.index()]);
-        changed.into_iter().for_each(|(input, output, _, read)| own.set(num_ports, input, output, read));
     }
     tables
 }
@@ -229,25 +231,45 @@ fn straightened(input: &RecoveryInput, all: bool) -> Vec<Arc<Lft>> {
     lfts
 }
 
-/// Waves that give ways to the rows of a half that have none; none where every row has one.
-fn repaired(
-    input: &RecoveryInput,
+/// How the rows of a half that is kept come to lead home.
+struct Course {
     kept: Half,
-    lfts: &[Arc<Lft>],
-    target: &[Arc<Lft>],
-) -> Result<Vec<RepairWave>, ChangeError> {
+    /// What the waves start from: as held, without what led switches' LIDs astray.
+    straight: Vec<Arc<Lft>>,
+    /// They give ways to rows that have none; none where every row has one.
+    waves: Vec<RepairWave>,
+}
+
+impl Course {
+    fn new(input: &RecoveryInput, kept: Half) -> Result<Self, ChangeError> {
+        by_itself(input, kept).map_err(ChangeError::Old)?;
+        let mut straight = straightened(input, false);
+        let waves = match repaired(input, kept, &straight) {
+            // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do.
+            Err(ChangeError::Repair(RepairError::Deadlock { .. })) => {
+                straight = straightened(input, true);
+                repaired(input, kept, &straight)?
+            }
+            found => found?,
+        };
+        Ok(Course { kept, straight, waves })
+    }
+}
+
+/// Waves from `lfts` that give ways to the rows of a half that have none.
+fn repaired(input: &RecoveryInput, kept: Half, lfts: &[Arc<Lft>]) -> Result<Vec<RepairWave>, ChangeError> {
     let fabric = &*input.fabric;
-    let tables = steadied(input, lfts);
     let mut senders = InjectionRules::default();
     senders.injected[kept.index()] = true;
     let alike = input.function.path_layers().is_none();
+    let target = lid::merge(fabric, &input.tables.lfts, &input.function, &[Half::Lower, Half::Upper]);
     let order = choose_root(fabric).and_then(|root| switch_order(input.function.engine(), fabric, root));
-    let found = repair(&RepairInput {
+    let found = solved(&RepairInput {
         before: fabric,
         surviving: fabric,
         remaining: fabric,
-        tables: &tables,
-        target: alike.then_some(target),
+        tables: &steadied(input, lfts),
+        target: alike.then_some(&target),
         senders: &senders,
         answerer: Some(input.sm),
         switches: true,
@@ -256,13 +278,7 @@ fn repaired(
         discards_turned_back: false,
         budget: Budget { renewals: 0, ..Budget::default() },
     })?;
-    match found.unsolved.first() {
-        None => Ok(found.waves),
-        Some(first) => {
-            let switch = fabric.describe_node(first.switch);
-            Err(ChangeError::Unrepaired { rows: found.unsolved.len(), switch, lid: first.lid })
-        }
-    }
+    Ok(found.waves)
 }
 
 /// The tables with the entries of the other half as those of `last` have them for their twins of the kept one.
@@ -294,31 +310,23 @@ fn begins_with_losses(fabric: &Fabric, lfts: &[Arc<Lft>]) -> bool {
     fabric.switches().any(|switch| lids.iter().any(|&lid| !goes_on(switch, lid)))
 }
 
-fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepared, ChangeError> {
+fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<Prepared, ChangeError> {
     let fabric = &input.fabric;
     let held = &input.tables.lfts;
-    let reroute = lid::merge(fabric, held, &input.function, &[Half::Lower, Half::Upper]);
-    let mut straight = straightened(input, false);
-    let waves = match repaired(input, kept, &straight, &reroute) {
-        // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do.
-        Err(ChangeError::Repair(RepairError::Deadlock { .. })) => {
-            straight = straightened(input, true);
-            repaired(input, kept, &straight, &reroute)?
-        }
-        found => found?,
-    };
-    let last = waves.last().map_or(&straight, |wave| &wave.lfts).clone();
-    let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: followed(fabric, lfts, &last, kept), aged_before };
+    let Course { kept, straight, waves } = course;
+    let kept = *kept;
+    let last = waves.last().map_or(straight, |wave| &wave.lfts);
+    let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: followed(fabric, lfts, last, kept), aged_before };
     let mut steps: Vec<TableStep> = waves.iter().map(|wave| step(&wave.lfts, wave.aged_before)).collect();
     match way {
-        RecoveryWay::Open if steps.is_empty() && straight == *held => {}
+        RecoveryWay::Open if steps.is_empty() && straight == held => {}
         RecoveryWay::Open => return Err(ChangeError::Incomplete),
-        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(&straight, false)),
+        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(straight, false)),
         RecoveryWay::Follow | RecoveryWay::Close => {}
     }
     let target = steps.last().map_or(held, |step| &step.lfts).clone();
-    let halves: &[Half] = if has_halves(fabric) { &[Half::Lower, Half::Upper] } else { &[Half::Lower] };
-    verify::prove_tables(fabric, &steadied(input, &target), &Scope::of(halves)).map_err(ChangeError::New)?;
+    let scope = Scope::of(fabric.halves());
+    verify::prove_tables(fabric, &steadied(input, &target), &scope).map_err(ChangeError::New)?;
     let mut initial = input.tables.clone();
     initial.sending.iter_mut().for_each(|half| *half = kept);
     let stranded = routing::stranded(fabric, fabric, input.sm);
@@ -336,7 +344,7 @@ fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepar
             discards_turned_back: false,
             closes: way == RecoveryWay::Close,
             old: kept,
-            both_halves: has_halves(fabric),
+            both_halves: fabric.halves().len() == 2,
             policy: input.policy,
             sm: input.sm,
             stranded: stranded.clone(),
@@ -348,9 +356,4 @@ fn attempt(input: &RecoveryInput, kept: Half, way: RecoveryWay) -> Result<Prepar
         },
     )?;
     PlannedChange { plan, layers: 1, function: input.function.clone(), stranded }.vet(refused)
-}
-
-/// Whether every end port has LIDs of both halves.
-fn has_halves(fabric: &Fabric) -> bool {
-    fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some())
 }

@@ -3,7 +3,7 @@
 use super::{ChangeError, Groundwork};
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
-use crate::repair::{Budget, RepairInput, RepairWave, repair};
+use crate::repair::{Budget, Repair, RepairInput, RepairWave, repair};
 use crate::routing::{choose_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
@@ -42,11 +42,7 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
         discards_turned_back: input.policy.turned_back == TurnedBack::Discarded,
         budget: Budget { renewals: 0, ..Budget::default() },
     };
-    let found = repair(&asked)?;
-    if let Some(first) = found.unsolved.first() {
-        let switch = ground.whole.describe_node(first.switch);
-        return Err(ChangeError::Unrepaired { rows: found.unsolved.len(), switch, lid: first.lid });
-    }
+    let found = solved(&asked)?;
     // Whoever sends to the twin of a LID meets the same entries at every moment.
     let both = |lfts: &[Arc<Lft>]| lid::mirrored(&ground.after, lfts, input.old);
     let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
@@ -56,6 +52,21 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
     follow(ground, &mut steps);
     Ok(RepairSteps { steps, discards_turned_back: found.discards_turned_back })
+}
+
+/// The repair of every row.
+///
+/// # Errors
+/// As for [`repair`]; or some row finds no way.
+pub(super) fn solved(asked: &RepairInput<'_>) -> Result<Repair, ChangeError> {
+    let found = repair(asked)?;
+    match found.unsolved.first() {
+        None => Ok(found),
+        Some(first) => {
+            let switch = asked.before.describe_node(first.switch);
+            Err(ChangeError::Unrepaired { rows: found.unsolved.len(), switch, lid: first.lid })
+        }
+    }
 }
 
 /// Has LIDs of the spare half lead where their twins of the half in use lead, in the last wave that is written anyway.

@@ -276,6 +276,14 @@ impl Fabric {
         base.flat_map(move |lid| (lid.0 + first..lid.0 + first + size).map(Lid))
     }
 
+    /// The halves of which every end port has LIDs: the lower alone where one has LMC 0.
+    pub fn halves(&self) -> &'static [Half] {
+        match self.end_ports().all(|port| self.half_lids(port, Half::Upper).next().is_some()) {
+            true => &[Half::Lower, Half::Upper],
+            false => &[Half::Lower],
+        }
+    }
+
     /// The half of its owner's LIDs to which a LID belongs; none if nobody owns it, or its owner has no halves.
     pub fn half_of(&self, lid: Lid) -> Option<Half> {
         let owner = self.lid_owner(lid)?;

@@ -2,11 +2,10 @@
 //!
 //! On entry: a [`Fabric`] and a [`Demand`], the ports to reach and the number of paths to each. On return: a
 //! [`RoutingFunction`] with a route from every switch with a demanded port to every demanded port, or an error that
-//! names what cannot be connected. An engine never falls back to another one, but in a list
-//! of engines that the user gave ([`FirstOf`]). The same input gives the same tables:
-//! ties are broken by load, then by port number. Engines promise freedom from deadlock; `verify` checks it.
-//! Deliberately omitted: LIDs (`lid` realises a function), the input port (InfiniBand forwards by DLID alone),
-//! multicast.
+//! names what cannot be connected. An engine never falls back to another one; a list of engines that the user gave
+//! ([`FirstOf`]) does. The same input gives the same tables: ties are broken by load, then by port number. Engines
+//! promise freedom from deadlock; `verify` checks it. Deliberately omitted: LIDs (`lid` realises a function), the input
+//! port (InfiniBand forwards by DLID alone), multicast.
 
 mod acyclic;
 mod connectivity;

@@ -95,7 +95,7 @@ pub(super) async fn bring_up<T: Transport>(
     let function = config.engine.route(&fabric, &demand)?;
     lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
     let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(config.policy.partition));
-    let scope = Scope::of(halves(&fabric)).by(function.path_layers());
+    let scope = Scope::of(fabric.halves()).by(function.path_layers());
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
@@ -210,14 +210,6 @@ pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Disco
     held.min().unwrap_or(0).max(config.data_vls)
 }
 
-/// The halves of which end ports have LIDs.
-fn halves(fabric: &Fabric) -> &'static [Half] {
-    match fabric.end_ports().all(|port| fabric.half_lids(port, Half::Upper).next().is_some()) {
-        true => &[Half::Lower, Half::Upper],
-        false => &[Half::Lower],
-    }
-}
-
 /// The fabric with its lanes settled and with the LIDs that `assign` gives.
 pub(super) fn equip(
     found: &Fabric,
@@ -262,7 +254,7 @@ fn running(
 ) -> Running {
     let fabric = Arc::new(fabric);
     tables.port_states = running_states(&fabric, &tables);
-    let both_halves = halves(&fabric).len() == 2;
+    let both_halves = fabric.halves().len() == 2;
     Running {
         known: fabric.clone(),
         routed: fabric.clone(),
@@ -322,7 +314,7 @@ fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, p
         let wanted = in_words(lanes, policy.partition);
         return Err(format!("{} has other SL-to-VL tables than {wanted}", fabric.describe_node(id)));
     }
-    verify::prove_tables(fabric, &installed.tables, &Scope::of(halves(fabric)))
+    verify::prove_tables(fabric, &installed.tables, &Scope::of(fabric.halves()))
         .map(|_| ())
         .map_err(|refusal| refusal.to_string())
 }

@@ -244,7 +244,8 @@ fn status() -> Status {
         "state": "completed", "held": null, "subnet_up": true, "arrival": "cold",
         "fabric": {"switches": 20, "cas": 16, "links": 48}, "half": "upper",
         "lids": {"lmc": 1, "given": 52, "highest": 53}, "engine": "updn",
-        "root": {"guid": "0x0002c90300005678", "description": "spine-2"}, "data_vls": 4, "aside": ["spine-1"],
+        "root": {"guid": "0x0002c90300005678", "description": "spine-2"}, "data_vls": 4,
+        "without_double": "host-7[1] has one LID", "aside": ["spine-1"],
         "policy": {"scheme": "auto", "observer": "lifetime", "arming": "off", "sources": "fenced"},
         "smps": {"total": 12345, "retries": 6, "late": 1, "sent": {"PortInfo": {"Get": 12000, "Set": 345}}},
         "sweeps": {"heavy": 3, "last_heavy_ns": 12000000, "period_ns": 10000000000, "traps": {"128": 2}},
@@ -277,6 +278,7 @@ fn the_commands_show_what_the_manager_says() {
         "2 × 128",
         "9 × PathRecord",
         "removal of spine-1",
+        "never by double: host-7[1] has one LID",
     ] {
         assert!(shown.contains(word), "`{word}` in:\n{shown}");
     }

@@ -1,7 +1,7 @@
 //! A fabric as captured, made ready for a change: lanes, LIDs, the routing function in force, and a place for the SM.
 
 use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, PortId};
-use crate::ids::{Lmc, Sl};
+use crate::ids::{Half, Lmc, Sl};
 use crate::lid::{self, LidError, Needs, TooFewLids};
 use crate::plan::Lanes;
 use crate::routing::{Connectivity, Demand, Engine, RouteError};
@@ -173,6 +173,18 @@ impl DataVls {
 /// Data VLs of an equipped fabric, a reserved one included.
 pub fn data_vls(equipped: &Fabric) -> u8 {
     Lanes::of_fabric(equipped, None).count() as u8
+}
+
+/// Why no change by `double` is possible on an equipped fabric, whatever its routing: both halves need a lane, and every
+/// end port a LID of each. None if nothing of the kind stands against it.
+pub fn without_double(equipped: &Fabric) -> Option<String> {
+    if data_vls(equipped) < 2 {
+        let mut cabled = equipped.ports().filter(|(_, port)| port.peer.is_some());
+        let (narrow, _) = cabled.find(|(_, port)| port.data_vls < 2)?;
+        return Some(format!("{} has one data VL", equipped.describe_port(narrow)));
+    }
+    let single = equipped.end_ports().find(|&port| equipped.half_lids(port, Half::Upper).next().is_none())?;
+    Some(format!("{} has one LID", equipped.describe_port(single)))
 }
 
 /// The subnet manager's port: of the node named, else of the capture's origin where it stays connected, else of the

@@ -16,7 +16,7 @@ mod recovery;
 mod repairing;
 mod routed;
 
-pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
+pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;
 pub use engine::{Realised, engine_listed, engine_named};

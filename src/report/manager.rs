@@ -72,6 +72,9 @@ fn facts(status: &Status) -> comfy_table::Table {
             if standing { ", standing partition of lanes" } else { "" }
         ),
     );
+    if let Some(why) = &status.without_double {
+        row("", format!("by forwarding entries alone, never by double: {why}"));
+    }
     let changes: Vec<String> = status.changes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     row("changes", if changes.is_empty() { "none yet".to_string() } else { changes.join(", ") });
     if !status.aside.is_empty() {

@@ -16,6 +16,7 @@ use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbo
 use super::metrics::Metrics;
 use super::responder::SharedResponder;
 use super::systemd;
+use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
@@ -388,7 +389,8 @@ impl Frontend {
                 .and_then(|by| by.root)
                 .zip(running)
                 .map(|(root, running)| NamedNode::of(&running.known, root)),
-            data_vls: self.fixed.data_vls,
+            data_vls: running.map_or(self.fixed.data_vls, |running| change::data_vls(&running.alive)),
+            without_double: running.and_then(|running| change::without_double(&running.alive)),
             aside,
             foreseen,
             policy: self.fixed.policy.clone(),

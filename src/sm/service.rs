@@ -11,6 +11,7 @@ use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
 use super::upkeep::Upkeep;
+use crate::change;
 use crate::ids::Half;
 use crate::subnet::{Discovered, Manager, SubnetManager};
 use crate::transport::Transport;
@@ -235,12 +236,18 @@ async fn bring_up<T: Transport>(
     match up {
         Ok(up) => {
             let mut upkeep = Upkeep::new(*manager, &up, context);
+            let without_double = change::without_double(&up.running.alive);
             let BroughtUp { arrival, routed_by, recovery, .. } = up;
             if let Some(recovery) = recovery
                 && let Err(error) = upkeep.recover(context, recovery).await
             {
                 // The next look reads anew what the subnet has come to.
                 return (Subnet::Down(Box::new(upkeep.into_manager()), None), Err(error));
+            }
+            if let Some(why) = without_double {
+                tracing::warn!(
+                    "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"
+                );
             }
             context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
             (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp))

@@ -5,6 +5,7 @@
 
 use crate::serve::harness::{Beside, Ran, Served, bundled, installed};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Hosts have 0.3 s, and switches keep packets for 0.13 s: long beside the machine's own time, and soon over.
@@ -32,23 +33,37 @@ fn simulated(scheme: &str) -> Value {
     serde_json::from_str(&report).unwrap()
 }
 
-/// The same root, that a running manager is to empty.
-fn managed(scheme: &str) -> Value {
-    let served = Served::start(&bundled("fat-tree-4-2"), &["--speed", "0"]);
-    let socket = served.folder.path().join("sm.sock");
-    let mut manager = served.program("host-1 HCA-1", env!("CARGO_BIN_EXE_reconfig"));
-    manager.args(["sm", "--life-time-value", LIFE_TIME_VALUE, "--scheme", scheme]).args(SETTLE);
-    manager.arg("--socket").arg(&socket);
-    let _manager = Beside::start(manager);
-    let ask = |arguments: &[&str]| {
+/// A manager of a served fat tree, up.
+struct Managed {
+    socket: PathBuf,
+    _manager: Beside,
+    served: Served,
+}
+
+impl Managed {
+    fn start(serve: &[&str], sm: &[&str]) -> Self {
+        let served = Served::start(&bundled("fat-tree-4-2"), &[&["--speed", "0"], serve].concat());
+        let socket = served.folder.path().join("sm.sock");
+        let mut manager = served.program("host-1 HCA-1", env!("CARGO_BIN_EXE_reconfig"));
+        manager.args(["sm", "--life-time-value", LIFE_TIME_VALUE]).args(SETTLE).args(sm);
+        manager.arg("--socket").arg(&socket);
+        let managed = Managed { socket, _manager: Beside::start(manager), served };
+        let is_up = |status: Ran| status.succeeded() && status.text().contains("\"subnet_up\": true");
+        managed.served.until("the subnet is up", |_| is_up(managed.ask(&["status", "--json"])));
+        managed
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Ran {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
-        command.args(arguments).arg("--json").arg("--socket").arg(&socket);
+        command.args(arguments).arg("--socket").arg(&self.socket);
         Ran::of(arguments[0], command.output().unwrap())
-    };
-    let is_up = |status: Ran| status.succeeded() && status.text().contains("\"subnet_up\": true");
-    served.until("the subnet is up", |_| is_up(ask(&["status"])));
-    let done = ask(&["change", "--remove-switch", "spine-1", "--planned"]).well();
-    serde_json::from_str(&done).unwrap_or_else(|error| panic!("{error}: {done}"))
+    }
+
+    /// The record of spine-1's planned removal.
+    fn remove(&self) -> Value {
+        let done = self.ask(&["change", "--remove-switch", "spine-1", "--planned", "--json"]).well();
+        serde_json::from_str(&done).unwrap_or_else(|error| panic!("{error}: {done}"))
+    }
 }
 
 #[test]
@@ -57,10 +72,28 @@ fn a_change_takes_what_simulate_says() {
         return;
     }
     for scheme in ["auto", "double"] {
-        let (report, record) = (simulated(scheme), managed(scheme));
+        let (report, record) = (simulated(scheme), Managed::start(&[], &["--scheme", scheme]).remove());
         assert_eq!(record["outcome"], "completed", "{scheme}: {record}");
         let (expected, taken) = (length_s(&report["phases"]), length_s(&record["phases"]));
         println!("{scheme}: simulate {expected:.3} s, sm {taken:.3} s");
         assert!((expected - taken).abs() <= APART * taken, "{scheme}: {expected} s and {taken} s");
     }
+}
+
+#[test]
+fn one_data_vl_is_told_and_rerouted_by_entries_alone() {
+    if !installed(&[]) {
+        return;
+    }
+    let managed = Managed::start(&["--vls", "1"], &[]);
+    let status = managed.ask(&["status"]).well();
+    for said in ["1 data VLs", "never by double: ", " has one data VL"] {
+        assert!(status.contains(said), "`{said}` in:\n{status}");
+    }
+    let record = managed.remove();
+    assert_eq!(
+        (record["outcome"].as_str(), record["scheme"].as_str()),
+        (Some("completed"), Some("ordered")),
+        "{record}"
+    );
 }

@@ -149,8 +149,11 @@ pub struct Status {
     pub routed_by: Option<String>,
     /// The root of the routing in force, if it has one.
     pub root: Option<NamedNode>,
-    /// The most data VLs in use.
+    /// Data VLs in use: those that every link has, and the most that may be used while the subnet is not up.
     pub data_vls: u8,
+    /// Why no change by `double` is possible, if none is.
+    #[serde(default)]
+    pub without_double: Option<String>,
     /// Elements set aside for maintenance.
     pub aside: Vec<String>,
     /// How far plans for losses to come are, if any are prepared.

@@ -8,6 +8,7 @@ pub mod drain;
 pub mod driver;
 pub mod fabric;
 pub mod ids;
+pub mod journal;
 pub mod lid;
 pub mod machine;
 pub mod plan;

@@ -66,7 +66,8 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     let cutting_off = || Prepared { stranded: vec![PortId(0)], ..prepared.clone() };
     let mut events = vec![
         LifecycleEvent::Looked,
-        LifecycleEvent::BroughtUp,
+        LifecycleEvent::BroughtUp(RetiredHalf::Current),
+        LifecycleEvent::BroughtUp(RetiredHalf::Stale { reopen: true }),
         LifecycleEvent::Glanced(Some(goal.clone())),
         LifecycleEvent::Glanced(None),
         LifecycleEvent::Surveyed,

@@ -79,6 +79,7 @@ impl Ibsim {
         command.args([PATIENCE.as_secs().to_string().as_str(), "ibsim-run"]).arg(inner.get_program());
         command.args(inner.get_args()).envs(inner.get_envs().filter_map(|(key, value)| Some((key, value?))));
         command.current_dir(self.folder.path()).env("IBSIM_SOCKNAME", &self.socket).stdin(Stdio::null());
+        command.env("STATE_DIRECTORY", self.folder.path());
         command
     }
 

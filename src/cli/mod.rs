@@ -16,6 +16,7 @@ mod events;
 mod evidence;
 mod fabric;
 mod input;
+mod journal;
 mod lids;
 mod log;
 mod manager;
@@ -107,6 +108,9 @@ enum Command {
     Change(change::Arguments),
     /// Follow the events of the manager that runs here.
     Events(events::Arguments),
+    /// Read what a manager recorded before it acted.
+    #[command(subcommand)]
+    Journal(journal::JournalCommand),
     /// Find hosts that were left unable to send by a manager that died amid a change, and open them.
     Rescue(rescue::Arguments),
     /// Print a completion script for a shell.
@@ -151,6 +155,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Status(arguments) => status::run(&arguments, common),
         Command::Change(arguments) => change::run(&arguments, common),
         Command::Events(arguments) => events::run(&arguments, common),
+        Command::Journal(command) => journal::run(&command, common),
         Command::Rescue(arguments) => rescue::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
     }

@@ -78,6 +78,9 @@ pub(super) struct Arguments {
     /// The file for the certificate of that plan's proof; `reconfig check PLAN CERTIFICATE` judges both.
     #[arg(long, value_name = "FILE", requires = "plan", conflicts_with = "compare")]
     certificate: Option<PathBuf>,
+    /// The folder for the journal of this change, `simulate.journal`, written anew; `reconfig journal show` reads it.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
+    journal: Option<PathBuf>,
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -594,6 +597,7 @@ impl Arguments {
             (self.adversary, "--adversary"),
             (self.accounting.is_some(), "--accounting"),
             (self.plan.is_some(), "--plan"),
+            (self.journal.is_some(), "--journal"),
             (self.method.from.is_given(), "tables that run already"),
             (self.traffic.traffic == WORST, "--traffic worst"),
         ];
@@ -648,6 +652,7 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
+            journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
             after_ns: self.traffic.after * 1_000,

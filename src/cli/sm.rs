@@ -8,6 +8,7 @@ use anyhow::anyhow;
 use reconfig::change;
 use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
+use reconfig::journal::Journal;
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::{Arming, Policy};
 use reconfig::routing::{Engine, Parameters};
@@ -21,7 +22,7 @@ use reconfig::sm::{
     AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox, Takeover,
     lid_file, prefix_file, systemd,
 };
-use reconfig::subnet::{DeviceProfile, Manager, Timing};
+use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
 use reconfig::transport::Transport;
 use reconfig::transport::faults::{Chances, Faulty};
 use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
@@ -31,6 +32,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Fat trees by their own engine; elsewhere up*/down* by the order that outlives its root.
 const DEFAULT_ENGINES: &str = "fat-tree,up-down-robust";
@@ -111,6 +113,14 @@ pub(super) struct Arguments {
     /// The file that keeps LIDs between runs, in OpenSM's format; read at start, written when LIDs change.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
+    /// The folder of the journal, in which each change is recorded before it is made, so that a manager that was killed goes
+    /// on where it stopped [default: $STATE_DIRECTORY, else /var/lib/reconfig for root and ~/.local/state/reconfig for
+    /// others].
+    #[arg(long, value_name = "DIR")]
+    journal: Option<PathBuf>,
+    /// Record nothing: after a crash the subnet is mended from what its devices hold alone.
+    #[arg(long, conflicts_with = "journal")]
+    no_journal: bool,
     /// The M_Key of the subnet's devices, in hexadecimal; 0: none.
     #[arg(long, value_name = "KEY", default_value = "0", value_parser = hexadecimal)]
     m_key: u64,
@@ -257,7 +267,10 @@ async fn run_on<T: Transport>(
 ) -> Result<Answer, Failure> {
     let mailbox = Mailbox::new(arguments.pause_at_barriers);
     let manager = Manager::new(transport, timing(arguments), arguments.m_key);
-    let context = context(arguments, port.guid, mailbox.clone())?;
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ns = u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX);
+    let epoch_ns = now_ns.saturating_sub(manager.now_ns());
+    let context = context(arguments, port.guid, mailbox.clone(), epoch_ns)?;
     let mut frontend = Frontend::new(mailbox.clone(), static_status(arguments, port));
     frontend.counts(context.responder.clone());
     frontend.sets_log(Box::new(move |filter| reload.filter(filter)));
@@ -298,7 +311,19 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     }
 }
 
-fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<Context, Failure> {
+/// Opens the journal of the manager at this port.
+fn journal(arguments: &Arguments, guid: Guid, epoch_ns: u64) -> Result<Option<Journal>, Failure> {
+    if arguments.no_journal {
+        return Ok(None);
+    }
+    let folder = arguments.journal.clone().map_or_else(super::journal::default_folder, Ok)?;
+    let (journal, told) =
+        Journal::open(&folder.join(super::journal::file_name(guid)), epoch_ns).map_err(Failure::input)?;
+    told.iter().for_each(|told| tracing::warn!("{told}"));
+    Ok(Some(journal))
+}
+
+fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: u64) -> Result<Context, Failure> {
     let config = config(arguments)?;
     let poll_ns = (arguments.standby_poll * 1e9) as u64;
     let rules = ElectionRules {
@@ -331,6 +356,8 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox) -> Result<
             *kept.borrow_mut() = learnt;
         }),
         pace,
+        journal: journal(arguments, guid, epoch_ns)?,
+        epoch_ns,
     })
 }
 

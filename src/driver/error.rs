@@ -13,6 +13,9 @@ pub enum DriverError {
     /// A sweep found something unknown.
     #[error("comparing the result of a sweep with the known fabric: {0}")]
     Unknown(#[from] AlignError),
+    /// The change cannot be recorded; nothing was written to the subnet.
+    #[error("the change is not begun: {0}")]
+    Journal(String),
     /// The change cannot be prepared; nothing was written.
     #[error(transparent)]
     Change(Box<ChangeError>),

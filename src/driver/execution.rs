@@ -2,10 +2,11 @@
 //! events.
 
 use super::watch::{common, lacks};
-use super::{ChangeRecord, Driver, DriverError, PhaseRecord};
+use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::PortNum;
+use crate::journal::ChangeBegun;
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
 use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending};
 use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
@@ -34,7 +35,18 @@ impl<S: SubnetManager> Driver<S> {
     /// The SM's own port failed, or a follow-up change cannot be prepared.
     pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeRecord, DriverError> {
         let begin = Event::Begin(prepared.plan.clone());
-        self.run_from(prepared, begin).await
+        self.run_from(prepared.into(), begin).await
+    }
+
+    /// Goes on with a change that an earlier driver left; this driver must have begun with
+    /// [`StandingChange::running`], and must not have run a change yet.
+    ///
+    /// # Errors
+    /// As for [`Driver::run`].
+    pub async fn take_up(&mut self, standing: StandingChange) -> Result<ChangeRecord, DriverError> {
+        let StandingChange { under_way, position, .. } = standing;
+        let first = Event::Continue(under_way.plan.clone(), position);
+        self.run_from(under_way, first).await
     }
 
     /// Continues a change that halted with [`Outcome::Failed`]; none if no change is halted.
@@ -42,36 +54,76 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// As for [`Driver::run`].
     pub async fn resume(&mut self) -> Result<Option<ChangeRecord>, DriverError> {
-        let Some(prepared) = self.halted.take() else { return Ok(None) };
-        self.run_from(prepared, Event::Resume).await.map(Some)
+        let Some(halted) = self.halted.take() else { return Ok(None) };
+        self.run_from(halted, Event::Resume).await.map(Some)
     }
 
     /// Runs a plan, then the plans that changes of the subnet require, until none follows.
-    async fn run_from(&mut self, mut prepared: Prepared, mut first: Event) -> Result<ChangeRecord, DriverError> {
+    async fn run_from(&mut self, mut own: ChangeUnderWay, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         loop {
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
             let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
-            let plan = prepared.plan.plan();
-            if matches!(first, Event::Begin(_)) && plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
-                self.subnet.can_vacate(plan.policy().observer).await?;
+            let plan = own.plan.plan();
+            if matches!(first, Event::Begin(_)) {
+                if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
+                    self.subnet.can_vacate(plan.policy().observer).await?;
+                }
+                self.record_begun(&own)?;
             }
             self.subnet.ways_are(plan.drain_depth());
-            self.run_once(&mut log, &prepared.plan, first).await?;
-            self.settle(&mut log, &prepared).await?;
-            let Some(after) = self.followed_by(&mut log, prepared.plan.plan()) else { break };
-            prepared = self.prepare(Arc::new(after))?;
-            first = Event::Begin(prepared.plan.clone());
+            self.run_once(&mut log, &own.plan, first).await?;
+            self.settle(&mut log, &own).await?;
+            self.record_end(&log);
+            let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
+            own = self.prepare(Arc::new(after))?.into();
+            first = Event::Begin(own.plan.clone());
             log.restarts += 1;
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
-        let (plan, stranded) = (prepared.plan.clone(), prepared.stranded.clone());
-        let routed_by = prepared.function.routed_by();
+        let ChangeUnderWay { plan, routed_by, .. } = own.clone();
+        let stranded = plan.plan().draft().stranded.clone();
         if matches!(outcome, Outcome::Failed { .. }) {
-            self.halted = Some(prepared);
+            self.halted = Some(own);
         }
         let Log { phases, not_held, restarts, .. } = log;
         Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, routed_by, stranded, not_held })
+    }
+
+    /// Puts a change into the journal before its first command.
+    fn record_begun(&mut self, own: &ChangeUnderWay) -> Result<(), DriverError> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let plan = own.plan.plan();
+        let root = own.routed_by.root.map(|root| plan.draft().before.node(root).guid);
+        let begun = ChangeBegun::new(plan, [self.running.layers, own.layers], own.routed_by.engine, root);
+        journal.begun(self.subnet.now_ns(), begun).map_err(|error| DriverError::Journal(error.to_string()))
+    }
+
+    /// Puts a command that is a question to the subnet into the journal, before it is carried out. Returns the failure that
+    /// stands for its answer if the journal does not take it.
+    fn record_asked(&mut self, plan: &Plan, command: &Command) -> Option<Event> {
+        let journal = self.journal.as_mut()?;
+        let position = self.state.position()?;
+        let error = journal.asked(self.subnet.now_ns(), command, position, plan).err()?;
+        let reason = error.to_string();
+        match *command {
+            Command::Apply { ticket, .. } | Command::Undo { ticket, .. } => Some(Event::WriteFailed { ticket, reason }),
+            Command::Flush { ticket, .. }
+            | Command::ConfirmSources { ticket, .. }
+            | Command::Drain { ticket, .. }
+            | Command::Vacate { ticket, .. } => Some(Event::TimedOut { ticket, reason }),
+            Command::Report(_) | Command::Replan | Command::DeferChange | Command::Decline(_) => None,
+        }
+    }
+
+    /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: whoever reads the journal
+    /// next takes the change up in its last wave, and finds every write done.
+    fn record_end(&mut self, log: &Log) {
+        if let (Some(journal), Some(outcome)) = (&mut self.journal, &log.outcome)
+            && let Err(error) = journal.ended(self.subnet.now_ns(), outcome)
+        {
+            tracing::error!("{error}");
+        }
     }
 
     /// The next target of the routing, if the machine asked for a new plan: the part of the plan's target that is
@@ -96,10 +148,13 @@ impl<S: SubnetManager> Driver<S> {
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
         log.outcome = None;
         self.subnet.reserve(plan.plan().reserved());
-        let mut commands: VecDeque<Command> = self.step(first).into();
+        let mut commands: VecDeque<Command> = self.first_commands(first).into();
         while let Some(command) = commands.pop_front() {
             let span = tracing::info_span!("phase", name = self.phase_of(plan.plan(), &command));
-            let answer = self.carry_out(log, plan.plan(), command).instrument(span).await?;
+            let answer = match self.record_asked(plan.plan(), &command) {
+                None => self.carry_out(log, plan.plan(), command).instrument(span).await?,
+                refused => refused,
+            };
             // The machine ignores answers under old tickets: if an abort or a change of the subnet moves it on first,
             // the answer that follows has no effect.
             for event in self.changes(answer).await? {
@@ -107,6 +162,23 @@ impl<S: SubnetManager> Driver<S> {
             }
         }
         Ok(())
+    }
+
+    /// The commands after the first event of a run. If something was lost since a change was left, whatever that calls for
+    /// comes before the first of its questions.
+    fn first_commands(&mut self, first: Event) -> Vec<Command> {
+        let taken_up = match &first {
+            Event::Continue(plan, _) => Some(plan.clone()),
+            _ => None,
+        };
+        let mut commands = self.step(first);
+        if taken_up.is_some_and(|plan| lacks(&self.running.alive, &plan.plan().draft().surviving)) {
+            let others = self.step(Event::TopologyChanged);
+            if others.iter().any(|command| matches!(command, Command::Undo { .. })) {
+                commands = others;
+            }
+        }
+        commands
     }
 
     fn step(&mut self, event: Event) -> Vec<Command> {
@@ -272,8 +344,8 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Updates `running` with the result of the change.
-    async fn settle(&mut self, log: &mut Log, prepared: &Prepared) -> Result<(), DriverError> {
-        let plan = prepared.plan.plan();
+    async fn settle(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<(), DriverError> {
+        let plan = own.plan.plan();
         match log.outcome {
             Some(Outcome::Completed) => {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
@@ -281,7 +353,7 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.half = plan.new_half();
                 // A half that retired is closed, or left by everybody, and its entries are stale.
                 self.running.both_halves &= plan.old() == plan.new_half();
-                self.running.layers = prepared.layers;
+                self.running.layers = own.layers;
                 self.running.ways = plan.new_ways().cloned();
             }
             // The split was undone. Once the spare entries are rewritten too, all tables are as before.

@@ -6,22 +6,26 @@
 //! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, since traps
 //! repeat and come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the
 //! next change serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the
-//! union of two fabrics). Deliberately omitted: any decision (`machine`), and a journal that outlives the process.
+//! union of two fabrics). With a journal every command is on disk before it is carried out, and a later driver goes on where
+//! an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision (`machine`).
 
 mod error;
 mod execution;
 mod foreseen;
 mod record;
+mod standing;
 mod watch;
 
 pub use error::DriverError;
 pub use foreseen::{EngineMaker, ForeseeSettings, ForeseenCount, Foreseer};
-pub use record::{ChangeRecord, PhaseRecord};
+pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
+pub use standing::StandingChange;
 pub use watch::Sighting;
 
 use crate::change::{self, ChangeInput, Prepared};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
+use crate::journal::Journal;
 use crate::machine::{State, Ticket};
 use crate::plan::{MovedBy, Policy, Scheme};
 use crate::routing::Engine;
@@ -108,12 +112,13 @@ pub struct Driver<S> {
     intent: Intent,
     state: State,
     /// The halted change, if there is one.
-    halted: Option<Prepared>,
+    halted: Option<ChangeUnderWay>,
     /// Whether a newcomer appeared during a change and no change has served it yet.
     noticed: bool,
     abort: AbortHandle,
     trail: Trail,
     foreseer: Option<Foreseer>,
+    journal: Option<Journal>,
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -124,7 +129,18 @@ impl<S: SubnetManager> Driver<S> {
         subnet.set_topology(&running.alive, running.sm);
         let (abort, trail) = (AbortHandle::default(), Trail::default());
         let state = State::starting_at(first);
-        Driver { subnet, running, intent, state, halted: None, noticed: false, abort, trail, foreseer: None }
+        Driver {
+            subnet,
+            running,
+            intent,
+            state,
+            halted: None,
+            noticed: false,
+            abort,
+            trail,
+            foreseer: None,
+            journal: None,
+        }
     }
 
     /// The subnet manager.
@@ -160,6 +176,21 @@ impl<S: SubnetManager> Driver<S> {
     /// The states that the change in progress has entered.
     pub fn trail(&self) -> Trail {
         self.trail.clone()
+    }
+
+    /// Has every change recorded in a journal from now on.
+    pub fn record_in(&mut self, journal: Journal) {
+        self.journal = Some(journal);
+    }
+
+    /// The journal, if there is one.
+    pub fn journal_mut(&mut self) -> Option<&mut Journal> {
+        self.journal.as_mut()
+    }
+
+    /// The journal, for another driver.
+    pub fn take_journal(&mut self) -> Option<Journal> {
+        self.journal.take()
     }
 
     /// Extends the known fabric to `whole`, which begins with the known nodes and ports, LIDs assigned. The next

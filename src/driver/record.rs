@@ -1,5 +1,6 @@
 //! A driver's record of a change.
 
+use crate::change::Prepared;
 use crate::fabric::PortId;
 use crate::machine::Outcome;
 use crate::subnet::SmpCounts;
@@ -26,6 +27,23 @@ impl PhaseRecord {
         let mut smps = self.smps.clone();
         smps.add(&earlier.smps);
         PhaseRecord { start_ns: earlier.start_ns, smps, ..self.clone() }
+    }
+}
+
+/// A change that runs.
+#[derive(Clone, Debug)]
+pub struct ChangeUnderWay {
+    /// Its plan.
+    pub plan: Arc<Vetted>,
+    /// Virtual layers that the routing needs after the change.
+    pub layers: u8,
+    /// Who made the new routing.
+    pub routed_by: RoutedBy,
+}
+
+impl From<Prepared> for ChangeUnderWay {
+    fn from(prepared: Prepared) -> ChangeUnderWay {
+        ChangeUnderWay { routed_by: prepared.function.routed_by(), plan: prepared.plan, layers: prepared.layers }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::ids::{Half, VlSet};
 use crate::vet::Vetted;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use std::sync::Arc;
 pub enum Event {
     /// Make a change.
     Begin(Arc<Vetted>),
+    /// Go on with a change that an earlier driver left: its journal says where.
+    Continue(Arc<Vetted>, ChangePosition),
     /// Every write of the command with this ticket was read back, and no copy of a `Set` is in flight. Writes to dead
     /// devices count as done.
     Acknowledged(Ticket),
@@ -40,7 +43,7 @@ pub enum Event {
     TopologyChanged,
     /// The user wants to call the change off.
     Abort,
-    /// The driver restarted, or the user wants a failed change to continue: repeat the last question (C.4).
+    /// The user wants a failed change to continue: repeat the last question (C.4).
     Resume,
 }
 
@@ -49,6 +52,7 @@ impl Event {
     pub fn name(&self) -> &'static str {
         match self {
             Event::Begin(_) => "begin",
+            Event::Continue(..) => "continue",
             Event::Acknowledged(_) => "acknowledged",
             Event::Flushed(_) => "flushed",
             Event::SourcesMoved(_) => "sources-moved",
@@ -72,7 +76,28 @@ impl Event {
             Event::SourcesMoved(proof) => Some(proof.ticket()),
             Event::Drained(proof) => Some(proof.ticket()),
             Event::Vacated(proof) => Some(proof.ticket()),
-            Event::Begin(_) | Event::TopologyChanged | Event::Abort | Event::Resume => None,
+            Event::Begin(_) | Event::Continue(..) | Event::TopologyChanged | Event::Abort | Event::Resume => None,
+        }
+    }
+}
+
+/// Where a change stands, as a journal has it: enough to go on, since every wave and every barrier may be repeated (C.4).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ChangePosition {
+    /// The wave of which the writes or the barriers are under way, from 0; while it is called off, the last of which a write
+    /// may have landed.
+    pub wave: usize,
+    /// Why it is being called off, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_off: Option<CallOff>,
+}
+
+impl fmt::Display for ChangePosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.call_off {
+            None => write!(f, "in wave {}", self.wave),
+            Some(why) => write!(f, "being called off from wave {} ({why})", self.wave),
         }
     }
 }
@@ -172,7 +197,8 @@ pub enum Outcome {
 }
 
 /// Why a change was undone.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CallOff {
     /// The user requested it.
     Abort,

@@ -11,7 +11,7 @@
 mod event;
 mod progress;
 
-pub use event::{CallOff, Command, Declined, Event, Outcome};
+pub use event::{CallOff, ChangePosition, Command, Declined, Event, Outcome};
 pub use progress::ChangeProgress;
 
 pub use crate::drain::Ticket;
@@ -119,6 +119,15 @@ impl State {
         }
     }
 
+    /// Where the change in progress stands, for a journal.
+    pub fn position(&self) -> Option<ChangePosition> {
+        match self {
+            State::CallingOff(progress, why) => Some(progress.position(Some(why.clone()))),
+            State::Failed { at } => at.position(),
+            _ => self.progress().map(|progress| progress.position(None)),
+        }
+    }
+
     /// Whether no change is under way.
     pub fn is_idle(&self) -> bool {
         self.progress().is_none()
@@ -144,6 +153,9 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
     match (state, event) {
         (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle), E::Begin(plan)) => {
             ChangeProgress::begin(plan, idle.next)
+        }
+        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle), E::Continue(plan, position)) => {
+            ChangeProgress::taken_up(plan, position, idle.next)
         }
         (state @ (S::Steady(_) | S::Completed(_) | S::CalledOff(_)), E::TopologyChanged) => {
             (state, vec![Command::Replan])
@@ -202,7 +214,7 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         }
 
         (state, E::Abort) if !state.is_idle() => (state, vec![Command::Decline(Declined::TooLate)]),
-        (state, E::Begin(_)) => (state, vec![Command::Decline(Declined::Busy)]),
+        (state, E::Begin(_) | E::Continue(..)) => (state, vec![Command::Decline(Declined::Busy)]),
         // Too late to call off: the loss waits for the end of this change (C.3).
         (state, E::TopologyChanged) => (with_progress(state, ChangeProgress::defer), vec![Command::DeferChange]),
         (S::Failed { at }, E::Resume) => ask_anew(with_progress(*at, ChangeProgress::first_attempt)),

@@ -1,6 +1,6 @@
 //! A change in progress: its wave, its barrier, and the open question.
 
-use super::event::{CallOff, Command, Outcome};
+use super::event::{CallOff, ChangePosition, Command, Outcome};
 use super::{Idle, State};
 use crate::drain::Ticket;
 use crate::ids::Half;
@@ -30,6 +30,21 @@ impl ChangeProgress {
     /// Enters the first wave of a plan.
     pub(super) fn begin(plan: Arc<Vetted>, asked: Ticket) -> Next {
         ChangeProgress { plan, wave: 0, passed: 0, asked, attempts: 1, deferred: false }.enter_wave()
+    }
+
+    /// Enters a plan where an earlier machine left it: at the first question of the wave, or of its undoing.
+    pub(super) fn taken_up(plan: Arc<Vetted>, position: ChangePosition, asked: Ticket) -> Next {
+        let ChangePosition { wave, call_off } = position;
+        let own = ChangeProgress { plan, wave, passed: 0, asked, attempts: 1, deferred: false };
+        match call_off {
+            Some(why) if own.reversible() => own.call_off(why),
+            _ => own.enter_wave(),
+        }
+    }
+
+    /// Where the change stands, for a journal.
+    pub(super) fn position(&self, call_off: Option<CallOff>) -> ChangePosition {
+        ChangePosition { wave: self.wave, call_off }
     }
 
     /// The plan being run.

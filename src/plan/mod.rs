@@ -18,6 +18,7 @@ mod lanes;
 mod policy;
 mod reserved;
 mod scheme;
+mod standing;
 #[cfg(test)]
 pub(crate) mod testing;
 mod undo;

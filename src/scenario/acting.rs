@@ -12,11 +12,13 @@ use crate::change::{Departure, Prepared};
 use crate::driver::{self, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
+use crate::journal::Journal;
 use crate::machine::Outcome;
 use crate::plan::Scheme;
 use crate::routing::Engine;
 use crate::sim::{Sim, SimTransport};
 use crate::subnet::{Manager, SubnetManager};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ pub(super) struct ActingSubnet<'a> {
     pub setup: &'a SubnetSetup,
     pub placement: Placement,
     pub transport: SimTransport,
+    /// Where the change is recorded, until its driver has it.
+    pub journal: RefCell<Option<Journal>>,
 }
 
 impl ActingSubnet<'_> {

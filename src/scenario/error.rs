@@ -34,6 +34,9 @@ pub enum ScenarioError {
     /// The fabric cannot be prepared.
     #[error(transparent)]
     BringUp(#[from] BringUpError),
+    /// The change cannot be recorded.
+    #[error("{0}")]
+    Journal(String),
     /// Settings that the simulator rejects.
     #[error("setting up the simulation: {0}")]
     Sim(#[from] SimError),

@@ -9,6 +9,7 @@ use super::time::Time;
 use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
 use super::{ScenarioError, load};
+use crate::journal::Journal;
 use crate::plan::Scheme;
 use crate::vet::Vetted;
 use std::sync::Arc;
@@ -33,6 +34,10 @@ pub fn run(
     // A baseline runs even if refused: its behaviour is what the comparison is for.
     if let (Some(Err(refusal)), false) = (&whole, acting.is_empty() || scenario.scheme != Scheme::Double) {
         return Err(ScenarioError::Refused(Box::new(refusal.clone())));
+    }
+    if let (Some(path), [acting]) = (&scenario.journal, &acting[..]) {
+        let journal = Journal::create(path).map_err(|error| ScenarioError::Journal(error.to_string()))?;
+        acting.journal.replace(Some(journal));
     }
     watch.begins(expected_hops, load);
     let transport = transports[0].clone();

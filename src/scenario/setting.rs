@@ -9,6 +9,7 @@ use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::{GMP_BYTES, SimConfig};
 use crate::subnet::{DeviceProfile, DeviceSettings, SourceControl};
+use std::path::PathBuf;
 
 /// The element of a subnet that leaves or comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +108,9 @@ pub struct Scenario {
     pub smp_retries: u32,
     /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
+    /// The file in which the change is recorded before it is made, written anew; none if nowhere. Where several subnets
+    /// change at once, none is.
+    pub journal: Option<PathBuf>,
     /// Length of the warm-up before the period *before*.
     pub warm_up_ns: u64,
     /// Length of the period *before*.
@@ -156,6 +160,7 @@ impl Scenario {
             smp_timeout_ns: profile.smp_timeout_ns,
             smp_retries: profile.smp_retries,
             barrier_timeout_ns: profile.barrier_timeout_ns,
+            journal: None,
             warm_up_ns: 200_000,
             before_ns: 500_000,
             after_ns: 500_000,

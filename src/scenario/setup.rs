@@ -15,6 +15,7 @@ use crate::sim::{Joining, Sim, SimConfig, SimTransport};
 use crate::verify::Scope;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics, Part, Whole, prove_across};
 use crate::vet::Vetted;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Numbers of data VLs to try if raising service levels needs more.
@@ -137,6 +138,7 @@ impl<'a> Setup<'a> {
             setup: &self.each[subnet.index()],
             placement: self.placement(subnet),
             transport: transport.clone(),
+            journal: RefCell::default(),
         };
         acting.map(subnet).collect()
     }

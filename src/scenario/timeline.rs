@@ -71,8 +71,14 @@ impl Timeline<'_> {
     /// The element dies, comes or is announced, and all managers concerned act at the same time. Subnet administrations
     /// and routers know of a planned change beforehand, of a loss once the first manager has noticed it.
     fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
-        let mut drivers: Vec<_> =
-            self.acting.iter().map(|acting| acting.driver(engines.after.clone(), &acting.setup.before)).collect();
+        let driver = |acting: &ActingSubnet<'_>| {
+            let mut driver = acting.driver(engines.after.clone(), &acting.setup.before);
+            if let Some(journal) = acting.journal.take() {
+                driver.record_in(journal);
+            }
+            driver
+        };
+        let mut drivers: Vec<_> = self.acting.iter().map(driver).collect();
         let start_ns = time.now_ns();
         if let (Some(routes), false) = (self.routes, self.is_sudden()) {
             time.transport.with(|sim| sim.set_routes(routes.after.clone()));

@@ -12,9 +12,10 @@ use super::settings::{self, Common};
 use crate::change::{
     BringUp, BringUpError, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, room_for_layers,
 };
-use crate::driver::Running;
+use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
+use crate::journal::Standing;
 use crate::lid;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
 use crate::routing::Demand;
@@ -40,6 +41,11 @@ pub enum SubnetArrival {
         /// Why it could not be adopted.
         why: String,
     },
+    /// It carried traffic in the midst of a change that an earlier manager left, and the change went on by its journal.
+    Resumed {
+        /// Which, and where it stood.
+        what: String,
+    },
     /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in place.
     Rewritten {
         /// Why not.
@@ -54,6 +60,7 @@ impl SubnetArrival {
             SubnetArrival::Cold => "cold",
             SubnetArrival::Adopted => "adopted",
             SubnetArrival::Recovered { .. } => "recovered",
+            SubnetArrival::Resumed { .. } => "resumed",
             SubnetArrival::Rewritten { .. } => "rewritten",
         }
     }
@@ -63,6 +70,7 @@ impl SubnetArrival {
         match self {
             SubnetArrival::Cold | SubnetArrival::Adopted => None,
             SubnetArrival::Recovered { why, .. } | SubnetArrival::Rewritten { why } => Some(why),
+            SubnetArrival::Resumed { what } => Some(what),
         }
     }
 }
@@ -74,7 +82,15 @@ pub(super) struct BroughtUp {
     /// Who made the routing, if it was computed here.
     pub(super) routed_by: Option<RoutedBy>,
     /// What is still to be run before it is up.
-    pub(super) recovery: Option<Prepared>,
+    pub(super) pending: Option<Pending>,
+}
+
+/// A change that is to be run before a subnet is up.
+pub(super) enum Pending {
+    /// The way back to one routing.
+    Recovery(Prepared),
+    /// A change that an earlier manager left.
+    Standing(StandingChange),
 }
 
 /// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]).
@@ -112,7 +128,7 @@ pub(super) async fn bring_up<T: Transport>(
             let common = common(&fabric, sm, installed.half, None, config);
             configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
-            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None, recovery: None })
+            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None, pending: None })
         }
         Err(why) => match recoverable(found, &fabric, &installed, config, sm, &function) {
             Ok(Recovery { prepared, kept, way }) => {
@@ -122,7 +138,7 @@ pub(super) async fn bring_up<T: Transport>(
                 configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
                 let running = running(fabric, sm, installed.tables, 1, None, kept);
                 let arrival = SubnetArrival::Recovered { way, why };
-                Ok(BroughtUp { running, arrival, routed_by: None, recovery: Some(prepared) })
+                Ok(BroughtUp { running, arrival, routed_by: None, pending: Some(Pending::Recovery(prepared)) })
             }
             Err(unmended) => {
                 let why = format!("{why}; {unmended}");
@@ -138,6 +154,46 @@ pub(super) async fn bring_up<T: Transport>(
             }
         },
     }
+}
+
+/// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its wave.
+/// Writes nothing. The fabric has precedence: where it is otherwise, the answer is why.
+pub(super) async fn taken_up<T: Transport>(
+    manager: &mut Manager<T>,
+    found: &Discovered,
+    standing: &Standing,
+) -> Result<Result<BroughtUp, String>, SmError> {
+    if !installed::carries_traffic(&found.fabric, &found.port_states) {
+        return Ok(Err("the subnet carries no traffic".to_string()));
+    }
+    let known = StandingChange::of(standing).and_then(|change| {
+        let alive = change.alive(&found.fabric, found.sm_port)?;
+        Ok((change, alive))
+    });
+    let (change, alive) = match known {
+        Ok(known) => known,
+        Err(why) => return Ok(Err(why)),
+    };
+    let plan = change.under_way.plan.plan();
+    let sm = plan.draft().sm;
+    manager.set_topology(&alive, sm);
+    refuse_adaptive(manager, &alive).await?;
+    // What the earlier manager sent last may still be on its way.
+    manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
+    let position = &change.position;
+    let states = &plan.tables_at(position.wave).port_states;
+    let top = plan.draft().before.max_lid().unwrap_or_default();
+    let installed = installed::read(manager, &alive, states, sm, top).await?;
+    if let Some(silent) = installed.silent.first() {
+        return Ok(Err(format!("{silent} does not report its tables")));
+    }
+    if let Err(why) = plan.admits(&installed.tables, &alive, position.wave, position.call_off.is_some()) {
+        return Ok(Err(why));
+    }
+    let what = format!("the change by `{}` that stood {position} of {}", plan.scheme(), plan.waves().len());
+    let running = change.running(alive);
+    let arrival = SubnetArrival::Resumed { what };
+    Ok(Ok(BroughtUp { running, arrival, routed_by: None, pending: Some(Pending::Standing(change)) }))
 }
 
 /// The proved way from the tables of a running subnet to one routing on all lanes (section E of docs/PROTOCOL.md).
@@ -240,7 +296,7 @@ fn brought_up(
         running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
         arrival,
         routed_by: Some(function.routed_by()),
-        recovery: None,
+        pending: None,
     }
 }
 

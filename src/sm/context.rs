@@ -8,6 +8,7 @@ use super::pace::SweepPolicy;
 use super::responder::SharedResponder;
 use crate::fabric::Fabric;
 use crate::ids::Lmc;
+use crate::journal::Journal;
 
 /// Assigns 2^LMC LIDs to each end port of a fabric: remembered LIDs first, then LIDs that ports hold.
 pub type AssignLids = Box<dyn FnMut(&Fabric, Lmc) -> Result<Fabric, SmError>>;
@@ -29,6 +30,11 @@ pub struct Context {
     pub keep: KeepLids,
     /// How often to sweep.
     pub pace: SweepPolicy,
+    /// Where changes are recorded before they are made; none if nowhere.
+    pub journal: Option<Journal>,
+    /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one manager
+    /// to the next. 0 in a simulation, whose clock outlives managers.
+    pub epoch_ns: u64,
 }
 
 impl Context {

@@ -73,6 +73,26 @@ impl FoundElement {
         }
     }
 
+    /// A name that is the element's whatever the sweep: a switch's GUID; of a cable one end, `GUID:PORT`.
+    pub(super) fn lasting_name(self, fabric: &Fabric) -> String {
+        match self {
+            FoundElement::Node(node) => fabric.node(node).guid.to_string(),
+            FoundElement::Cable(port) => {
+                let port = fabric.port(port);
+                format!("{}:{}", fabric.node(port.node).guid, port.num)
+            }
+        }
+    }
+
+    /// The element with this lasting name, if it is present.
+    pub(super) fn of_lasting_name(name: &str, fabric: &Fabric) -> Option<FoundElement> {
+        let element = match name.contains(':') {
+            true => SubnetElement::Link(name.to_string()),
+            false => SubnetElement::Switch(name.to_string()),
+        };
+        element.find(fabric).ok()
+    }
+
     pub(super) fn is_in(self, fabric: &Fabric) -> bool {
         match self {
             FoundElement::Node(node) => fabric.node(node).present,

@@ -17,6 +17,7 @@ use crate::change::Prepared;
 use crate::driver::ChangeRecord;
 use crate::fabric::Fabric;
 use crate::machine::{CallOff, Outcome};
+use crate::plan::Plan;
 use std::sync::Arc;
 
 /// The most changes in one reaction before the manager listens again: a subnet that keeps changing must not shut out
@@ -153,8 +154,8 @@ pub struct Goal {
 pub enum LifecycleEvent {
     /// The sweep ended, and the election knows the other managers.
     Looked,
-    /// The subnet runs under this manager.
-    BroughtUp,
+    /// The subnet runs under this manager; with the state of the retired half.
+    BroughtUp(RetiredHalf),
     /// The glance ended; with the target of a change around what is gone, unless only a survey tells what changed.
     Glanced(Option<Goal>),
     /// The sweep of a subnet that is up ended, and the election knows the other managers.
@@ -282,7 +283,7 @@ impl LifecycleEvent {
     pub fn name(&self) -> &'static str {
         match self {
             LifecycleEvent::Looked => "looked",
-            LifecycleEvent::BroughtUp => "brought-up",
+            LifecycleEvent::BroughtUp(_) => "brought-up",
             LifecycleEvent::Glanced(_) => "glanced",
             LifecycleEvent::Surveyed => "surveyed",
             LifecycleEvent::Mirrored => "mirrored",
@@ -365,7 +366,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // Bringing up begins no change: any mandate to write permits it.
         (S::Looking, E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp, vec![C::BringUp]),
         (S::Looking, E::Looked) => (S::Standby, Vec::new()),
-        (S::BringingUp, E::BroughtUp) => up(at),
+        (S::BringingUp, E::BroughtUp(retired)) => up(retired, at),
         (S::Looking | S::BringingUp, E::Failed(why)) => back_off(why, at),
         (S::Standby, E::Summoned) => begin(),
         (S::BackingOff { .. }, E::Due) => begin(),
@@ -440,8 +441,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 }
 
 /// Survey at once: something may have left or come between the sweep and the last write of the bring-up.
-fn up(at: LifecycleInput) -> Next {
-    let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired: RetiredHalf::Current };
+fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
+    let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired };
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
 }
 
@@ -493,12 +494,19 @@ fn prepare(purpose: Purpose, goal: Goal) -> Next {
     (LifecycleState::Preparing(purpose), commands)
 }
 
-/// From its first write on, the half that the change leaves is stale, however the change ends. A change that leaves no
-/// half has the other one follow by itself, or does not touch it.
+impl RetiredHalf {
+    /// From its first write on, the half that the change leaves is stale, however the change ends. A change that leaves no
+    /// half has the other one follow by itself, or does not touch it.
+    pub fn after(self, plan: &Plan) -> RetiredHalf {
+        match plan.old() == plan.new_half() {
+            true => self,
+            false => RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() },
+        }
+    }
+}
+
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
-    let stale = RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() };
-    let retires = |retired| if plan.old() == plan.new_half() { retired } else { stale };
     let stranded =
         || -> Vec<String> { prepared.stranded.iter().map(|&port| plan.draft().before.describe_port(port)).collect() };
     // What ends before the first write adds no work.
@@ -515,11 +523,11 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
             return unwritten(order, unfinished, answer);
         }
         Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
-            let unfinished = Unfinished { retired: retires(unfinished.retired), ..unfinished };
+            let unfinished = Unfinished { retired: unfinished.retired.after(plan), ..unfinished };
             Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished }
         }
-        Purpose::React(reaction) => Purpose::React(Reaction { retired: retires(reaction.retired), ..reaction }),
-        Purpose::Glanced(reaction) => Purpose::Glanced(Reaction { retired: retires(reaction.retired), ..reaction }),
+        Purpose::React(reaction) => Purpose::React(Reaction { retired: reaction.retired.after(plan), ..reaction }),
+        Purpose::Glanced(reaction) => Purpose::Glanced(Reaction { retired: reaction.retired.after(plan), ..reaction }),
     };
     (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
 }

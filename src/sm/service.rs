@@ -7,7 +7,7 @@
 use super::bring_up::{self, BroughtUp};
 use super::context::Context;
 use super::error::SmError;
-use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState};
+use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
 use super::upkeep::Upkeep;
@@ -118,7 +118,7 @@ impl<T: Transport> Service<T> {
                     answer.map(Some)
                 }
                 Subnet::Up(upkeep) if matches!(command, LifecycleCommand::StepDown) => {
-                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager()), None);
+                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
                     Ok(None)
                 }
                 Subnet::Up(mut upkeep) => {
@@ -227,31 +227,68 @@ async fn bring_up<T: Transport>(
     manager.begin_mastership(Half::Lower);
     context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
-    let lmc = context.config.lmc;
-    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc));
-    let up = match equipped {
-        Ok(fabric) => bring_up::bring_up(&mut manager, &context.config, &found, fabric).await,
+    let up = match take_up(&mut manager, &found, context).await {
+        Ok(Some(up)) => Ok(up),
+        Ok(None) => begin(&mut manager, &found, context).await,
         Err(error) => Err(error),
     };
     match up {
         Ok(up) => {
             let mut upkeep = Upkeep::new(*manager, &up, context);
             let without_double = change::without_double(&up.running.alive);
-            let BroughtUp { arrival, routed_by, recovery, .. } = up;
-            if let Some(recovery) = recovery
-                && let Err(error) = upkeep.recover(context, recovery).await
-            {
+            let BroughtUp { arrival, routed_by, pending, .. } = up;
+            let finished = match pending {
+                Some(pending) => upkeep.finish(context, pending).await,
+                None => Ok(RetiredHalf::Current),
+            };
+            let retired = match finished {
+                Ok(retired) => retired,
                 // The next look reads anew what the subnet has come to.
-                return (Subnet::Down(Box::new(upkeep.into_manager()), None), Err(error));
-            }
+                Err(error) => return (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Err(error)),
+            };
             if let Some(why) = without_double {
                 tracing::warn!(
                     "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"
                 );
             }
             context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
-            (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp))
+            (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
         }
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
+}
+
+/// Takes up the change that the journal says an earlier manager left; none if there is none, or if the subnet is not as
+/// that manager left it.
+async fn take_up<T: Transport>(
+    manager: &mut Manager<T>,
+    found: &Discovered,
+    context: &mut Context,
+) -> Result<Option<BroughtUp>, SmError> {
+    let Some(journal) = &mut context.journal else { return Ok(None) };
+    let Some(standing) = journal.standing().cloned() else { return Ok(None) };
+    match bring_up::taken_up(manager, found, &standing).await? {
+        Ok(up) => {
+            tracing::warn!("{}: it goes on", up.arrival.why().unwrap_or_default());
+            Ok(Some(up))
+        }
+        Err(why) => {
+            tracing::warn!(%why, "the journal holds a change that nobody ended, and it is not gone on with");
+            if let Err(error) = journal.abandoned(manager.now_ns(), &why) {
+                tracing::error!("{error}");
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Brings up what a sweep found, as if nothing were known of it.
+async fn begin<T: Transport>(
+    manager: &mut Manager<T>,
+    found: &Discovered,
+    context: &mut Context,
+) -> Result<BroughtUp, SmError> {
+    let lmc = context.config.lmc;
+    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
+    bring_up::bring_up(manager, &context.config, found, fabric).await
 }

@@ -5,25 +5,26 @@
 //! routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
 //! addressed, set up, and added to the routing (G.6).
 
-use super::bring_up::{self, BroughtUp};
+use super::bring_up::{self, BroughtUp, Pending};
 use super::context::Context;
 use super::directory::{self, Outlook};
 use super::election::ElectionEvent;
 use super::element::FoundElement;
 use super::error::SmError;
-use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent};
+use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId};
 use super::mirroring::Mirroring;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::watched::Watched;
 use crate::change::Prepared;
+use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
 use crate::machine::Outcome;
-use crate::plan::{self, Assumption, Lanes, Scheme};
+use crate::plan::{self, Assumption, Lanes, Plan, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
@@ -59,6 +60,18 @@ impl<T: Transport> Upkeep<T> {
             unproved_baselines: false,
         };
         let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);
+        // Above those of the manager before, whose questions devices may remember.
+        driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
+        let aside = match context.journal.take() {
+            None => BTreeSet::new(),
+            Some(journal) => {
+                let found =
+                    journal.aside().iter().filter_map(|name| FoundElement::of_lasting_name(name, &up.running.alive));
+                let aside = found.collect();
+                driver.record_in(journal);
+                aside
+            }
+        };
         if let Some(settings) = context.config.foresee.clone() {
             driver.foresee_by(Foreseer::new(settings));
         }
@@ -66,18 +79,33 @@ impl<T: Transport> Upkeep<T> {
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
-        let upkeep = Upkeep { driver, aside: BTreeSet::new(), pace, seen: Seen::Quiet, sighting: None };
+        let upkeep = Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None };
         upkeep.show(context);
         upkeep
     }
 
-    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile.
-    pub(super) async fn recover(&mut self, context: &Context, recovery: Prepared) -> Result<(), SmError> {
+    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the state of
+    /// the half that it leaves.
+    pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
         self.publish(context);
-        let record = self.change(context, recovery).await?;
+        let (record, name, retired) = match pending {
+            // Whatever the retired half led to, it is closed, or leads there again.
+            Pending::Recovery(prepared) => (self.change(context, prepared).await?, "the recovery of the subnet", None),
+            Pending::Standing(standing) => {
+                let plan = standing.under_way.plan.clone();
+                // Answers come from the half that was in force when the earlier manager stopped.
+                let half = plan.plan().tables_at(standing.position.wave).sa_half;
+                self.driver.subnet_mut().manager.begin_mastership(half);
+                self.publish_outcome_of(context, plan.plan());
+                let record = self.driver.take_up(standing).await;
+                (self.ended(context, record)?, "the change that an earlier manager left", Some(plan))
+            }
+        };
         match record.outcome {
-            Outcome::Completed => Ok(()),
-            outcome => Err(SmError::StandsStill { outcome: format!("the recovery of the subnet: {outcome:?}") }),
+            Outcome::Completed | Outcome::CalledOff(_) => {
+                Ok(retired.map_or(RetiredHalf::Current, |plan| RetiredHalf::Current.after(plan.plan())))
+            }
+            outcome @ Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
         }
     }
 
@@ -85,7 +113,8 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet().now_ns()
     }
 
-    pub(super) fn into_manager(self) -> Manager<T> {
+    pub(super) fn into_manager(mut self, context: &mut Context) -> Manager<T> {
+        context.journal = self.driver.take_journal();
         self.driver.into_subnet().into_manager()
     }
 
@@ -119,6 +148,7 @@ impl<T: Transport> Upkeep<T> {
             }
             LifecycleCommand::SetAside(element) => {
                 self.aside.insert(element);
+                self.record_aside();
                 return Ok(None);
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
@@ -210,7 +240,9 @@ impl<T: Transport> Upkeep<T> {
             ManagerOrder::Sweep => Ok(LifecycleEvent::Ordered(id)),
             ManagerOrder::TakeBack(element) => {
                 let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
-                self.aside.remove(&element).then_some(LifecycleEvent::Ordered(id)).ok_or(OrderAnswer::Nothing)
+                let was_aside = self.aside.remove(&element);
+                self.record_aside();
+                was_aside.then_some(LifecycleEvent::Ordered(id)).ok_or(OrderAnswer::Nothing)
             }
             ManagerOrder::SetAside { element, dry_run, cut_off_meant } => {
                 let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
@@ -222,6 +254,16 @@ impl<T: Transport> Upkeep<T> {
                 let goal = Goal { fabric, why };
                 Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, cut_off_meant, goal })
             }
+        }
+    }
+
+    /// What is set aside stays so for the next manager.
+    fn record_aside(&mut self) {
+        let known = &self.driver.running().known;
+        let names = self.aside.iter().map(|element| element.lasting_name(known)).collect();
+        let now_ns = self.driver.subnet().now_ns();
+        if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.set_aside(now_ns, names)) {
+            tracing::error!("{error}; a manager that starts anew uses again what is set aside");
         }
     }
 
@@ -238,6 +280,7 @@ impl<T: Transport> Upkeep<T> {
         let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
         // An element that has left is no longer set aside: when it returns, it is used again.
         self.aside.retain(|element| element.is_in(&alive));
+        self.record_aside();
         peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
     }
 
@@ -277,7 +320,7 @@ impl<T: Transport> Upkeep<T> {
         }
         plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
         // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
-        self.publish_outcome_of(context, &prepared);
+        self.publish_outcome_of(context, prepared.plan.plan());
         let record = self.driver.run(prepared).await;
         self.ended(context, record)
     }
@@ -307,8 +350,7 @@ impl<T: Transport> Upkeep<T> {
 
     /// Gives the SA the tables that will be in force when answers move to the new half; its answers about the old half
     /// stay valid.
-    fn publish_outcome_of(&self, context: &Context, prepared: &Prepared) {
-        let plan = prepared.plan.plan();
+    fn publish_outcome_of(&self, context: &Context, plan: &Plan) {
         let running = self.driver.running();
         let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
         let mut ways = [running.ways.clone(), running.ways.clone()];

@@ -13,7 +13,7 @@ use reconfig::drain::{
 };
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, VlSet};
-use reconfig::machine::{CallOff, Command, Event, Outcome, State, step};
+use reconfig::machine::{CallOff, ChangePosition, Command, Event, Outcome, State, step};
 use reconfig::plan::{
     Arming, Assumption, Barrier, Draft, Lanes, Phase, Plan, Policy, Scheme, Sending, TurnedBack, Wave,
 };
@@ -212,6 +212,19 @@ fn identity(state: &State) -> String {
     format!("{} {at} {plan:?} {place:?}", state.name())
 }
 
+/// Every way to take up a plan where an earlier machine may have left it.
+fn taken_up(plan: &Arc<Vetted>) -> impl Iterator<Item = Event> {
+    let before_swap = |wave: &&Wave| matches!(wave.phase, Phase::Split | Phase::Install);
+    let retreats = match plan.plan().scheme() {
+        Scheme::Double => plan.plan().waves().iter().take_while(before_swap).count(),
+        _ => 0,
+    };
+    let forward = (0..plan.plan().waves().len()).map(|wave| ChangePosition { wave, call_off: None });
+    let back = (0..retreats).map(|wave| ChangePosition { wave, call_off: Some(CallOff::Abort) });
+    let plan = plan.clone();
+    forward.chain(back).map(move |position| Event::Continue(plan.clone(), position))
+}
+
 /// Walks from `steady` through every state that `events` lead to, and tells `seen` each step taken.
 fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &[Command])) {
     let mut known = BTreeSet::new();
@@ -222,6 +235,7 @@ fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &
         }
         let asked = state.progress().map_or(Ticket(0), |course| course.asked());
         let mut events: Vec<Event> = plans.iter().cloned().map(Event::Begin).collect();
+        events.extend(plans.iter().flat_map(taken_up));
         events.extend([Event::TopologyChanged, Event::Abort, Event::Resume]);
         events.extend(answers(asked));
         for event in events {

@@ -70,6 +70,7 @@ impl Served {
         command.args(patience).args(["ibsim-run", program]).current_dir(self.folder.path());
         command.env("IBSIM_SOCKNAME", &self.name).env("SIM_HOST", host);
         command.env("OSM_TMP_DIR", self.folder.path()).env("OSM_CACHE_DIR", self.folder.path());
+        command.env("STATE_DIRECTORY", self.folder.path());
         command
     }
 

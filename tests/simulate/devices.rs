@@ -94,6 +94,8 @@ impl Managed {
             }),
             keep: Box::new(|_| {}),
             pace: SweepPolicy::default(),
+            epoch_ns: 0,
+            journal: None,
         }
     }
 

@@ -76,6 +76,7 @@ impl Served {
     /// A program that treats the subnet as real, at a node, or at the first one of the net file.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, node: Option<&str>) -> Command {
         let mut command = under_ibsim(&self.socket, program, self.folder());
+        command.env("STATE_DIRECTORY", self.folder());
         match node {
             Some(node) => command.env("SIM_HOST", node),
             None => command.env_remove("SIM_HOST"),

@@ -1,0 +1,179 @@
+//! `reconfig journal`: what a manager recorded before it acted.
+
+use super::outcome::{Answer, Failure};
+use super::{Common, output};
+use anyhow::anyhow;
+use clap::Subcommand;
+use reconfig::ids::Guid;
+use reconfig::journal::{ChangeBegun, JournalEntry, JournalRecord, read};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum JournalCommand {
+    /// List the records of a journal, and say where a change stands that nobody ended.
+    #[command(after_help = "\
+Examples:
+  reconfig journal show
+  reconfig journal show /var/lib/reconfig/sm-0x0010000000000001.journal
+  reconfig journal show --plan plan.json && reconfig check plan.json
+
+Exit codes: 0 no change stands; 1 a change stands that nobody ended; 2 wrong usage, or it is no journal.")]
+    Show {
+        /// The journal, or the folder of one [default: the folder of `reconfig sm`].
+        #[arg(value_name = "JOURNAL")]
+        journal: Option<PathBuf>,
+        /// The file for the plan of the last change.
+        #[arg(long, value_name = "FILE")]
+        plan: Option<PathBuf>,
+    },
+}
+
+/// The folder of a manager's journal where none is named.
+///
+/// # Errors
+/// The user has no home.
+pub(super) fn default_folder() -> Result<PathBuf, Failure> {
+    if let Some(folder) = std::env::var_os("STATE_DIRECTORY") {
+        return Ok(folder.into());
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if rustix::process::geteuid().is_root() {
+        return Ok("/var/lib/reconfig".into());
+    }
+    let home = || variable("HOME").map(|home| home.join(".local/state"));
+    let folder = variable("XDG_STATE_HOME").or_else(home).map(|folder| folder.join("reconfig"));
+    folder.ok_or_else(|| Failure::input(anyhow!("HOME is not set: name a folder for the journal (--journal DIR)")))
+}
+
+/// The name of the journal of the manager at a port.
+pub(super) fn file_name(guid: Guid) -> String {
+    format!("sm-{guid}.journal")
+}
+
+/// What is shown.
+#[derive(serde::Serialize)]
+struct JournalReport<'a> {
+    schema: &'static str,
+    journal: String,
+    /// The records, without their plans.
+    records: Vec<serde_json::Value>,
+    /// What is wrong with the tail.
+    torn: Option<String>,
+    /// The last record of the change that nobody ended.
+    standing: Option<&'a JournalEntry>,
+}
+
+pub(super) fn run(command: &JournalCommand, common: Common) -> Result<Answer, Failure> {
+    let JournalCommand::Show { journal, plan } = command;
+    let path = found(journal.clone().map_or_else(default_folder, Ok)?)?;
+    let (entries, torn) = read(&path).map_err(Failure::input)?;
+    let begun = entries.iter().rev().find_map(|entry| match &entry.record {
+        JournalRecord::Begun(begun) => Some(&**begun),
+        _ => None,
+    });
+    if let Some(file) = plan {
+        let begun = begun.ok_or_else(|| Failure::input(anyhow!("{} records no change", path.display())))?;
+        output::deliver(&begun.plan_file().map_err(Failure::input)?, Some(file))?;
+    }
+    let standing = standing(&entries);
+    if common.json {
+        let records = entries.iter().map(without_plan).collect();
+        let journal = path.display().to_string();
+        output::print_json(&JournalReport { schema: "reconfig.journal-show/1", journal, records, torn, standing })?;
+    } else {
+        output::print(&text(&path, &entries, torn.as_deref(), begun.filter(|_| standing.is_some())))?;
+    }
+    Ok(if standing.is_some() { Answer::No } else { Answer::Yes })
+}
+
+/// The journal at a path: itself, or the only one in the folder.
+fn found(path: PathBuf) -> Result<PathBuf, Failure> {
+    if !path.is_dir() {
+        return Ok(path);
+    }
+    let failed = |error| Failure::input(anyhow!("reading the folder {}: {error}", path.display()));
+    let entries = std::fs::read_dir(&path).map_err(failed)?;
+    let mut journals: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    journals.retain(|path| path.extension().is_some_and(|extension| extension == "journal"));
+    journals.sort();
+    match &journals[..] {
+        [one] => Ok(one.clone()),
+        [] => Err(Failure::input(anyhow!("there is no journal in {}", path.display()))),
+        several => {
+            let names: Vec<_> = several.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::input(anyhow!("there are several journals: name one of {}", names.join(", "))))
+        }
+    }
+}
+
+/// The last record, if it is of a change that nobody ended.
+fn standing(entries: &[JournalEntry]) -> Option<&JournalEntry> {
+    entries.iter().fold(None, |standing, entry| match entry.record {
+        JournalRecord::Begun(_) => Some(entry),
+        JournalRecord::Asked { .. } | JournalRecord::Halted { .. } => standing.map(|_| entry),
+        JournalRecord::Completed | JournalRecord::CalledOff { .. } | JournalRecord::Abandoned { .. } => None,
+        JournalRecord::Opened { .. } | JournalRecord::Aside { .. } => standing,
+    })
+}
+
+fn without_plan(entry: &JournalEntry) -> serde_json::Value {
+    let mut value = serde_json::to_value(entry).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("plan");
+    }
+    value
+}
+
+fn text(path: &Path, entries: &[JournalEntry], torn: Option<&str>, standing: Option<&ChangeBegun>) -> String {
+    let mut text = format!("{}\n", path.display());
+    for entry in entries {
+        let (kind, what) = in_words(&entry.record);
+        let line = format!("{}  {kind:<15} {what}", time(entry.at_ns));
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    if let Some(torn) = torn {
+        let _ = writeln!(text, "The tail is torn ({torn}); nobody acted on it.");
+    }
+    let last = entries.iter().rev().find_map(|entry| match &entry.record {
+        JournalRecord::Asked { name, position, .. } => Some(format!("{position} of WAVES ({name})")),
+        JournalRecord::Begun(_) => Some("before its first wave".to_string()),
+        _ => None,
+    });
+    let _ = match (standing, last) {
+        (Some(begun), Some(last)) => {
+            let last = last.replace("WAVES", &begun.waves.to_string());
+            writeln!(text, "A change by `{}` stands {last}: `reconfig sm` goes on with it.", begun.scheme)
+        }
+        _ => writeln!(text, "No change stands."),
+    };
+    text
+}
+
+/// Unix time as a date; simulated time in milliseconds.
+fn time(at_ns: u64) -> String {
+    const YEAR_2000_NS: u64 = 946_684_800_000_000_000;
+    match at_ns {
+        YEAR_2000_NS.. => humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_nanos(at_ns)).to_string(),
+        _ => format!("{:>12.6} ms", at_ns as f64 / 1e6),
+    }
+}
+
+fn in_words(record: &JournalRecord) -> (&str, String) {
+    match record {
+        JournalRecord::Opened { version, .. } => ("opened", format!("by version {version}")),
+        JournalRecord::Aside { elements } if elements.is_empty() => ("aside", "nothing".to_string()),
+        JournalRecord::Aside { elements } => ("aside", elements.join(", ")),
+        JournalRecord::Begun(begun) => {
+            let root = begun.root.map_or(String::new(), |root| format!(", root {root}"));
+            let ChangeBegun { scheme, waves, writes, engine, .. } = &**begun;
+            ("begun", format!("{scheme}: {writes} writes in {waves} waves; routing by {engine}{root}"))
+        }
+        JournalRecord::Asked { command, name, position } => (command, format!("{position} ({name})")),
+        JournalRecord::Completed => ("completed", String::new()),
+        JournalRecord::CalledOff { why } => ("called off", why.to_string()),
+        JournalRecord::Halted { state, reason } => ("halted", format!("{state}: {reason}")),
+        JournalRecord::Abandoned { why } => ("abandoned", why.clone()),
+    }
+}

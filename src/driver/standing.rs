@@ -1,0 +1,92 @@
+//! A change that an earlier driver left, from its journal.
+
+use super::{ChangeUnderWay, Running};
+use crate::fabric::difference::{self, Recognised};
+use crate::fabric::{Fabric, PortId};
+use crate::journal::Standing;
+use crate::machine::ChangePosition;
+use crate::routing::ENGINES;
+use crate::tables::RoutedBy;
+use crate::vet::vet;
+use std::sync::Arc;
+
+/// A change that an earlier driver left, judged anew, and the subnet that it is about.
+#[derive(Clone, Debug)]
+pub struct StandingChange {
+    /// The change.
+    pub under_way: ChangeUnderWay,
+    /// Where to go on.
+    pub position: ChangePosition,
+    /// Virtual layers that the routing needs that was in force before it.
+    layers_before: u8,
+}
+
+impl StandingChange {
+    /// Reads the plan, and has it judged as if it were new: a journal is a file like any other.
+    ///
+    /// # Errors
+    /// Why the change cannot go on, as text for the user.
+    pub fn of(standing: &Standing) -> Result<StandingChange, String> {
+        let begun = &standing.begun;
+        let plan = begun.plan().map_err(|error| error.to_string())?;
+        let root = match begun.root {
+            None => None,
+            Some(guid) => {
+                let node = plan.draft().before.by_guid(guid);
+                Some(node.ok_or_else(|| format!("the root of its routing, {guid}, is not in its plan"))?)
+            }
+        };
+        let engine = ENGINES.iter().map(|entry| entry.name).find(|&name| name == begun.engine);
+        let engine = engine.ok_or_else(|| format!("its routing is by an engine `{}`, unknown here", begun.engine))?;
+        let position = standing.position.clone().unwrap_or(ChangePosition { wave: 0, call_off: None });
+        if position.wave >= plan.waves().len() {
+            return Err(format!("it stands in wave {} of {}", position.wave, plan.waves().len()));
+        }
+        let plan = vet(plan).map_err(|refused| format!("its plan is refused: {}", refused.1))?;
+        let routed_by = RoutedBy { engine, root };
+        let under_way = ChangeUnderWay { plan: Arc::new(plan), layers: begun.layers, routed_by };
+        Ok(StandingChange { under_way, position, layers_before: begun.layers_before })
+    }
+
+    /// The part of the plan's fabric that a sweep found, with the manager at `sm` of what was found.
+    ///
+    /// # Errors
+    /// What was found is another subnet than the plan's, as text for the user.
+    pub fn alive(&self, found: &Fabric, sm: PortId) -> Result<Fabric, String> {
+        let draft = self.under_way.plan.plan().draft();
+        let known = &draft.before;
+        let Recognised { alive, .. } = difference::recognise(known, found).map_err(|error| error.to_string())?;
+        let of = |fabric: &Fabric, port: PortId| {
+            let port = fabric.port(port);
+            (fabric.node(port.node).guid, port.num)
+        };
+        if of(found, sm) != of(known, draft.sm) {
+            return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
+        }
+        for port in alive.lid_ports() {
+            let (guid, num) = of(&alive, port);
+            let held = found.by_guid(guid).and_then(|node| found.port_at(node, num)).map(|port| found.port(port));
+            let wanted = alive.port(port);
+            if held.is_none_or(|held| (held.lid, held.lmc) != (wanted.lid, wanted.lmc)) {
+                return Err(format!("{} has lost its LID", alive.describe_port(port)));
+            }
+        }
+        Ok(alive)
+    }
+
+    /// The subnet as it was when the change began, and with what is present of it now.
+    pub fn running(&self, alive: Fabric) -> Running {
+        let draft = self.under_way.plan.plan().draft();
+        Running {
+            known: draft.before.clone(),
+            routed: draft.routed.clone(),
+            alive: Arc::new(alive),
+            tables: draft.initial.clone(),
+            layers: self.layers_before,
+            ways: draft.old_ways.clone(),
+            half: draft.old,
+            both_halves: draft.both_halves,
+            sm: draft.sm,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a journal is written to.
+
+use super::JournalError;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// What a journal is written to: a file, or what a test has in its place.
+pub trait JournalFile {
+    /// Appends bytes, and returns once they are on disk.
+    ///
+    /// # Errors
+    /// Some of the bytes, or none, may then be there.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts the file to this length.
+    ///
+    /// # Errors
+    /// Its length is then unknown.
+    fn cut(&mut self, len: u64) -> io::Result<()>;
+
+    /// Gives the file another name, and begins an empty one under its own.
+    ///
+    /// # Errors
+    /// The disk refuses; the file then has one of the two names.
+    fn renew(&mut self, path: &Path, kept: &Path) -> Result<(), JournalError>;
+}
+
+/// A file with the lock of its one writer, which goes when the process does.
+pub(super) struct LockedFile(File);
+
+/// Opens a journal, or makes it and its folder.
+pub(super) fn open(path: &Path) -> Result<LockedFile, JournalError> {
+    let failed = |source| JournalError::Read { path: path.into(), source };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let file = File::options().read(true).append(true).create(true).open(path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(JournalError::Locked { path: path.into() }),
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    }
+    // A new file is there after a crash only if its name is.
+    sync_folder(path).map_err(failed)?;
+    Ok(LockedFile(file))
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+impl LockedFile {
+    pub(super) fn content(&mut self, path: &Path) -> Result<Vec<u8>, JournalError> {
+        let mut bytes = Vec::new();
+        let read = self.0.read_to_end(&mut bytes);
+        read.map(|_| bytes).map_err(|source| JournalError::Read { path: path.into(), source })
+    }
+}
+
+impl JournalFile for LockedFile {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)?;
+        self.0.sync_data()
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)?;
+        self.0.sync_data()
+    }
+
+    fn renew(&mut self, path: &Path, kept: &Path) -> Result<(), JournalError> {
+        let renamed = fs::rename(path, kept);
+        renamed.map_err(|source| JournalError::Write { path: path.into(), source })?;
+        *self = open(path)?;
+        Ok(())
+    }
+}

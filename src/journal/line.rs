@@ -1,0 +1,77 @@
+//! Records as lines: eight hexadecimal digits of CRC-32 over the rest of the line, a blank, and JSON.
+
+use super::record::{JournalEntry, JournalRecord, SCHEMA};
+use std::fmt;
+
+/// What is wrong with a journal, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LineFault {
+    /// The line, from 1.
+    pub line: usize,
+    /// The fault.
+    pub fault: String,
+}
+
+impl fmt::Display for LineFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.fault)
+    }
+}
+
+impl std::error::Error for LineFault {}
+
+/// The content of a journal.
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) entries: Vec<JournalEntry>,
+    /// Bytes of whole records.
+    pub(super) len: u64,
+    /// What is wrong with what follows them.
+    pub(super) torn: Option<LineFault>,
+}
+
+pub(super) fn written(entry: &JournalEntry) -> String {
+    let json = serde_json::to_string(entry).expect("records consist of texts and numbers");
+    format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
+}
+
+/// Reads all records. A faulty last line is a torn tail: a writer died, or the disk was full, and nobody acted on it.
+///
+/// # Errors
+/// A fault in a line that others follow, or a journal of another version.
+pub(super) fn read(bytes: &[u8]) -> Result<Read, LineFault> {
+    let mut read = Read::default();
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..).peekable();
+    while let Some((line, number)) = lines.next() {
+        let at = |fault: String| LineFault { line: number, fault };
+        match entry(line) {
+            Ok(entry) => {
+                match &entry.record {
+                    JournalRecord::Opened { schema, .. } if schema != SCHEMA => {
+                        return Err(at(format!("its schema is `{schema}`, expected `{SCHEMA}`")));
+                    }
+                    JournalRecord::Opened { .. } => {}
+                    _ if number == 1 => return Err(at("a journal begins with a record `opened`".to_string())),
+                    _ => {}
+                }
+                read.len += line.len() as u64;
+                read.entries.push(entry);
+            }
+            Err(fault) if lines.peek().is_none() => read.torn = Some(at(fault)),
+            Err(fault) => return Err(at(fault)),
+        }
+    }
+    Ok(read)
+}
+
+fn entry(line: &[u8]) -> Result<JournalEntry, String> {
+    let line = line.strip_suffix(b"\n").ok_or("it does not end with a line feed")?;
+    let (told, json) = line.split_at_checked(9).ok_or("it is shorter than a checksum")?;
+    let told = std::str::from_utf8(told).ok().and_then(|told| told.strip_suffix(' '));
+    let told = told.and_then(|told| u32::from_str_radix(told, 16).ok()).ok_or("it does not begin with a checksum")?;
+    let found = crc32fast::hash(json);
+    if told != found {
+        return Err(format!("its checksum is {told:08x}, and that of its content {found:08x}"));
+    }
+    serde_json::from_slice(json).map_err(|error| format!("column {}: {error}", error.column() + 9))
+}

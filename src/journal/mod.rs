@@ -1,0 +1,223 @@
+//! The journal of a manager: what it has decided, on disk before it acts.
+//!
+//! On entry: a change that is about to begin, with its whole plan; then every command, before the driver carries it out;
+//! its end; and the elements that are set aside. On return from [`Journal::open`]: the change that nobody ended
+//! ([`Standing`]) and what was set aside. Append-only: each record is a line of its own with a checksum, on disk before
+//! the call returns. A tail that a crash or a full disk left torn is cut off; a file that is damaged elsewhere is moved
+//! away and never read on. A record that cannot be written is an error, and its caller does not act. Deliberately
+//! omitted: what devices hold, which is read from them and has precedence.
+
+mod error;
+mod file;
+mod line;
+mod plan_text;
+mod record;
+
+pub use error::JournalError;
+pub use file::JournalFile;
+pub use record::{ChangeBegun, JournalEntry, JournalRecord};
+
+use crate::machine::{ChangePosition, Command, Outcome};
+use crate::plan::Plan;
+use record::SCHEMA;
+use std::path::{Path, PathBuf};
+
+/// The size from which on a journal begins anew when the next change begins; the old one is kept under a second name.
+const LARGE: u64 = 64 << 20;
+
+/// A change that nobody ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Standing {
+    /// The change.
+    pub begun: ChangeBegun,
+    /// Where it stands; none if nothing was asked of the subnet yet.
+    pub position: Option<ChangePosition>,
+}
+
+/// A journal that is being written.
+pub struct Journal {
+    file: Box<dyn JournalFile>,
+    /// Where it is, for messages.
+    place: PathBuf,
+    /// Bytes of whole records.
+    len: u64,
+    /// Whether bytes of a failed write may stand after them.
+    is_torn: bool,
+    /// Unix time at which the clock of the transport was 0, in nanoseconds; 0 in a simulation.
+    epoch_ns: u64,
+    standing: Option<Standing>,
+    aside: Vec<String>,
+}
+
+impl Journal {
+    /// Opens the journal at `path` and makes its folder, reads what it holds, and cuts off a torn tail. A damaged journal,
+    /// or one of another version, is moved to `path` with `.damaged` added. `epoch_ns` is the Unix time, in nanoseconds, at
+    /// which the clock of the transport was 0.
+    ///
+    /// # Errors
+    /// Another process has it open, or the disk refuses.
+    pub fn open(path: &Path, epoch_ns: u64) -> Result<(Journal, Vec<String>), JournalError> {
+        let mut file = file::open(path)?;
+        let mut told = Vec::new();
+        let bytes = file.content(path)?;
+        let read = match line::read(&bytes) {
+            Ok(read) => read,
+            Err(fault) => {
+                let aside = path.with_added_extension("damaged");
+                file.renew(path, &aside)?;
+                told.push(format!("{}: {fault}: kept as {}, and begun anew", path.display(), aside.display()));
+                line::Read::default()
+            }
+        };
+        let mut journal = Journal::over(Box::new(file), path, epoch_ns);
+        if let Some(torn) = read.torn {
+            told.push(format!("{}: {torn}: the record was never acted on, and is cut off", path.display()));
+            journal.is_torn = true;
+        }
+        journal.len = read.len;
+        read.entries.iter().for_each(|entry| journal.follow(&entry.record));
+        if journal.len == 0 {
+            journal.append(0, opened())?;
+        }
+        Ok((journal, told))
+    }
+
+    /// Begins the journal at `path` anew, in simulated time, and makes its folder.
+    ///
+    /// # Errors
+    /// Another process has it open, or the disk refuses.
+    pub fn create(path: &Path) -> Result<Journal, JournalError> {
+        let mut file = file::open(path)?;
+        file.cut(0).map_err(|source| JournalError::Write { path: path.into(), source })?;
+        let mut journal = Journal::over(Box::new(file), path, 0);
+        journal.append(0, opened())?;
+        Ok(journal)
+    }
+
+    /// An empty journal over something like a file.
+    pub fn over(file: Box<dyn JournalFile>, place: &Path, epoch_ns: u64) -> Journal {
+        let place = place.to_path_buf();
+        Journal { file, place, len: 0, is_torn: false, epoch_ns, standing: None, aside: Vec::new() }
+    }
+
+    /// The change that nobody ended.
+    pub fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
+    }
+
+    /// The elements set aside, by names that stay theirs.
+    pub fn aside(&self) -> &[String] {
+        &self.aside
+    }
+
+    /// Records a change that is about to begin. `now_ns` is the time of the transport's clock, here and below.
+    ///
+    /// # Errors
+    /// The disk refuses: do not begin.
+    pub fn begun(&mut self, now_ns: u64, begun: ChangeBegun) -> Result<(), JournalError> {
+        if self.len > LARGE {
+            self.begin_anew(now_ns)?;
+        }
+        self.append(now_ns, JournalRecord::Begun(Box::new(begun)))
+    }
+
+    /// Records a command that is about to be carried out, and where the change stands with it.
+    ///
+    /// # Errors
+    /// The disk refuses: do not carry it out.
+    pub fn asked(
+        &mut self,
+        now_ns: u64,
+        command: &Command,
+        position: ChangePosition,
+        plan: &Plan,
+    ) -> Result<(), JournalError> {
+        let command = command.name().to_string();
+        let wave = plan.waves()[position.wave].name.clone();
+        self.append(now_ns, JournalRecord::Asked { command, name: wave, position })
+    }
+
+    /// Records how a change ended, or that it halted.
+    ///
+    /// # Errors
+    /// The disk refuses. The change has ended all the same; whoever opens the journal next finds that nothing is left to do.
+    pub fn ended(&mut self, now_ns: u64, outcome: &Outcome) -> Result<(), JournalError> {
+        self.append(now_ns, JournalRecord::of_outcome(outcome))
+    }
+
+    /// Records that a change is not gone on with.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn abandoned(&mut self, now_ns: u64, why: &str) -> Result<(), JournalError> {
+        self.append(now_ns, JournalRecord::Abandoned { why: why.to_string() })
+    }
+
+    /// Records all elements that are set aside, by names that stay theirs.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn set_aside(&mut self, now_ns: u64, elements: Vec<String>) -> Result<(), JournalError> {
+        if elements == self.aside {
+            return Ok(());
+        }
+        self.append(now_ns, JournalRecord::Aside { elements })
+    }
+
+    fn append(&mut self, now_ns: u64, record: JournalRecord) -> Result<(), JournalError> {
+        let entry = JournalEntry { at_ns: self.epoch_ns.saturating_add(now_ns), record };
+        let line = line::written(&entry);
+        let failed = |source| JournalError::Write { path: self.place.clone(), source };
+        if self.is_torn {
+            self.file.cut(self.len).map_err(failed)?;
+            self.is_torn = false;
+        }
+        if let Err(source) = self.file.append(line.as_bytes()) {
+            self.is_torn = true;
+            return Err(failed(source));
+        }
+        self.len += line.len() as u64;
+        self.follow(&entry.record);
+        Ok(())
+    }
+
+    fn follow(&mut self, record: &JournalRecord) {
+        match record {
+            JournalRecord::Opened { .. } | JournalRecord::Halted { .. } => {}
+            JournalRecord::Aside { elements } => self.aside.clone_from(elements),
+            JournalRecord::Begun(begun) => self.standing = Some(Standing { begun: (**begun).clone(), position: None }),
+            JournalRecord::Asked { position, .. } => {
+                if let Some(standing) = &mut self.standing {
+                    standing.position = Some(position.clone());
+                }
+            }
+            JournalRecord::Completed | JournalRecord::CalledOff { .. } | JournalRecord::Abandoned { .. } => {
+                self.standing = None;
+            }
+        }
+    }
+
+    /// Keeps the old file under a second name, and begins a new one with what is still needed.
+    fn begin_anew(&mut self, now_ns: u64) -> Result<(), JournalError> {
+        self.file.renew(&self.place, &self.place.with_added_extension("old"))?;
+        (self.len, self.is_torn) = (0, false);
+        self.append(now_ns, opened())?;
+        let elements = self.aside.clone();
+        self.append(now_ns, JournalRecord::Aside { elements })
+    }
+}
+
+fn opened() -> JournalRecord {
+    JournalRecord::Opened { schema: SCHEMA.to_string(), version: env!("CARGO_PKG_VERSION").to_string() }
+}
+
+/// Reads a journal, which its manager may be writing meanwhile: its whole records, and what is wrong with its tail, if
+/// anything is.
+///
+/// # Errors
+/// It cannot be read, or is damaged before its tail.
+pub fn read(path: &Path) -> Result<(Vec<JournalEntry>, Option<String>), JournalError> {
+    let bytes = std::fs::read(path).map_err(|source| JournalError::Read { path: path.into(), source })?;
+    let read = line::read(&bytes).map_err(|fault| JournalError::Damaged { path: path.into(), fault })?;
+    Ok((read.entries, read.torn.map(|fault| fault.to_string())))
+}

@@ -7,6 +7,7 @@ mod agreement;
 mod audit;
 mod cli;
 mod control;
+mod crashes;
 mod dispersive;
 mod driver;
 mod election;

@@ -113,7 +113,10 @@ fn standing(entries: &[JournalEntry]) -> Option<&JournalEntry> {
     entries.iter().fold(None, |standing, entry| match entry.record {
         JournalRecord::Begun(_) => Some(entry),
         JournalRecord::Asked { .. } | JournalRecord::Halted { .. } => standing.map(|_| entry),
-        JournalRecord::Completed | JournalRecord::CalledOff { .. } | JournalRecord::Abandoned { .. } => None,
+        JournalRecord::Completed
+        | JournalRecord::Followed
+        | JournalRecord::CalledOff { .. }
+        | JournalRecord::Abandoned { .. } => None,
         JournalRecord::Opened { .. } | JournalRecord::Aside { .. } => standing,
     })
 }
@@ -172,6 +175,7 @@ fn in_words(record: &JournalRecord) -> (&str, String) {
         }
         JournalRecord::Asked { command, name, position } => (command, format!("{position} ({name})")),
         JournalRecord::Completed => ("completed", String::new()),
+        JournalRecord::Followed => ("followed", "the retired half leads where the half in use leads".to_string()),
         JournalRecord::CalledOff { why } => ("called off", why.to_string()),
         JournalRecord::Halted { state, reason } => ("halted", format!("{state}: {reason}")),
         JournalRecord::Abandoned { why } => ("abandoned", why.clone()),

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use reconfig::change;
 use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
-use reconfig::journal::Journal;
+use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::{Arming, Policy};
 use reconfig::routing::{Engine, Parameters};
@@ -317,8 +317,12 @@ fn journal(arguments: &Arguments, guid: Guid, epoch_ns: u64) -> Result<Option<Jo
         return Ok(None);
     }
     let folder = arguments.journal.clone().map_or_else(super::journal::default_folder, Ok)?;
-    let (journal, told) =
-        Journal::open(&folder.join(super::journal::file_name(guid)), epoch_ns).map_err(Failure::input)?;
+    let opened = Journal::open(&folder.join(super::journal::file_name(guid)), epoch_ns);
+    // A folder that does not serve is the user's choice; another manager that writes there, or a full disk, is not.
+    let (journal, told) = opened.map_err(|error| match error {
+        JournalError::Locked { .. } | JournalError::Write { .. } => Failure::undone(error),
+        _ => Failure::input(error),
+    })?;
     told.iter().for_each(|told| tracing::warn!("{told}"));
     Ok(Some(journal))
 }

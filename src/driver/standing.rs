@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, PortId};
 use crate::journal::Standing;
 use crate::machine::ChangePosition;
 use crate::routing::ENGINES;
-use crate::tables::RoutedBy;
+use crate::tables::{RoutedBy, SubnetTables};
 use crate::vet::vet;
 use std::sync::Arc;
 
@@ -17,6 +17,9 @@ pub struct StandingChange {
     pub under_way: ChangeUnderWay,
     /// Where to go on.
     pub position: ChangePosition,
+    /// Whether it was made, and only the half that it has left does not follow yet: its last wave is repeated, and what
+    /// devices hold for that half is what whoever has it follow wrote so far.
+    pub is_made: bool,
     /// Virtual layers that the routing needs that was in force before it.
     layers_before: u8,
 }
@@ -38,14 +41,35 @@ impl StandingChange {
         };
         let engine = ENGINES.iter().map(|entry| entry.name).find(|&name| name == begun.engine);
         let engine = engine.ok_or_else(|| format!("its routing is by an engine `{}`, unknown here", begun.engine))?;
-        let position = standing.position.clone().unwrap_or(ChangePosition { wave: 0, call_off: None });
+        let (last, is_made) = (plan.waves().len().saturating_sub(1), standing.is_made);
+        let first = ChangePosition { wave: if is_made { last } else { 0 }, call_off: None };
+        let position = standing.position.clone().filter(|_| !is_made).unwrap_or(first);
         if position.wave >= plan.waves().len() {
             return Err(format!("it stands in wave {} of {}", position.wave, plan.waves().len()));
         }
         let plan = vet(plan).map_err(|refused| format!("its plan is refused: {}", refused.1))?;
         let routed_by = RoutedBy { engine, root };
         let under_way = ChangeUnderWay { plan: Arc::new(plan), layers: begun.layers, routed_by };
-        Ok(StandingChange { under_way, position, layers_before: begun.layers_before })
+        Ok(StandingChange { under_way, position, is_made, layers_before: begun.layers_before })
+    }
+
+    /// Whether what devices hold is what they may hold where the change stands.
+    ///
+    /// # Errors
+    /// The first device that holds something else, as text for the user.
+    pub fn admits(&self, held: &SubnetTables, alive: &Fabric) -> Result<(), String> {
+        let (plan, position) = (self.under_way.plan.plan(), &self.position);
+        let free = self.is_made.then_some(plan.old());
+        plan.admits(held, alive, position.wave, position.call_off.is_some(), free)
+    }
+
+    /// What stands, and where, in words.
+    pub fn in_words(&self) -> String {
+        let (plan, position) = (self.under_way.plan.plan(), &self.position);
+        match self.is_made {
+            true => format!("the change by `{}` was made, and the retired half does not follow yet", plan.scheme()),
+            false => format!("the change by `{}` stands {position} of {}", plan.scheme(), plan.waves().len()),
+        }
     }
 
     /// The part of the plan's fabric that a sweep found, with the manager at `sm` of what was found.

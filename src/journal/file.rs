@@ -4,6 +4,11 @@ use super::JournalError;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::Duration;
+
+/// How often, and at which distance, a lock that another process holds is tried again.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a journal is written to: a file, or what a test has in its place.
 pub trait JournalFile {
@@ -36,10 +41,15 @@ pub(super) fn open(path: &Path) -> Result<LockedFile, JournalError> {
         fs::create_dir_all(folder).map_err(failed)?;
     }
     let file = File::options().read(true).append(true).create(true).open(path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(JournalError::Locked { path: path.into() }),
-        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    let mut tries = 0..LOCK_TRIES;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            // A process that was killed lets go of its files a little later.
+            Err(TryLockError::WouldBlock) if tries.next().is_some() => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => return Err(JournalError::Locked { path: path.into() }),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
     }
     // A new file is there after a crash only if its name is.
     sync_folder(path).map_err(failed)?;

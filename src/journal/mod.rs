@@ -1,7 +1,7 @@
 //! The journal of a manager: what it has decided, on disk before it acts.
 //!
 //! On entry: a change that is about to begin, with its whole plan; then every command, before the driver carries it out;
-//! its end; and the elements that are set aside. On return from [`Journal::open`]: the change that nobody ended
+//! its end, and that the half it has left follows; and the elements that are set aside. On return from [`Journal::open`]: the change that nobody ended
 //! ([`Standing`]) and what was set aside. Append-only: each record is a line of its own with a checksum, on disk before
 //! the call returns. A tail that a crash or a full disk left torn is cut off; a file that is damaged elsewhere is moved
 //! away and never read on. A record that cannot be written is an error, and its caller does not act. Deliberately
@@ -15,6 +15,7 @@ mod record;
 
 pub use error::JournalError;
 pub use file::JournalFile;
+pub use line::LineFault;
 pub use record::{ChangeBegun, JournalEntry, JournalRecord};
 
 use crate::machine::{ChangePosition, Command, Outcome};
@@ -32,6 +33,8 @@ pub struct Standing {
     pub begun: ChangeBegun,
     /// Where it stands; none if nothing was asked of the subnet yet.
     pub position: Option<ChangePosition>,
+    /// Whether it was made, and only the half that it has left does not follow yet.
+    pub is_made: bool,
 }
 
 /// A journal that is being written.
@@ -89,13 +92,20 @@ impl Journal {
     pub fn create(path: &Path) -> Result<Journal, JournalError> {
         let mut file = file::open(path)?;
         file.cut(0).map_err(|source| JournalError::Write { path: path.into(), source })?;
-        let mut journal = Journal::over(Box::new(file), path, 0);
+        Journal::begin(Box::new(file), path, 0)
+    }
+
+    /// Begins a journal in something like an empty file.
+    ///
+    /// # Errors
+    /// It refuses.
+    pub fn begin(file: Box<dyn JournalFile>, place: &Path, epoch_ns: u64) -> Result<Journal, JournalError> {
+        let mut journal = Journal::over(file, place, epoch_ns);
         journal.append(0, opened())?;
         Ok(journal)
     }
 
-    /// An empty journal over something like a file.
-    pub fn over(file: Box<dyn JournalFile>, place: &Path, epoch_ns: u64) -> Journal {
+    fn over(file: Box<dyn JournalFile>, place: &Path, epoch_ns: u64) -> Journal {
         let place = place.to_path_buf();
         Journal { file, place, len: 0, is_torn: false, epoch_ns, standing: None, aside: Vec::new() }
     }
@@ -145,6 +155,17 @@ impl Journal {
         self.append(now_ns, JournalRecord::of_outcome(outcome))
     }
 
+    /// Records that the half that a change has left leads where the one in use leads.
+    ///
+    /// # Errors
+    /// The disk refuses. Whoever opens the journal next has it follow again.
+    pub fn followed(&mut self, now_ns: u64) -> Result<(), JournalError> {
+        match self.standing {
+            Some(_) => self.append(now_ns, JournalRecord::Followed),
+            None => Ok(()),
+        }
+    }
+
     /// Records that a change is not gone on with.
     ///
     /// # Errors
@@ -185,13 +206,19 @@ impl Journal {
         match record {
             JournalRecord::Opened { .. } | JournalRecord::Halted { .. } => {}
             JournalRecord::Aside { elements } => self.aside.clone_from(elements),
-            JournalRecord::Begun(begun) => self.standing = Some(Standing { begun: (**begun).clone(), position: None }),
+            JournalRecord::Begun(begun) => {
+                self.standing = Some(Standing { begun: (**begun).clone(), position: None, is_made: false });
+            }
             JournalRecord::Asked { position, .. } => {
                 if let Some(standing) = &mut self.standing {
                     standing.position = Some(position.clone());
                 }
             }
-            JournalRecord::Completed | JournalRecord::CalledOff { .. } | JournalRecord::Abandoned { .. } => {
+            JournalRecord::Completed => {
+                self.standing = self.standing.take().filter(|standing| standing.begun.retires);
+                self.standing.iter_mut().for_each(|standing| standing.is_made = true);
+            }
+            JournalRecord::Followed | JournalRecord::CalledOff { .. } | JournalRecord::Abandoned { .. } => {
                 self.standing = None;
             }
         }
@@ -218,6 +245,40 @@ fn opened() -> JournalRecord {
 /// It cannot be read, or is damaged before its tail.
 pub fn read(path: &Path) -> Result<(Vec<JournalEntry>, Option<String>), JournalError> {
     let bytes = std::fs::read(path).map_err(|source| JournalError::Read { path: path.into(), source })?;
-    let read = line::read(&bytes).map_err(|fault| JournalError::Damaged { path: path.into(), fault })?;
+    decode(&bytes).map_err(|fault| JournalError::Damaged { path: path.into(), fault })
+}
+
+/// Reads the content of a journal: as [`read`].
+///
+/// # Errors
+/// It is damaged before its tail.
+pub fn decode(bytes: &[u8]) -> Result<(Vec<JournalEntry>, Option<String>), LineFault> {
+    let read = line::read(bytes)?;
     Ok((read.entries, read.torn.map(|fault| fault.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_journal_begins_anew_and_keeps_what_is_needed() {
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path().join("sm.journal");
+        let (mut journal, told) = Journal::open(&path, 7).expect("it can be made");
+        assert_eq!(told, Vec::<String>::new());
+        journal.set_aside(1, vec!["0x10".to_string()]).expect("room");
+        journal.begin_anew(5).expect("room");
+        journal.ended(6, &Outcome::Completed).expect("room");
+        drop(journal);
+        let kinds = |path: &Path| -> Vec<String> {
+            let (entries, torn) = read(path).expect("whole");
+            assert_eq!(torn, None);
+            entries.iter().map(|entry| serde_json::to_value(entry).expect("JSON")["record"].to_string()).collect()
+        };
+        assert_eq!(kinds(&path.with_added_extension("old")), ["\"opened\"", "\"aside\""]);
+        assert_eq!(kinds(&path), ["\"opened\"", "\"aside\"", "\"completed\""]);
+        let (journal, _) = Journal::open(&path, 7).expect("it can be read");
+        assert_eq!(journal.aside(), ["0x10"]);
+    }
 }

@@ -49,6 +49,8 @@ pub enum JournalRecord {
     },
     /// The change was made.
     Completed,
+    /// The half of LIDs that a change has left leads again where the one in use leads, and is about to be opened.
+    Followed,
     /// The change was undone.
     CalledOff {
         /// Why.
@@ -89,6 +91,8 @@ pub struct ChangeBegun {
     pub waves: usize,
     /// Writes in all of them.
     pub writes: usize,
+    /// Whether it leaves one half of LIDs, which is to follow once it is made.
+    pub retires: bool,
     /// Virtual layers that the routing in force needs.
     pub layers_before: u8,
     /// Virtual layers that the new routing needs.
@@ -111,6 +115,7 @@ impl ChangeBegun {
             scheme: plan.scheme(),
             waves: plan.waves().len(),
             writes: plan.waves().iter().map(|wave| wave.writes.len()).sum(),
+            retires: plan.old() != plan.new_half(),
             layers_before,
             layers,
             engine: engine.to_string(),

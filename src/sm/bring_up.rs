@@ -180,17 +180,16 @@ pub(super) async fn taken_up<T: Transport>(
     refuse_adaptive(manager, &alive).await?;
     // What the earlier manager sent last may still be on its way.
     manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
-    let position = &change.position;
-    let states = &plan.tables_at(position.wave).port_states;
+    let states = &plan.tables_at(change.position.wave).port_states;
     let top = plan.draft().before.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &alive, states, sm, top).await?;
     if let Some(silent) = installed.silent.first() {
         return Ok(Err(format!("{silent} does not report its tables")));
     }
-    if let Err(why) = plan.admits(&installed.tables, &alive, position.wave, position.call_off.is_some()) {
+    if let Err(why) = change.admits(&installed.tables, &alive) {
         return Ok(Err(why));
     }
-    let what = format!("the change by `{}` that stood {position} of {}", plan.scheme(), plan.waves().len());
+    let what = change.in_words();
     let running = change.running(alive);
     let arrival = SubnetArrival::Resumed { what };
     Ok(Ok(BroughtUp { running, arrival, routed_by: None, pending: Some(Pending::Standing(change)) }))

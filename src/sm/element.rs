@@ -93,6 +93,16 @@ impl FoundElement {
         element.find(fabric).ok()
     }
 
+    /// The switches of `whole` that `part` lacks, and the cables between nodes that are in both.
+    pub(super) fn missing_in(part: &Fabric, whole: &Fabric) -> Vec<FoundElement> {
+        let lacks = |node: NodeId| !part.node(node).present;
+        let nodes = whole.nodes().filter(|&(id, node)| node.present && node.is_switch() && lacks(id));
+        let cables = whole
+            .links()
+            .filter(|&(a, b)| part.peer(a).is_none() && ![a, b].map(|end| lacks(part.port(end).node)).contains(&true));
+        nodes.map(|(id, _)| FoundElement::Node(id)).chain(cables.map(|(end, _)| FoundElement::Cable(end))).collect()
+    }
+
     pub(super) fn is_in(self, fabric: &Fabric) -> bool {
         match self {
             FoundElement::Node(node) => fabric.node(node).present,

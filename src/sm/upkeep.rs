@@ -19,7 +19,7 @@ use super::peers::PeerManagers;
 use super::watched::Watched;
 use crate::change::Prepared;
 use crate::drain::Ticket;
-use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Sighting};
+use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::lid;
@@ -98,7 +98,9 @@ impl<T: Transport> Upkeep<T> {
                 self.driver.subnet_mut().manager.begin_mastership(half);
                 self.publish_outcome_of(context, plan.plan());
                 let record = self.driver.take_up(standing).await;
-                (self.ended(context, record)?, "the change that an earlier manager left", Some(plan))
+                let record = self.ended(context, record)?;
+                self.keep_aside(&record);
+                (record, "the change that an earlier manager left", Some(plan))
             }
         };
         match record.outcome {
@@ -214,9 +216,8 @@ impl<T: Transport> Upkeep<T> {
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
-        let shown = view.running.as_ref();
         // Cloned only if it differs: tables are large, and this runs after every wait.
-        if shown.is_none_or(|shown| !Arc::ptr_eq(&shown.alive, &running.alive) || shown.half != running.half) {
+        if view.running.as_ref().is_none_or(|shown| !is_same(shown, running)) {
             view.running = Some(Arc::new(running.clone()));
         }
     }
@@ -254,6 +255,18 @@ impl<T: Transport> Upkeep<T> {
                 let goal = Goal { fabric, why };
                 Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, cut_off_meant, goal })
             }
+        }
+    }
+
+    /// What a change has taken out of the routing that is still there stays out of it: a user ordered so, and the manager
+    /// that knew of the order is gone.
+    fn keep_aside(&mut self, record: &ChangeRecord) {
+        if record.outcome == Outcome::Completed {
+            let draft = record.plan.plan().draft();
+            let alive = self.driver.running().alive.clone();
+            let left = FoundElement::missing_in(&draft.after, &draft.surviving);
+            self.aside.extend(left.into_iter().filter(|element| element.is_in(&alive)));
+            self.record_aside();
         }
     }
 
@@ -395,6 +408,11 @@ impl<T: Transport> Upkeep<T> {
         let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         let manager = &mut self.driver.subnet_mut().manager;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
+        let now_ns = self.driver.subnet().now_ns();
+        if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.followed(now_ns)) {
+            tracing::error!("{error}; a manager that starts anew has the retired half follow again");
+        }
+        let manager = &mut self.driver.subnet_mut().manager;
         // Only now, with every entry acknowledged: packets sent on the half from here on meet no old entry.
         if reopen {
             manager.open_ends().await?;
@@ -515,4 +533,16 @@ fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire
     };
     let cabled = |port: PortId| fabric.peer(port).is_some() && is_down(info(port));
     fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
+}
+
+/// Whether two descriptions of the subnet are the same; what they share they share in memory.
+fn is_same(shown: &Running, running: &Running) -> bool {
+    fn all_same<T>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+    Arc::ptr_eq(&shown.alive, &running.alive)
+        && Arc::ptr_eq(&shown.routed, &running.routed)
+        && (shown.half, shown.both_halves) == (running.half, running.both_halves)
+        && all_same(&shown.tables.lfts, &running.tables.lfts)
+        && all_same(&shown.tables.sl_to_vl, &running.tables.sl_to_vl)
 }

@@ -65,18 +65,49 @@ fn killed_at_every_barrier_of_a_change_by_double() {
     for nth in 1..=BARRIERS {
         let mut subnet = Subnet::serve(&net.text);
         subnet.tools_at("host-1 HCA-1");
+        let options = ["--scheme", "double", "--pause-at-barriers", "--no-journal"];
+        let manager = Sm::bring_up(&subnet, "host-1 HCA-1", &options);
+        let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
+        assert!(at_barrier(&manager, &subnet, nth), "barrier {nth}\n{}", manager.log());
+        drop(manager);
+        let next = successor(&subnet, "host-1 HCA-1", &topology, "arrival=Recovered", &["--no-journal"]);
+        assert_eq!(next.status(&subnet)["arrival"], "recovered", "barrier {nth}");
+    }
+}
+
+/// With the journal the change is made that was ordered, and what was to be set aside is.
+#[test]
+fn killed_at_every_barrier_and_resumed_by_the_journal() {
+    if !installed() {
+        return;
+    }
+    let net = net();
+    for nth in 1..=BARRIERS {
+        let mut subnet = Subnet::serve(&net.text);
+        subnet.tools_at("host-1 HCA-1");
         let manager = Sm::bring_up(&subnet, "host-1 HCA-1", &["--scheme", "double", "--pause-at-barriers"]);
         let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
         assert!(at_barrier(&manager, &subnet, nth), "barrier {nth}\n{}", manager.log());
         drop(manager);
-        let next = successor(&subnet, "host-1 HCA-1", &topology, "arrival=Recovered", &[]);
-        assert_eq!(next.status(&subnet)["arrival"], "recovered", "barrier {nth}");
+        let begun = Instant::now();
+        let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
+        assert!(begun.elapsed() < RECOVERING, "barrier {nth}: {:?}\n{}", begun.elapsed(), next.log());
+        assert_eq!(next.count("arrival=Resumed"), 1, "barrier {nth}\n{}", next.log());
+        let swept = next.ask(&subnet, "status", &["--sweep"]);
+        assert_eq!(swept.code, Some(0), "{}", swept.errors);
+        let status = next.status(&subnet);
+        assert_eq!((&status["arrival"], &status["half"]), (&"resumed".into(), &"upper".into()), "barrier {nth}");
+        assert!(status["aside"][0].as_str().is_some_and(|name| name.contains("spine-2")), "barrier {nth}: {status}");
+        // Nothing is closed any more.
+        let program = super::reconfig();
+        let rescue = subnet.run(&[program.to_str().expect("a path in Unicode"), "rescue"]);
+        assert_eq!(rescue.code, Some(0), "barrier {nth}: {}{}", rescue.output, rescue.errors);
     }
 }
 
 /// The root dies for good, and the manager with it: what it leaves differs by barrier, from tables that lead into the dead
 /// root to those of the change made.
-fn killed_after_a_loss(scheme: &str, at_most: usize) {
+fn killed_after_a_loss(scheme: &str, at_most: usize, journal: &[&str]) {
     let net = net();
     let topology = topology(&net);
     let place = Place::of(&topology);
@@ -84,15 +115,17 @@ fn killed_after_a_loss(scheme: &str, at_most: usize) {
     for nth in 1..=at_most {
         let mut subnet = Subnet::serve(&net.text);
         subnet.tools_at(&place.node);
-        let manager = Sm::bring_up(&subnet, &place.node, &["--scheme", scheme, "--pause-at-barriers"]);
+        let options = [&["--scheme", scheme, "--pause-at-barriers"], journal].concat();
+        let manager = Sm::bring_up(&subnet, &place.node, &options);
         subnet.unlink(topology.node(place.root).description.trim(), None);
         if !at_barrier(&manager, &subnet, nth) {
             assert!(nth > 1, "the change stops at one barrier at least\n{}", manager.log());
             return;
         }
         drop(manager);
-        let next = Sm::bring_up(&subnet, &place.node, &[]);
+        let next = Sm::bring_up(&subnet, &place.node, journal);
         assert_eq!(next.count("REWRITTEN"), 0, "barrier {nth}\n{}", next.log());
+        assert_eq!(next.count("arrival=Resumed"), usize::from(journal.is_empty()), "barrier {nth}\n{}", next.log());
         let swept = next.ask(&subnet, "status", &["--sweep"]);
         assert_eq!(swept.code, Some(0), "{}", swept.errors);
         let half = if next.status(&subnet)["half"] == "upper" { Half::Upper } else { Half::Lower };
@@ -103,14 +136,22 @@ fn killed_after_a_loss(scheme: &str, at_most: usize) {
 #[test]
 fn killed_at_every_barrier_after_the_root_has_died() {
     if installed() {
-        killed_after_a_loss("double", BARRIERS);
+        killed_after_a_loss("double", BARRIERS, &["--no-journal"]);
     }
 }
 
 #[test]
 fn killed_between_waves_of_forwarding_entries() {
     if installed() {
-        killed_after_a_loss("auto", 3);
+        killed_after_a_loss("auto", 3, &["--no-journal"]);
+    }
+}
+
+#[test]
+fn killed_after_the_root_has_died_and_resumed_by_the_journal() {
+    if installed() {
+        killed_after_a_loss("double", BARRIERS, &[]);
+        killed_after_a_loss("auto", 3, &[]);
     }
 }
 

@@ -1,0 +1,245 @@
+//! Journals as files: what a crash, a bit, another writer, a full disk or another version does to them, and what
+//! `reconfig journal show` says.
+
+use super::world::{Death, Held, Life, World};
+use super::{AUTO, DOUBLE, dying};
+use reconfig::journal::{Journal, JournalEntry, JournalError, JournalFile, JournalRecord, decode, read};
+use std::cell::{Cell, RefCell};
+use std::io::{self, Error, ErrorKind};
+use std::ops::Range;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::rc::Rc;
+
+/// The journal of a change that was made.
+fn written() -> (tempfile::TempDir, Vec<u8>) {
+    let world = World::new(dying(AUTO));
+    world.manage(world.sm, Some(world.journal()), true, Death::Never);
+    let bytes = std::fs::read(world.journal_path()).expect("it was written");
+    (world.into_folder(), bytes)
+}
+
+#[test]
+fn a_tail_torn_at_any_byte_costs_the_last_record_and_nothing_else() {
+    let (folder, bytes) = written();
+    let (whole, torn) = decode(&bytes).expect("it is whole");
+    assert!(torn.is_none() && whole.len() >= 4, "{whole:?}");
+    let ends: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at] == b'\n').map(|at| at + 1).collect();
+    assert_eq!(ends.len(), whole.len(), "a record a line");
+    let path = folder.path().join("sm.journal");
+    // The record of the plan is long: of its bytes some will do.
+    let cuts = (0..=bytes.len()).filter(|&cut| cut % 97 == 0 || ends.iter().any(|&end| end.abs_diff(cut) < 12));
+    for cut in cuts {
+        let records = ends.iter().filter(|&&end| end <= cut).count();
+        let (entries, torn) = decode(&bytes[..cut]).expect("only its tail is torn");
+        assert_eq!(entries, whole[..records], "cut at byte {cut}");
+        assert_eq!(torn.is_some(), !ends.contains(&cut) && cut > 0, "cut at byte {cut}: {torn:?}");
+        std::fs::write(&path, &bytes[..cut]).expect("room");
+        let (mut journal, told) = Journal::open(&path, 0).expect("it is repaired");
+        assert_eq!(told.len(), usize::from(torn.is_some()), "{told:?}");
+        journal.set_aside(1, vec![format!("0x{cut:x}")]).expect("room");
+        drop(journal);
+        let (entries, torn) = read(&path).expect("it is whole again");
+        assert_eq!((torn, entries.len()), (None, records.max(1) + 1), "cut at byte {cut}");
+    }
+}
+
+#[test]
+fn a_bit_that_flips_is_found_wherever_it_is() {
+    let (folder, bytes) = written();
+    let last = bytes[..bytes.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("several records") + 1;
+    let (whole, _) = decode(&bytes).expect("it is whole");
+    for at in (0..bytes.len()).filter(|at| at % 61 == 0 || *at + 20 > last) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        match decode(&damaged) {
+            // In the last record, or where it begins, it cannot be told from a record that was not finished. What devices
+            // hold has precedence, so a change is not taken up where it no longer stands.
+            Ok((entries, torn)) => {
+                assert!(at + 1 >= last && torn.is_some() && entries.len() < whole.len(), "byte {at}")
+            }
+            Err(fault) => assert!(at < last && fault.line >= 1, "byte {at}: {fault}"),
+        }
+    }
+    let path = folder.path().join("sm.journal");
+    let mut damaged = bytes.clone();
+    damaged[20] ^= 1;
+    std::fs::write(&path, &damaged).expect("room");
+    let (journal, told) = Journal::open(&path, 0).expect("it begins anew");
+    assert!(journal.standing().is_none() && told[0].contains("line 1: its checksum is"), "{told:?}");
+    let kept = std::fs::read(path.with_added_extension("damaged")).expect("it is kept");
+    assert_eq!(kept, damaged);
+}
+
+#[test]
+fn another_version_is_kept_and_not_read_on() {
+    let (folder, bytes) = written();
+    let text = String::from_utf8(bytes).expect("text").replacen("reconfig.journal/1", "reconfig.journal/9", 1);
+    let (first, rest) = text.split_once('\n').expect("lines");
+    let sum = format!("{:08x}", crc32(first[9..].as_bytes()));
+    let path = folder.path().join("sm.journal");
+    std::fs::write(&path, format!("{sum}{}\n{rest}", &first[8..])).expect("room");
+    let (_, told) = Journal::open(&path, 0).expect("it begins anew");
+    assert!(told[0].contains("its schema is `reconfig.journal/9`, expected `reconfig.journal/1`"), "{told:?}");
+}
+
+/// CRC-32 as in IEEE 802.3, bit by bit: no code of the journal's.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| step(crc)))
+}
+
+#[test]
+fn two_managers_do_not_write_one_journal() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("made/by/it/sm.journal");
+    let (first, _) = Journal::open(&path, 0).expect("it makes the folder");
+    let second = Journal::open(&path, 0).err().expect("it is locked");
+    assert!(matches!(second, JournalError::Locked { .. }), "{second}");
+    drop(first);
+    assert!(Journal::open(&path, 0).is_ok(), "the lock goes with its holder");
+}
+
+/// A disk that is full from one record to another; of what it refuses it keeps the first bytes.
+struct Disk {
+    content: Rc<RefCell<Vec<u8>>>,
+    records: Rc<Cell<usize>>,
+    full: Range<usize>,
+}
+
+impl JournalFile for Disk {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let nth = self.records.replace(self.records.get() + 1);
+        let mut content = self.content.borrow_mut();
+        if self.full.contains(&nth) {
+            content.extend_from_slice(&bytes[..bytes.len().min(11)]);
+            return Err(Error::from(ErrorKind::StorageFull));
+        }
+        content.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.content.borrow_mut().truncate(usize::try_from(len).expect("in memory"));
+        Ok(())
+    }
+
+    fn renew(&mut self, _: &Path, _: &Path) -> Result<(), JournalError> {
+        unreachable!("the journal is small")
+    }
+}
+
+/// A change while the disk is full for some records; the world afterwards, and what the disk holds.
+fn with_full_disk(full: Range<usize>) -> (World, Life, Vec<JournalEntry>) {
+    let world = World::new(DOUBLE);
+    let content = Rc::new(RefCell::new(Vec::new()));
+    let disk = Disk { content: content.clone(), records: Rc::default(), full };
+    let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
+    let life = world.manage(world.sm, Some(journal), true, Death::Never);
+    let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
+    (world, life, entries)
+}
+
+#[test]
+fn a_full_disk_stops_a_change_before_its_next_write() {
+    let (_, _, whole) = with_full_disk(0..0);
+    assert!(whole.len() > 9, "{}", whole.len());
+    // Nothing is begun that is not recorded.
+    let (world, life, entries) = with_full_disk(1..usize::MAX);
+    assert_eq!((entries.len(), &life.changes[..]), (1, &[][..]), "{life:?}");
+    assert!(life.answers[0].contains("writing the journal full"), "{life:?}");
+    assert!(world.held() == World::new(DOUBLE).held(), "{life:?}");
+    // From any record on: what was recorded is all that was done, so that the change stands where the journal says.
+    let made = whole.iter().position(|entry| entry.record == JournalRecord::Completed).expect("it was made");
+    for first in 2..made {
+        let (world, life, entries) = with_full_disk(first..usize::MAX);
+        assert_eq!(entries, whole[..first], "{life:?}");
+        assert!(
+            life.changes.iter().all(|outcome| outcome.contains("nothing is done that is not recorded")),
+            "{life:?}"
+        );
+        let (mut asked, mut plan) = (None, None);
+        for entry in entries {
+            match entry.record {
+                JournalRecord::Begun(begun) => plan = Some(begun.plan().expect("a plan")),
+                JournalRecord::Asked { position, .. } => asked = Some(position.wave),
+                _ => {}
+            }
+        }
+        let plan = plan.expect("it was begun");
+        let wanted = Held::of(&plan.draft().before, plan.tables_at(asked.map_or(0, |wave| wave + 1)));
+        let differences = world.held().differences(&wanted);
+        assert_eq!(differences, Vec::<String>::new(), "record {first} was refused: {life:?}");
+    }
+}
+
+#[test]
+fn a_disk_with_room_again_lets_a_change_go_on() {
+    let reference = super::undisturbed(DOUBLE);
+    let (_, _, whole) = with_full_disk(0..0);
+    let made = whole.iter().position(|entry| entry.record == JournalRecord::Completed).expect("it was made");
+    // From the swap on the same question is asked again (C.2).
+    let (world, life, _) = with_full_disk(made - 2..made - 1);
+    assert_eq!(life.changes, ["Completed"], "{life:?}");
+    assert!(world.held() == reference.after, "{life:?}");
+    // Before it the change is called off, and that is recorded again.
+    let (world, life, entries) = with_full_disk(3..4);
+    assert!(life.changes[0].starts_with("CalledOff"), "{life:?}");
+    assert!(matches!(entries.last().expect("some").record, JournalRecord::CalledOff { .. }), "{entries:?}");
+    assert!(world.held() == reference.before, "{life:?}");
+}
+
+fn reconfig(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_reconfig")).args(arguments).env_remove("RECONFIG_LOG").output().expect("it runs")
+}
+
+#[test]
+fn simulate_writes_a_journal_and_journal_show_reads_it() {
+    let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
+    let folder = tempfile::tempdir().expect("room");
+    let at = folder.path().to_str().expect("Unicode");
+    let quick = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50"];
+    let run = reconfig(&[&["simulate", "--remove-root", "--journal", at], &quick[..], &[fabric]].concat());
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let plan = folder.path().join("plan.json");
+    let plan = plan.to_str().expect("Unicode");
+    let shown = reconfig(&["journal", "show", at, "--plan", plan]);
+    let text = String::from_utf8(shown.stdout).expect("Unicode");
+    assert_eq!(shown.status.code(), Some(0), "{text}");
+    for words in
+        ["begun           double: ", "apply           in wave 0 (split)", "drain", "completed", "No change stands."]
+    {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let checked = reconfig(&["check", plan]);
+    assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stderr));
+    // As if it had been killed amid the drain.
+    let path = folder.path().join("simulate.journal");
+    let journal = std::fs::read_to_string(&path).expect("it is there");
+    let lines: Vec<&str> = journal.lines().collect();
+    let drain = lines.iter().position(|line| line.contains("\"drain\"")).expect("a drain");
+    std::fs::write(&path, format!("{}\n{}", lines[..=drain].join("\n"), &lines[drain + 1][..30])).expect("room");
+    let shown = reconfig(&["journal", "show", at]);
+    let text = String::from_utf8(shown.stdout).expect("Unicode");
+    assert_eq!(shown.status.code(), Some(1), "{text}");
+    for words in ["The tail is torn (line ", "A change by `double` stands in wave ", "goes on with it"] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let shown = reconfig(&["journal", "show", at, "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    assert_eq!((shown.status.code(), &json["standing"]["record"]), (Some(1), &"asked".into()));
+    // What is no journal.
+    for (name, content, said) in [
+        ("empty", "", None),
+        ("other", "hello\nyou\n", Some("line 1: it is shorter than a checksum")),
+        ("long", "zzzzzzzz {}\n00000000 {}\n", Some("line 1: it does not begin with a checksum")),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).expect("room");
+        let shown = reconfig(&["journal", "show", path.to_str().expect("Unicode")]);
+        let errors = String::from_utf8(shown.stderr).expect("Unicode");
+        let code = if said.is_some() { 2 } else { 0 };
+        assert_eq!(shown.status.code(), Some(code), "{name}: {errors}");
+        assert!(said.is_none_or(|said| errors.contains(said)), "{name}: {errors}");
+    }
+}

@@ -1,0 +1,468 @@
+//! One subnet under traffic, and managers that come and are killed.
+
+use reconfig::change::RecoveryWay;
+use reconfig::driver::Running;
+use reconfig::fabric::generate::{Options, Topology, generate};
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum, Sl, Vl};
+use reconfig::journal::Journal;
+use reconfig::lid;
+use reconfig::plan::{Policy, sl_to_vl_pairs};
+use reconfig::routing::{Demand, Engine, UpDown};
+use reconfig::sa::Remote;
+use reconfig::sim::{Halt, PacketCounts, Sim, SimConfig, SimTransport};
+use reconfig::sm::election::{ElectionRules, Rank};
+use reconfig::sm::lifecycle::LifecycleState;
+use reconfig::sm::pace::SweepPolicy;
+use reconfig::sm::{
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, Responder, RunUntil,
+    SharedMailbox, SubnetArrival, SubnetElement, Takeover,
+};
+use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
+use reconfig::tables::{SlToVl, SubnetTables};
+use reconfig::transport::{Datagram, Transport, TransportError};
+use reconfig::wire::{AttributeId, SlToVlMappingTable, SlToVlModifier};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{self, Waker};
+use tempfile::TempDir;
+
+/// How long a manager must have been idle, in simulated nanoseconds, to be at rest.
+const QUIET_NS: u64 = 3_000_000;
+/// What nobody needs: whoever is not at rest by then never will be.
+const LIMIT_NS: u64 = 20_000_000_000;
+const DATA_VLS: u8 = 4;
+
+/// What happens, and how the manager is to react.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    pub topology: &'static str,
+    /// By entries alone where that is proved; else by `double`.
+    pub auto: bool,
+    /// Whether hosts are fenced and must ask, as with standard devices; else agents move them.
+    pub fenced: bool,
+    /// Whether the root dies; else it is ordered away.
+    pub sudden: bool,
+    pub load: f64,
+}
+
+/// What devices hold of all that a change writes, by GUIDs: managers number what they find in their own order.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Held {
+    /// By switch: the output of every LID from 1.
+    outputs: BTreeMap<Guid, Vec<Option<PortNum>>>,
+    /// By device, input and output.
+    lanes: BTreeMap<(Guid, PortNum, PortNum), SlToVl>,
+}
+
+impl Held {
+    /// What devices would hold of tables.
+    pub fn of(fabric: &Fabric, tables: &SubnetTables) -> Held {
+        let output = |switch: NodeId, lid| tables.lfts[switch.index()].get(lid);
+        let table = |node: NodeId, (input, output)| *tables.sl_to_vl[node.index()].get(input, output);
+        Held::read(fabric, output, table)
+    }
+
+    fn read(
+        fabric: &Fabric,
+        mut output: impl FnMut(NodeId, Lid) -> Option<PortNum>,
+        mut table: impl FnMut(NodeId, (PortNum, PortNum)) -> SlToVl,
+    ) -> Held {
+        let top = fabric.max_lid().expect("LIDs").0;
+        let mut held = Held::default();
+        for (id, node) in fabric.nodes().filter(|(_, node)| node.present) {
+            if node.is_switch() {
+                held.outputs.insert(node.guid, (1..=top).map(|lid| output(id, Lid(lid))).collect());
+            }
+            for pair in sl_to_vl_pairs(fabric, id) {
+                held.lanes.insert((node.guid, pair.0, pair.1), table(id, pair));
+            }
+        }
+        held
+    }
+
+    /// In what two of them differ, for messages.
+    pub fn differences(&self, other: &Held) -> Vec<String> {
+        let outputs = self.outputs.iter().flat_map(|(guid, outputs)| {
+            let others = other.outputs.get(guid).cloned().unwrap_or_default();
+            let pairs = outputs.clone().into_iter().zip(others).enumerate();
+            pairs.filter(|(_, (a, b))| a != b).map(move |(at, (a, b))| format!("{guid} LID {}: {a:?}, {b:?}", at + 1))
+        });
+        let lanes = self.lanes.iter().filter(|(place, table)| other.lanes.get(place) != Some(table));
+        outputs
+            .chain(lanes.map(|(place, table)| format!("{place:?}: {table:?}, {:?}", other.lanes.get(place))))
+            .collect()
+    }
+
+    /// The devices that discard a level: at rest, no manager closes any.
+    pub fn closed(&self) -> BTreeSet<Guid> {
+        let is_closed = |table: &SlToVl| Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT);
+        self.lanes.iter().filter(|(_, table)| is_closed(table)).map(|((guid, ..), _)| *guid).collect()
+    }
+}
+
+/// How a manager's life ended.
+#[derive(Default)]
+pub struct Life {
+    /// How the subnet came under it; none if it was killed before.
+    pub arrival: Option<&'static str>,
+    /// Whether it kept hosts from sending on one half until the subnet was recovered.
+    pub closed_a_half: bool,
+    /// The outcomes of its changes.
+    pub changes: Vec<String>,
+    /// What its orders came to.
+    pub answers: Vec<String>,
+    /// What failed on its way.
+    pub failures: Vec<String>,
+    /// MADs that it sent since the deed, or since its start.
+    pub sent: usize,
+    /// The MADs before which its journal grew.
+    pub records: BTreeSet<usize>,
+    /// The subnet as it knows it.
+    pub running: Option<Arc<Running>>,
+    pub was_killed: bool,
+}
+
+/// Without the subnet, which is long.
+impl std::fmt::Debug for Life {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Life { arrival, changes, answers, failures, sent, was_killed, .. } = self;
+        write!(f, "{arrival:?}, {sent} sent, killed {was_killed}, ")?;
+        write!(f, "changes {changes:?}, answers {answers:?}, failures {failures:?}")
+    }
+}
+
+/// When a manager is killed, counted from the deed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Death {
+    Never,
+    /// Before it sends this MAD, from 0.
+    Before(usize),
+}
+
+pub struct World {
+    pub fabric: Fabric,
+    pub root: NodeId,
+    pub sm: PortId,
+    setting: Setting,
+    transport: SimTransport,
+    folder: TempDir,
+}
+
+impl World {
+    /// A subnet that runs by `up-down`, under traffic.
+    pub fn new(setting: Setting) -> World {
+        let topology = setting.topology.parse::<Topology>().expect("a topology");
+        let plain = generate(&topology, &Options::default()).expect("it exists");
+        let fabric = lid::assign(&plain.with_capabilities(DATA_VLS, true), Lmc::masked(1)).expect("LIDs enough");
+        let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).expect("it is connected");
+        let root = function.root().expect("up*/down* has one");
+        let tables = lid::bring_up(&fabric, &function, DATA_VLS);
+        let sm = fabric.end_ports().find(|&port| fabric.neighbour(port) != Some(root)).expect("a host elsewhere");
+        let config = SimConfig { load: setting.load, replies: 0.3, ..sim_config(setting.fenced) };
+        let mut sim = Sim::new(&fabric, config, sm).expect("it can be simulated");
+        for (switch, block, entries) in tables.lft_blocks(&fabric) {
+            sim.load_lft_block(switch, block, &entries);
+        }
+        sim.load_half(Half::Lower);
+        sim.load_master_sm(fabric.port(sm).lid.expect("assigned"), Half::Lower.sls().next().expect("eight"));
+        if setting.load > 0.0 {
+            sim.start();
+        }
+        let transport = SimTransport::new(sim);
+        let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
+        World { fabric, root, sm, setting, transport, folder }
+    }
+
+    /// The journal of the manager at the first port.
+    pub fn journal_path(&self) -> PathBuf {
+        self.folder.path().join("sm.journal")
+    }
+
+    /// Opens that journal as a manager does.
+    pub fn journal(&self) -> Journal {
+        Journal::open(&self.journal_path(), 0).expect("it can be opened").0
+    }
+
+    /// A host whose port is elsewhere than the manager's, on another switch.
+    pub fn other_port(&self) -> PortId {
+        let own = self.fabric.neighbour(self.sm);
+        let is_other = |port: &PortId| ![own, Some(self.root)].contains(&self.fabric.neighbour(*port));
+        self.fabric.end_ports().find(is_other).expect("another host")
+    }
+
+    /// Runs a manager at a port until it is at rest or killed. With `begins`, the deed is done once it is first at rest.
+    pub fn manage(&self, port: PortId, journal: Option<Journal>, begins: bool, death: Death) -> Life {
+        let attached = if port == self.sm && begins {
+            self.transport.clone()
+        } else {
+            self.transport.attach_another(port).expect("a host")
+        };
+        let fate = Rc::new(RefCell::new(Fate::new(if begins { Death::Never } else { death }, self.journal_path())));
+        let mortal = Mortal { inner: attached.clone(), fate: fate.clone() };
+        let mailbox = Mailbox::new(false);
+        let manager = Manager::new(mortal, self.timing(), 0);
+        let context = self.context(port, mailbox.clone(), journal);
+        let mut running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
+        let mut polls = task::Context::from_waker(Waker::noop());
+        let mut life = Life::default();
+        let (mut is_to_begin, mut busy_ns, mut order) = (begins, self.now_ns(), None);
+        let end_ns = busy_ns + LIMIT_NS;
+        loop {
+            assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
+            let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();
+            for (now_ns, happening) in happenings {
+                busy_ns = now_ns;
+                match happening {
+                    Happening::Up { arrival, .. } => {
+                        let closes = |way: &_| *way == RecoveryWay::Close;
+                        life.arrival = Some(arrival.name());
+                        life.closed_a_half = matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
+                    }
+                    Happening::Changed(record) => life.changes.push(format!("{:?}", record.outcome)),
+                    Happening::Failed(why) => life.failures.push(why),
+                    Happening::Answered(id, answer) => {
+                        order = order.filter(|&own| own != id);
+                        life.answers.push(answer_in_words(&answer));
+                    }
+                    _ => {}
+                }
+            }
+            life.was_killed = fate.borrow().is_dead;
+            let is_over = life.was_killed
+                || !is_to_begin && order.is_none() && is_at_rest(&mailbox, &life, self.now_ns(), busy_ns);
+            if is_over {
+                drop(running);
+                attached.hang_up();
+                life.running = mailbox.borrow().view.running.clone();
+                (life.sent, life.records) = fate.take().counts();
+                return life;
+            }
+            if is_to_begin && is_at_rest(&mailbox, &life, self.now_ns(), busy_ns) {
+                (is_to_begin, busy_ns) = (false, self.now_ns());
+                fate.replace(Fate::new(death, self.journal_path()));
+                order = self.begin(&mailbox);
+            }
+            assert!(self.now_ns() < end_ns, "never at rest: {life:?}");
+            // Not past the moment at which it is at rest, if nothing happens until then.
+            let halt = attached.advance((busy_ns + QUIET_NS).max(self.now_ns() + 100_000));
+            assert_ne!(halt, Halt::Deadlock, "deadlock");
+        }
+    }
+
+    /// The root dies, or is ordered away.
+    fn begin(&self, mailbox: &SharedMailbox) -> Option<OrderId> {
+        let is_at_root = |port: &PortId| self.fabric.neighbour(*port) == Some(self.root);
+        let cut_off: Vec<_> = self.fabric.end_ports().filter(is_at_root).collect();
+        self.transport.with(|sim| sim.omit(&cut_off));
+        if self.setting.sudden {
+            self.transport.with(|sim| sim.kill_node(self.root));
+            return None;
+        }
+        let element = SubnetElement::Switch(self.fabric.node(self.root).description.trim().to_string());
+        Some(mailbox.borrow_mut().order(ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: true }))
+    }
+
+    /// The folder with the journal, when the world is no longer needed.
+    pub fn into_folder(self) -> TempDir {
+        self.folder
+    }
+
+    /// Lets time pass without a manager.
+    pub fn pass(&self, ns: u64) {
+        let end_ns = self.now_ns() + ns;
+        while self.now_ns() < end_ns {
+            assert_ne!(self.transport.with(|sim| sim.run(end_ns, false)), Halt::Deadlock, "deadlock");
+        }
+    }
+
+    /// Lets everything arrive; what became of all packets.
+    pub fn packets(&self) -> PacketCounts {
+        self.transport.with(Sim::stop_sources);
+        self.pass(20_000_000);
+        self.transport.with(|sim| sim.packets())
+    }
+
+    /// What is there of the fabric.
+    fn alive(&self) -> Fabric {
+        if self.setting.sudden { self.fabric.without_nodes(&[self.root]) } else { self.fabric.clone() }
+    }
+
+    /// What the devices that are there hold.
+    pub fn held(&self) -> Held {
+        let alive = self.alive();
+        self.transport.with(|sim| {
+            let sim = RefCell::new(sim);
+            let table = |node: NodeId, (input, output): (PortNum, PortNum)| {
+                let (port, modifier) = match alive.node(node).is_switch() {
+                    true => (alive.port_at(node, output), SlToVlModifier::Pair { input, output }.encode()),
+                    false => (alive.port_at(node, output), 0),
+                };
+                let (port, attribute) = (port.expect("cabled"), AttributeId::SlToVlMappingTable);
+                let read = sim.borrow_mut().attribute(port, attribute, modifier).expect("it has lanes");
+                SlToVl(SlToVlMappingTable::decode(&read).0)
+            };
+            Held::read(&alive, |switch, lid| sim.borrow().output(switch, lid), table)
+        })
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.transport.with(|sim| sim.now_ns())
+    }
+
+    fn timing(&self) -> Timing {
+        let profile = if self.setting.fenced { DeviceProfile::Standard } else { DeviceProfile::Agents };
+        let settings = DeviceSettings { sources: self.sources(), ..profile.settings() };
+        profile.timing(&settings, self.fabric.node_count())
+    }
+
+    fn sources(&self) -> SourceControl {
+        if self.setting.fenced { SourceControl::Fenced { settle_ns: 1_000_000 } } else { SourceControl::ByAgent }
+    }
+
+    fn context(&self, port: PortId, mailbox: SharedMailbox, journal: Option<Journal>) -> Context {
+        let profile = if self.setting.fenced { DeviceProfile::Standard } else { DeviceProfile::Agents };
+        let policy = Policy { observer: profile.settings().observer, ..Policy::default() };
+        let config = Config {
+            engine: Rc::new(UpDown::default()),
+            policy,
+            auto: self.setting.auto,
+            sources: self.sources(),
+            lmc: Lmc::masked(1),
+            lmc_is_required: false,
+            data_vls: DATA_VLS,
+            data_vls_are_required: false,
+            m_key: 0,
+            m_key_lease_s: 0,
+            m_key_protection: 1,
+            subnet_prefix: 0xfe80_0000_0000_0000,
+            remote: Remote::none().into(),
+            limits: AgeLimits { life_time_value: 8, hoq_life: 7, ..AgeLimits::default() },
+            subnet_timeout: 18,
+            takeover: Takeover::default(),
+            foresee: None,
+        };
+        let guid = Guid(self.fabric.node(self.fabric.port(port).node).guid.0 + 1);
+        let rules = ElectionRules { poll_ns: 1_000_000, ..ElectionRules::new(Rank { priority: 0, guid }) };
+        Context {
+            config,
+            responder: Responder::new(rules, mailbox.clone()),
+            mailbox,
+            assign: Box::new(move |fabric, lmc| {
+                Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)
+            }),
+            keep: Box::new(|_| {}),
+            pace: SweepPolicy::default(),
+            // The simulation's clock outlives managers.
+            epoch_ns: 0,
+            journal,
+        }
+    }
+}
+
+fn sim_config(fenced: bool) -> SimConfig {
+    match fenced {
+        false => SimConfig::default(),
+        true => SimConfig {
+            limits_as_programmed: true,
+            switch_lifetime_ns: 4096 << 8,
+            hoq_lifetime_ns: 4096 << 7,
+            queries_within_ns: 500_000,
+            ..SimConfig::default()
+        },
+    }
+}
+
+fn answer_in_words(answer: &OrderAnswer) -> String {
+    match answer {
+        OrderAnswer::Changed(record) => format!("{:?}", record.outcome),
+        OrderAnswer::Planned { .. } => "planned".to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn is_at_rest(mailbox: &SharedMailbox, life: &Life, now_ns: u64, busy_ns: u64) -> bool {
+    let is_idle = matches!(mailbox.borrow().lifecycle(), LifecycleState::Idle(_) | LifecycleState::Halted(_));
+    is_idle && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS
+}
+
+/// How far a manager has come, and when it dies.
+#[derive(Default)]
+struct Fate {
+    sent: usize,
+    dies_before: Option<usize>,
+    is_dead: bool,
+    journal: PathBuf,
+    journal_len: u64,
+    records: BTreeSet<usize>,
+}
+
+impl Fate {
+    fn new(death: Death, journal: PathBuf) -> Fate {
+        let dies_before = match death {
+            Death::Never => None,
+            Death::Before(count) => Some(count),
+        };
+        Fate { dies_before, journal_len: length(&journal), journal, ..Fate::default() }
+    }
+
+    /// Whether it still sends a MAD.
+    fn sends(&mut self) -> bool {
+        let len = length(&self.journal);
+        if len != std::mem::replace(&mut self.journal_len, len) {
+            self.records.insert(self.sent);
+        }
+        self.is_dead = self.dies_before.is_some_and(|count| self.sent >= count);
+        self.sent += usize::from(!self.is_dead);
+        !self.is_dead
+    }
+
+    fn counts(self) -> (usize, BTreeSet<usize>) {
+        (self.sent, self.records)
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |data| data.len())
+}
+
+/// A port whose manager dies with a MAD in hand.
+struct Mortal {
+    inner: SimTransport,
+    fate: Rc<RefCell<Fate>>,
+}
+
+#[async_trait::async_trait(?Send)]
+impl Transport for Mortal {
+    fn now_ns(&self) -> u64 {
+        self.inner.now_ns()
+    }
+
+    async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError> {
+        let sends = self.fate.borrow_mut().sends();
+        if !sends {
+            std::future::pending::<()>().await;
+        }
+        self.inner.send(datagram).await
+    }
+
+    fn answers_to(&mut self, lmc: Lmc) {
+        self.inner.answers_to(lmc);
+    }
+
+    async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError> {
+        self.inner.recv(until_ns).await
+    }
+}
+
+/// Leaves only the first `keep` bytes of the last line of a file.
+pub fn tear(path: &Path, keep: usize) {
+    let bytes = std::fs::read(path).expect("a journal");
+    let body = &bytes[..bytes.len() - 1];
+    let begin = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    assert!(begin + keep < bytes.len(), "the line is longer");
+    std::fs::write(path, &bytes[..begin + keep]).expect("room");
+}

@@ -182,7 +182,9 @@ impl<T: Transport> Upkeep<T> {
             }
             // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
-            let event = self.driver.subnet_mut().next_event(now_ns + slice_ns).await?;
+            let due_ns = context.mailbox.borrow().lifecycle().due_ns();
+            let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + slice_ns);
+            let event = self.driver.subnet_mut().next_event(until_ns).await?;
             self.seen = match event {
                 None => Seen::Quiet,
                 Some(SubnetEvent::Silent { .. }) => Seen::Silence,
@@ -193,8 +195,7 @@ impl<T: Transport> Upkeep<T> {
                 context.post(self.now_ns(), Happening::Subnet(event));
                 return Ok(LifecycleEvent::Noticed);
             }
-            let due_ns = context.mailbox.borrow().lifecycle().due_ns();
-            if due_ns.is_some_and(|due_ns| now_ns >= due_ns) {
+            if due_ns.is_some_and(|due_ns| self.now_ns() >= due_ns) {
                 return Ok(LifecycleEvent::Due);
             }
         }

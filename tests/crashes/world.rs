@@ -22,7 +22,7 @@ use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Ti
 use reconfig::tables::{SlToVl, SubnetTables};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::{AttributeId, SlToVlMappingTable, SlToVlModifier};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -33,10 +33,10 @@ use tempfile::TempDir;
 /// How long a manager must have been idle, in simulated nanoseconds, to be at rest.
 const QUIET_NS: u64 = 3_000_000;
 /// What nobody needs: whoever is not at rest by then never will be.
-const LIMIT_NS: u64 = 20_000_000_000;
+const LIMIT_NS: u64 = 60_000_000_000;
 const DATA_VLS: u8 = 4;
 
-/// What happens, and how the manager is to react.
+/// A subnet, and how its manager is to react.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub topology: &'static str,
@@ -44,16 +44,30 @@ pub struct Setting {
     pub auto: bool,
     /// Whether hosts are fenced and must ask, as with standard devices; else agents move them.
     pub fenced: bool,
-    /// Whether the root dies; else it is ordered away.
-    pub sudden: bool,
     pub load: f64,
+    /// The share of MADs that are lost.
+    pub loss: f64,
+    pub seed: u64,
+}
+
+/// What happens to a subnet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    Dies(NodeId),
+    Revives(NodeId),
+    Unplugged(PortId),
+    Plugged(PortId),
+    /// A user orders it away.
+    Removed(NodeId),
+    /// A user wants it back.
+    TakenBack(NodeId),
 }
 
 /// What devices hold of all that a change writes, by GUIDs: managers number what they find in their own order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Held {
-    /// By switch: the output of every LID from 1.
-    outputs: BTreeMap<Guid, Vec<Option<PortNum>>>,
+    /// By switch: the outputs of all LIDs whose owners are there.
+    outputs: BTreeMap<Guid, BTreeMap<Lid, Option<PortNum>>>,
     /// By device, input and output.
     lanes: BTreeMap<(Guid, PortNum, PortNum), SlToVl>,
 }
@@ -61,7 +75,7 @@ pub struct Held {
 impl Held {
     /// What devices would hold of tables.
     pub fn of(fabric: &Fabric, tables: &SubnetTables) -> Held {
-        let output = |switch: NodeId, lid| tables.lfts[switch.index()].get(lid);
+        let output = |switch: NodeId, lid: Lid| tables.lfts[switch.index()].get(lid);
         let table = |node: NodeId, (input, output)| *tables.sl_to_vl[node.index()].get(input, output);
         Held::read(fabric, output, table)
     }
@@ -71,11 +85,13 @@ impl Held {
         mut output: impl FnMut(NodeId, Lid) -> Option<PortNum>,
         mut table: impl FnMut(NodeId, (PortNum, PortNum)) -> SlToVl,
     ) -> Held {
-        let top = fabric.max_lid().expect("LIDs").0;
+        let is_there =
+            |lid: &Lid| fabric.lid_owner(*lid).is_some_and(|owner| fabric.node(fabric.port(owner).node).present);
+        let lids: Vec<Lid> = (1..=fabric.max_lid().expect("LIDs").0).map(Lid).filter(is_there).collect();
         let mut held = Held::default();
         for (id, node) in fabric.nodes().filter(|(_, node)| node.present) {
             if node.is_switch() {
-                held.outputs.insert(node.guid, (1..=top).map(|lid| output(id, Lid(lid))).collect());
+                held.outputs.insert(node.guid, lids.iter().map(|&lid| (lid, output(id, lid))).collect());
             }
             for pair in sl_to_vl_pairs(fabric, id) {
                 held.lanes.insert((node.guid, pair.0, pair.1), table(id, pair));
@@ -88,8 +104,8 @@ impl Held {
     pub fn differences(&self, other: &Held) -> Vec<String> {
         let outputs = self.outputs.iter().flat_map(|(guid, outputs)| {
             let others = other.outputs.get(guid).cloned().unwrap_or_default();
-            let pairs = outputs.clone().into_iter().zip(others).enumerate();
-            pairs.filter(|(_, (a, b))| a != b).map(move |(at, (a, b))| format!("{guid} LID {}: {a:?}, {b:?}", at + 1))
+            let differing = outputs.iter().filter(move |&(lid, port)| others.get(lid) != Some(port));
+            differing.map(move |(lid, port)| format!("{guid} {lid:?}: {port:?}"))
         });
         let lanes = self.lanes.iter().filter(|(place, table)| other.lanes.get(place) != Some(table));
         outputs
@@ -123,7 +139,27 @@ pub struct Life {
     pub records: BTreeSet<usize>,
     /// The subnet as it knows it.
     pub running: Option<Arc<Running>>,
+    /// What it has set aside.
+    pub aside: Vec<String>,
+    /// How many deeds were done.
+    pub deeds: usize,
     pub was_killed: bool,
+}
+
+impl Life {
+    fn note(&mut self, happening: Happening) {
+        match happening {
+            Happening::Up { arrival, .. } => {
+                let closes = |way: &_| *way == RecoveryWay::Close;
+                self.arrival = Some(arrival.name());
+                self.closed_a_half = matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
+            }
+            Happening::Changed(record) => self.changes.push(format!("{:?}", record.outcome)),
+            Happening::Failed(why) => self.failures.push(why),
+            Happening::Answered(_, answer) => self.answers.push(answer_in_words(&answer)),
+            _ => {}
+        }
+    }
 }
 
 /// Without the subnet, which is long.
@@ -150,6 +186,9 @@ pub struct World {
     setting: Setting,
     transport: SimTransport,
     folder: TempDir,
+    dead: RefCell<(BTreeSet<NodeId>, BTreeSet<PortId>)>,
+    /// Whether every end port was linked with the manager's all the time, and nothing came back.
+    is_whole: Cell<bool>,
 }
 
 impl World {
@@ -162,7 +201,8 @@ impl World {
         let root = function.root().expect("up*/down* has one");
         let tables = lid::bring_up(&fabric, &function, DATA_VLS);
         let sm = fabric.end_ports().find(|&port| fabric.neighbour(port) != Some(root)).expect("a host elsewhere");
-        let config = SimConfig { load: setting.load, replies: 0.3, ..sim_config(setting.fenced) };
+        let Setting { load, loss: smp_loss, seed, .. } = setting;
+        let config = SimConfig { load, smp_loss, seed, replies: 0.3, ..sim_config(setting.fenced) };
         let mut sim = Sim::new(&fabric, config, sm).expect("it can be simulated");
         for (switch, block, entries) in tables.lft_blocks(&fabric) {
             sim.load_lft_block(switch, block, &entries);
@@ -174,7 +214,8 @@ impl World {
         }
         let transport = SimTransport::new(sim);
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
-        World { fabric, root, sm, setting, transport, folder }
+        let (dead, is_whole) = (RefCell::default(), Cell::new(true));
+        World { fabric, root, sm, setting, transport, folder, dead, is_whole }
     }
 
     /// The journal of the manager at the first port.
@@ -194,14 +235,12 @@ impl World {
         self.fabric.end_ports().find(is_other).expect("another host")
     }
 
-    /// Runs a manager at a port until it is at rest or killed. With `begins`, the deed is done once it is first at rest.
-    pub fn manage(&self, port: PortId, journal: Option<Journal>, begins: bool, death: Death) -> Life {
-        let attached = if port == self.sm && begins {
-            self.transport.clone()
-        } else {
-            self.transport.attach_another(port).expect("a host")
-        };
-        let fate = Rc::new(RefCell::new(Fate::new(if begins { Death::Never } else { death }, self.journal_path())));
+    /// Runs a manager at a port until it is at rest or killed. Deeds begin when it is first at rest, each so many nanoseconds
+    /// after the one before; its death counts from the first of them, if there are any.
+    pub fn manage(&self, port: PortId, journal: Option<Journal>, deeds: &[(u64, Deed)], death: Death) -> Life {
+        let attached = self.transport.attach_another(port).expect("a host");
+        let death_at_first = if deeds.is_empty() { death } else { Death::Never };
+        let fate = Rc::new(RefCell::new(Fate::new(death_at_first, self.journal_path())));
         let mortal = Mortal { inner: attached.clone(), fate: fate.clone() };
         let mailbox = Mailbox::new(false);
         let manager = Manager::new(mortal, self.timing(), 0);
@@ -209,61 +248,98 @@ impl World {
         let mut running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
-        let (mut is_to_begin, mut busy_ns, mut order) = (begins, self.now_ns(), None);
+        let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
+        // Where traps are lost, a sweep tells what has happened.
+        let mut is_to_sweep = self.setting.loss > 0.0;
         let end_ns = busy_ns + LIMIT_NS;
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
             let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();
             for (now_ns, happening) in happenings {
                 busy_ns = now_ns;
-                match happening {
-                    Happening::Up { arrival, .. } => {
-                        let closes = |way: &_| *way == RecoveryWay::Close;
-                        life.arrival = Some(arrival.name());
-                        life.closed_a_half = matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
-                    }
-                    Happening::Changed(record) => life.changes.push(format!("{:?}", record.outcome)),
-                    Happening::Failed(why) => life.failures.push(why),
-                    Happening::Answered(id, answer) => {
-                        order = order.filter(|&own| own != id);
-                        life.answers.push(answer_in_words(&answer));
-                    }
-                    _ => {}
+                if let Happening::Answered(id, _) = &happening {
+                    orders.remove(id);
                 }
+                life.note(happening);
             }
+            let now_ns = self.now_ns();
+            let is_at_rest = is_idle(&mailbox) && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS;
             life.was_killed = fate.borrow().is_dead;
-            let is_over = life.was_killed
-                || !is_to_begin && order.is_none() && is_at_rest(&mailbox, &life, self.now_ns(), busy_ns);
-            if is_over {
+            if is_at_rest && life.deeds == deeds.len() && std::mem::take(&mut is_to_sweep) {
+                orders.insert(mailbox.borrow_mut().order(ManagerOrder::Sweep));
+                busy_ns = now_ns;
+            }
+            if life.was_killed || is_at_rest && life.deeds == deeds.len() && orders.is_empty() {
                 drop(running);
                 attached.hang_up();
-                life.running = mailbox.borrow().view.running.clone();
+                let view = &mailbox.borrow().view;
+                (life.running, life.aside) = (view.running.clone(), view.aside.clone());
                 (life.sent, life.records) = fate.take().counts();
                 return life;
             }
-            if is_to_begin && is_at_rest(&mailbox, &life, self.now_ns(), busy_ns) {
-                (is_to_begin, busy_ns) = (false, self.now_ns());
+            if let (None, true, Some((delay_ns, _))) = (due_ns, is_at_rest, deeds.first()) {
+                due_ns = Some(now_ns + delay_ns);
                 fate.replace(Fate::new(death, self.journal_path()));
-                order = self.begin(&mailbox);
             }
-            assert!(self.now_ns() < end_ns, "never at rest: {life:?}");
+            if let (Some((_, deed)), true) = (deeds.get(life.deeds), due_ns.is_some_and(|due_ns| now_ns >= due_ns)) {
+                life.deeds += 1;
+                busy_ns = now_ns;
+                due_ns = Some(deeds.get(life.deeds).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
+                orders.extend(self.act(*deed, port, &mailbox));
+            }
+            assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
             // Not past the moment at which it is at rest, if nothing happens until then.
-            let halt = attached.advance((busy_ns + QUIET_NS).max(self.now_ns() + 100_000));
+            let rest_ns = (busy_ns + QUIET_NS).max(now_ns + 100_000);
+            let halt = attached.advance(due_ns.map_or(rest_ns, |due_ns| due_ns.max(now_ns).min(rest_ns)));
             assert_ne!(halt, Halt::Deadlock, "deadlock");
         }
     }
 
-    /// The root dies, or is ordered away.
-    fn begin(&self, mailbox: &SharedMailbox) -> Option<OrderId> {
-        let is_at_root = |port: &PortId| self.fabric.neighbour(*port) == Some(self.root);
-        let cut_off: Vec<_> = self.fabric.end_ports().filter(is_at_root).collect();
+    /// Does a deed; returns the order, if it is one.
+    fn act(&self, deed: Deed, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
+        let named = |node: NodeId| SubnetElement::Switch(self.fabric.node(node).guid.to_string());
+        let (order, goes) = match deed {
+            Deed::Dies(node) => {
+                self.dead.borrow_mut().0.insert(node);
+                self.transport.with(|sim| sim.kill_node(node));
+                (None, None)
+            }
+            Deed::Revives(node) => {
+                self.dead.borrow_mut().0.remove(&node);
+                self.transport.with(|sim| sim.revive_node(node));
+                (None, None)
+            }
+            Deed::Unplugged(port) => {
+                self.dead.borrow_mut().1.insert(port);
+                self.transport.with(|sim| sim.kill_link(port));
+                (None, None)
+            }
+            Deed::Plugged(port) => {
+                self.dead.borrow_mut().1.remove(&port);
+                self.transport.with(|sim| sim.revive_link(port));
+                (None, None)
+            }
+            Deed::Removed(node) => {
+                let order = ManagerOrder::SetAside { element: named(node), dry_run: false, cut_off_meant: true };
+                (Some(order), Some(node))
+            }
+            Deed::TakenBack(node) => (Some(ManagerOrder::TakeBack(named(node))), None),
+        };
+        let rest = self.alive().without_nodes(goes.as_slice());
+        let reached = reached(&rest, manager);
+        let cut_off: Vec<_> =
+            self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();
         self.transport.with(|sim| sim.omit(&cut_off));
-        if self.setting.sudden {
-            self.transport.with(|sim| sim.kill_node(self.root));
-            return None;
+        // A port that comes back discards until it is set up, which is a failure's loss too, though its cable is there.
+        if !cut_off.is_empty() || matches!(deed, Deed::Revives(_) | Deed::Plugged(_)) {
+            self.is_whole.set(false);
         }
-        let element = SubnetElement::Switch(self.fabric.node(self.root).description.trim().to_string());
-        Some(mailbox.borrow_mut().order(ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: true }))
+        order.map(|order| mailbox.borrow_mut().order(order))
+    }
+
+    /// Whether no end port was ever cut off, and no port came back.
+    pub fn was_whole(&self) -> bool {
+        self.is_whole.get()
     }
 
     /// The folder with the journal, when the world is no longer needed.
@@ -288,12 +364,23 @@ impl World {
 
     /// What is there of the fabric.
     fn alive(&self) -> Fabric {
-        if self.setting.sudden { self.fabric.without_nodes(&[self.root]) } else { self.fabric.clone() }
+        let (nodes, links) = &*self.dead.borrow();
+        let nodes: Vec<_> = nodes.iter().copied().collect();
+        let links: Vec<_> = links.iter().copied().collect();
+        self.fabric.without_links(&links).without_nodes(&nodes)
     }
 
-    /// What the devices that are there hold.
-    pub fn held(&self) -> Held {
+    /// What is there, and linked with a port.
+    pub fn within_reach(&self, port: PortId) -> Fabric {
         let alive = self.alive();
+        let reached = reached(&alive, port);
+        let others: Vec<_> = alive.nodes().map(|(id, _)| id).filter(|id| !reached.contains(id)).collect();
+        alive.without_nodes(&others)
+    }
+
+    /// What the devices hold that are linked with a port.
+    pub fn held(&self, port: PortId) -> Held {
+        let alive = self.within_reach(port);
         self.transport.with(|sim| {
             let sim = RefCell::new(sim);
             let table = |node: NodeId, (input, output): (PortNum, PortNum)| {
@@ -384,9 +471,23 @@ fn answer_in_words(answer: &OrderAnswer) -> String {
     }
 }
 
-fn is_at_rest(mailbox: &SharedMailbox, life: &Life, now_ns: u64, busy_ns: u64) -> bool {
-    let is_idle = matches!(mailbox.borrow().lifecycle(), LifecycleState::Idle(_) | LifecycleState::Halted(_));
-    is_idle && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS
+fn is_idle(mailbox: &SharedMailbox) -> bool {
+    match mailbox.borrow().lifecycle() {
+        LifecycleState::Idle(unfinished) => unfinished.retry_ns.is_none(),
+        LifecycleState::Halted(_) => true,
+        _ => false,
+    }
+}
+
+/// The nodes that links join with a port's.
+fn reached(fabric: &Fabric, from: PortId) -> BTreeSet<NodeId> {
+    let mut reached = BTreeSet::from([fabric.port(from).node]);
+    let mut open: Vec<NodeId> = reached.iter().copied().collect();
+    while let Some(node) = open.pop() {
+        let next = fabric.ports_of(node).filter_map(|port| fabric.neighbour(port));
+        open.extend(next.filter(|node| fabric.node(*node).present && reached.insert(*node)));
+    }
+    reached
 }
 
 /// How far a manager has come, and when it dies.

@@ -1,0 +1,155 @@
+//! Worlds that are drawn: a fabric, traffic, lost MADs, failures one after the other and amid one another, orders, managers
+//! that are killed, and whoever follows them. Whatever happens, the last manager comes to rest over a sound subnet.
+//!
+//! A case that fails prints itself, shrunk. `RECONFIG_CRASHES=N` draws N of them; `PROPTEST_RNG_SEED` draws others.
+
+use super::world::{Death, Deed, Life, Setting, World};
+use super::{closing, is_thorough, sound};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::{Config, TestRunner};
+use reconfig::fabric::{NodeId, PortId};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+const TOPOLOGIES: [&str; 8] = [
+    "ring:6,1",
+    "mesh:3x3,1",
+    "torus:3x3,1",
+    "torus:4x4,1",
+    "hypercube:3,1",
+    "fat-tree:2,3",
+    "leaf-spine:4,3,2",
+    "random-regular:8,4,2",
+];
+
+#[derive(Clone, Debug)]
+enum Drawn {
+    SwitchDies(Index),
+    SwitchRevives,
+    CableGoes(Index),
+    CableComes,
+    SwitchRemoved(Index),
+    SwitchTakenBack,
+}
+
+/// Who follows a manager that was killed.
+#[derive(Clone, Copy, Debug)]
+enum Successor {
+    Itself,
+    ItselfWithoutJournal,
+    Standby,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    setting: Setting,
+    deeds: Vec<(u64, Drawn)>,
+    /// Deaths of managers, each before so many MADs, and who follows.
+    deaths: Vec<(usize, Successor)>,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let deed = prop_oneof![
+        4 => any::<Index>().prop_map(Drawn::SwitchDies),
+        2 => Just(Drawn::SwitchRevives),
+        4 => any::<Index>().prop_map(Drawn::CableGoes),
+        2 => Just(Drawn::CableComes),
+        3 => any::<Index>().prop_map(Drawn::SwitchRemoved),
+        1 => Just(Drawn::SwitchTakenBack),
+    ];
+    // Within a phase, within a change, after it.
+    let delay_ns = select(&[0u64, 20_000, 200_000, 1_000_000, 10_000_000][..]);
+    let successor =
+        select(&[Successor::Itself, Successor::Itself, Successor::ItselfWithoutJournal, Successor::Standby][..]);
+    let setting =
+        (select(&TOPOLOGIES[..]), any::<bool>(), any::<bool>(), 0u64..1_000, select(&[0.0, 0.0, 0.0, 0.02][..]));
+    let setting = setting.prop_map(|(topology, auto, fenced, seed, loss)| Setting {
+        topology,
+        auto,
+        fenced,
+        load: if fenced { 0.0 } else { 0.002 },
+        loss,
+        seed,
+    });
+    let deeds = prop::collection::vec((delay_ns, deed), 1..4);
+    let deaths = prop::collection::vec((prop_oneof![0usize..100, 0usize..1_500], successor), 0..4);
+    (setting, deeds, deaths).prop_map(|(setting, deeds, deaths)| Case { setting, deeds, deaths })
+}
+
+/// The deeds of a case: never at the switches of the two ports that managers are at.
+fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
+    let fabric = &world.fabric;
+    let kept = [world.sm, world.other_port()].map(|port| fabric.neighbour(port).expect("at a switch"));
+    let switches: Vec<NodeId> = fabric.switches().filter(|switch| !kept.contains(switch)).collect();
+    let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+    let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
+    let (mut dead, mut unplugged, mut aside) = (Vec::new(), Vec::new(), Vec::new());
+    let mut deed = |drawn: &Drawn| match drawn {
+        Drawn::SwitchDies(which) => {
+            let node = *which.get(&switches);
+            (!dead.contains(&node)).then(|| {
+                dead.push(node);
+                Deed::Dies(node)
+            })
+        }
+        Drawn::SwitchRevives => dead.pop().map(Deed::Revives),
+        Drawn::CableGoes(which) => {
+            let port = *which.get(&cables);
+            (!unplugged.contains(&port)).then(|| {
+                unplugged.push(port);
+                Deed::Unplugged(port)
+            })
+        }
+        Drawn::CableComes => unplugged.pop().map(Deed::Plugged),
+        Drawn::SwitchRemoved(which) => {
+            let node = *which.get(&switches);
+            aside.push(node);
+            Some(Deed::Removed(node))
+        }
+        Drawn::SwitchTakenBack => aside.pop().map(Deed::TakenBack),
+    };
+    drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(drawn)?))).collect()
+}
+
+/// Lives one case; how each manager came to the subnet.
+fn live(case: &Case) -> Vec<&'static str> {
+    let world = World::new(case.setting);
+    let mut rest = &deeds(&world, &case.deeds)[..];
+    let mut deaths = case.deaths.iter();
+    let (mut port, mut journal) = (world.sm, Some(world.journal()));
+    let (mut arrivals, mut may_lose) = (Vec::new(), case.setting.fenced);
+    loop {
+        let death = deaths.next();
+        let life: Life =
+            world.manage(port, journal.take(), rest, death.map_or(Death::Never, |&(count, _)| Death::Before(count)));
+        arrivals.extend(life.arrival);
+        may_lose |= closing(&life);
+        rest = &rest[life.deeds..];
+        let Some(&(_, successor)) = death.filter(|_| life.was_killed) else {
+            let at = format!("{case:?}, {arrivals:?}");
+            sound(&world, port, &life, may_lose || !world.was_whole(), &at);
+            return arrivals;
+        };
+        world.pass(100_000);
+        (port, journal) = match successor {
+            Successor::Itself => (world.sm, Some(world.journal())),
+            Successor::ItselfWithoutJournal => (world.sm, None),
+            Successor::Standby => (world.other_port(), None),
+        };
+    }
+}
+
+#[test]
+fn whatever_happens_the_last_manager_rests_over_a_sound_subnet() {
+    let drawn = std::env::var("RECONFIG_CRASHES").ok().and_then(|count| count.parse().ok());
+    let cases_to_draw = drawn.unwrap_or(if is_thorough() { 5_000 } else { 40 });
+    let arrivals = RefCell::new(BTreeMap::<&str, usize>::new());
+    let config = Config { cases: cases_to_draw, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&cases(), |case| {
+        live(&case).into_iter().for_each(|arrival| *arrivals.borrow_mut().entry(arrival).or_default() += 1);
+        Ok(())
+    });
+    println!("{cases_to_draw} worlds; managers came as {:?}", arrivals.borrow());
+    outcome.unwrap_or_else(|failed| panic!("{failed}"));
+}

@@ -126,7 +126,7 @@ pub(super) async fn bring_up<T: Transport>(
             // Which source sends by which path cannot be read back, so these tables were proved for every source on
             // every path.
             let common = common(&fabric, sm, installed.half, None, config);
-            configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
+            set_up(manager, config, &fabric, &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
             Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None, pending: None })
         }
@@ -135,7 +135,7 @@ pub(super) async fn bring_up<T: Transport>(
                 tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
                 // Age limits too: the first barrier counts by them.
                 let common = common(&fabric, sm, kept, None, config);
-                configure(manager, config, &fabric, &every_port(&fabric), &common).await?;
+                set_up(manager, config, &fabric, &common).await?;
                 let running = running(fabric, sm, installed.tables, 1, None, kept);
                 let arrival = SubnetArrival::Recovered { way, why };
                 Ok(BroughtUp { running, arrival, routed_by: None, pending: Some(Pending::Recovery(prepared)) })
@@ -157,7 +157,8 @@ pub(super) async fn bring_up<T: Transport>(
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its wave.
-/// Writes nothing. The fabric has precedence: where it is otherwise, the answer is why.
+/// Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever. The fabric has precedence:
+/// where it is otherwise, the answer is why.
 pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -189,6 +190,9 @@ pub(super) async fn taken_up<T: Transport>(
     if let Err(why) = change.admits(&installed.tables, &alive) {
         return Ok(Err(why));
     }
+    let is_routed = |port: &PortId| states[port.index()] == PortState::Active;
+    let routed: Vec<PortId> = every_port(&alive).into_iter().filter(is_routed).collect();
+    activate(manager, &alive, &routed).await?;
     let what = change.in_words();
     let running = change.running(alive);
     let arrival = SubnetArrival::Resumed { what };
@@ -403,6 +407,20 @@ async fn write<T: Transport>(
     configure(manager, config, fabric, &ports, common).await?;
     let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady(config.policy.partition));
     manager.apply(fabric, &writes, WriteOrder::Any).await?;
+    activate(manager, fabric, &ports).await
+}
+
+/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody managed
+/// it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets for ever, and
+/// no barrier would pass.
+async fn set_up<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    common: &Common,
+) -> Result<(), SmError> {
+    let ports = every_port(fabric);
+    configure(manager, config, fabric, &ports, common).await?;
     activate(manager, fabric, &ports).await
 }
 

@@ -305,8 +305,11 @@ impl World {
                 (None, None)
             }
             Deed::Revives(node) => {
-                self.dead.borrow_mut().0.remove(&node);
+                let mut dead = self.dead.borrow_mut();
+                dead.0.remove(&node);
                 self.transport.with(|sim| sim.revive_node(node));
+                // It comes back with all its cables, but for what is unplugged.
+                dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill_link(port)));
                 (None, None)
             }
             Deed::Unplugged(port) => {

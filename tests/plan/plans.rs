@@ -11,8 +11,8 @@ use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::plan::{
-    Arming, Assumption, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme,
-    TableStep, TurnedBack, Wave, plan,
+    Arming, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
+    TurnedBack, Wave, plan,
 };
 use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};

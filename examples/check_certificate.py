@@ -308,9 +308,7 @@ PLAN = record(
                 "no-multicast",
                 "reserved-level-is-kept",
                 "answers-are-legal",
-                "arbitration-serves-all-lanes",
                 "spare-half-unused",
-                "replies-are-queued-at-once",
                 "initialize-discards",
                 "entries-decide",
                 "agents-keep-the-protocol",
@@ -640,7 +638,6 @@ def moments_of(plan, fabric):
             elif isinstance(barrier, dict) and "drained" in barrier:
                 if plan["policy"]["observer"] == "conservation":
                     need(plan, wave, "counters-are-untouched")
-                need(plan, wave, "replies-are-queued-at-once")
                 need(plan, wave, "spare-half-unused")
                 still = begins(number, (after, after))
                 if both or not moved or still["lower"] == still["upper"]:

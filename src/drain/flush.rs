@@ -1,7 +1,7 @@
 //! The flush of the new lanes: every device reports that each packet latched before its write has left, and that its
 //! neighbours' flush tokens came behind such packets.
 
-use super::{DeviceId, Flushed, NoVerdict, Ticket, Verdict};
+use super::{DeviceId, Flushed, NoVerdict, PARTS, Ticket, Verdict};
 use crate::ids::VlSet;
 use std::collections::BTreeSet;
 
@@ -73,6 +73,43 @@ impl FlushJudge {
     }
 }
 
+/// A flush of lanes into which tables lead what was sent before, wherever it stands: rounds first, in each of which every
+/// device sends off what stood in it, until that has come to its end.
+#[derive(Clone, Debug)]
+pub struct StraysJudge {
+    ticket: Ticket,
+    lanes: VlSet,
+    rounds: u8,
+    done: u8,
+}
+
+impl StraysJudge {
+    /// The most rounds before the flush itself: each has a ticket of its own.
+    pub const MOST: u32 = PARTS - 1;
+
+    /// A judge of the flush of `lanes` after as many `rounds` as what was sent takes to its end, at most
+    /// [`StraysJudge::MOST`].
+    pub fn new(ticket: Ticket, lanes: VlSet, rounds: u8) -> StraysJudge {
+        StraysJudge { ticket, lanes, rounds, done: 0 }
+    }
+
+    /// What to flush now, under which ticket; none if all is done.
+    pub fn due(&self) -> Option<(Ticket, VlSet)> {
+        let lanes = if self.done < self.rounds { VlSet::EMPTY } else { self.lanes };
+        (self.done <= self.rounds).then(|| (self.ticket.part(usize::from(self.done)), lanes))
+    }
+
+    /// Adds the proof of what was due; one of anything else does not count.
+    pub fn fold(&mut self, flushed: &Flushed) {
+        self.done += u8::from(self.due() == Some((flushed.ticket, flushed.lanes)));
+    }
+
+    /// The proof, once all is done.
+    pub fn verdict(&self) -> Option<Flushed> {
+        self.due().is_none().then_some(Flushed { ticket: self.ticket, lanes: self.lanes })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::device;
@@ -86,6 +123,19 @@ mod tests {
 
     fn says(number: u32, round: u32, lanes: VlSet, flushed: bool) -> FlushReading {
         FlushReading { device: device(number), round, lanes, flushed }
+    }
+
+    #[test]
+    fn strays_leave_before_their_lanes_are_flushed() {
+        let mut judge = StraysJudge::new(Ticket(32), VlSet(0b10), 2);
+        let flushed = |part: u32, lanes: u16| Flushed { ticket: Ticket(32 + part), lanes: VlSet(lanes) };
+        // The flush itself, before what was sent has left; a round out of turn.
+        [flushed(0, 0b10), flushed(1, 0)].iter().for_each(|early| judge.fold(early));
+        assert_eq!((judge.due(), judge.verdict()), (Some((Ticket(32), VlSet::EMPTY)), None));
+        [flushed(0, 0), flushed(1, 0)].iter().for_each(|round| judge.fold(round));
+        assert_eq!((judge.due(), judge.verdict()), (Some((Ticket(34), VlSet(0b10))), None));
+        judge.fold(&flushed(2, 0b10));
+        assert_eq!(judge.verdict(), Some(flushed(0, 0b10)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod vacate;
 
 pub use crate::plan::{ChannelId, DeviceId, DrainGraph, DrainLayer, Observer, PortMask};
 pub use conservation::{ConservationJudge, CounterReading};
-pub use flush::{FlushJudge, FlushReading};
+pub use flush::{FlushJudge, FlushReading, StraysJudge};
 pub use layers::LayersJudge;
 pub use lifetime::{AgeQuestion, AgeStage, DrainAge, FlushAge, LifetimeReading, ReplyReading, VacateAge};
 pub use poll::{LaneReading, PollJudge};

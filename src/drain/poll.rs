@@ -83,7 +83,7 @@ impl<'a> PollJudge<'a> {
         }
         let excused: Vec<_> = (0..channels.len()).filter(|&at| self.excused.contains(&channels[at].channel)).collect();
         // The second pass begins when the last channel of the first was found empty. By then every request has come
-        // to its responder, and the reply stands in a send queue (assumption replies-are-queued-at-once).
+        // to its responder, and a reply that is owed counts as one that stands in its send queue (docs/WIRE.md).
         let since_ns = self.last_ns;
         excused.into_iter().for_each(|at| self.mark_empty(at, since_ns));
         self.end_pass();

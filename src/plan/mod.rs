@@ -60,12 +60,8 @@ pub enum Assumption {
     /// none on another layer than that of its path. Without it answers from the SM's port to base LIDs, on every level
     /// in use, are classes like those of data.
     AnswersAreLegal,
-    /// VL arbitration serves every lane of both sets, so that none starves.
-    ArbitrationServesAllLanes,
     /// Nobody sends to LIDs or on service levels of the spare half: before the swap, or, in a scheme without one, at all.
     SpareHalfUnused,
-    /// A responder queues its reply before it reports itself settled.
-    RepliesAreQueuedAtOnce,
     /// A port in state INITIALIZE discards the data that it holds and the data that arrives.
     InitializeDiscards,
     /// A switch sends a packet where its forwarding and SL-to-VL entries say: no adaptive routing, no failover of its own.
@@ -122,9 +118,7 @@ impl Assumption {
             Assumption::NoMulticast => "no-multicast",
             Assumption::ReservedLevelIsKept => "reserved-level-is-kept",
             Assumption::AnswersAreLegal => "answers-are-legal",
-            Assumption::ArbitrationServesAllLanes => "arbitration-serves-all-lanes",
             Assumption::SpareHalfUnused => "spare-half-unused",
-            Assumption::RepliesAreQueuedAtOnce => "replies-are-queued-at-once",
             Assumption::InitializeDiscards => "initialize-discards",
             Assumption::EntriesDecide => "entries-decide",
             Assumption::AgentsKeepTheProtocol => "agents-keep-the-protocol",

@@ -75,6 +75,7 @@ impl ActingSubnet<'_> {
         };
         let mut manager = Manager::new(self.transport.clone(), timing, 0).swept();
         manager.move_sources(self.scenario.sources);
+        manager.count_from_power_on();
         Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent)
     }
 

@@ -1,8 +1,8 @@
 //! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and the default
 //! partition.
 //!
-//! A lane without an entry never sends and so never drains (docs/PROTOCOL.md, assumption
-//! `arbitration-serves-all-lanes`). A port whose list already serves every lane keeps it, whichever manager wrote it.
+//! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every lane
+//! keeps it, whichever manager wrote it.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};

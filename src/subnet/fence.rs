@@ -177,6 +177,7 @@ impl<T: Transport> Manager<T> {
     /// Forgets the state of an earlier mastership: nothing is closed, and the SA answers with `half`.
     pub fn begin_mastership(&mut self, half: Half) {
         (self.fence, self.sa_half) = (FenceState::default(), half);
+        self.forget_counters();
         if let Some(attendant) = &self.attendant {
             attendant.borrow_mut().half_moved(half);
         }

@@ -6,6 +6,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::fence::{Fence, FenceState};
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
+use super::zero::CounterZero;
 use super::{
     Applied, Discovered, Glance, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
     WriteOrder,
@@ -93,6 +94,8 @@ pub struct Manager<T> {
     pub(super) reserved: Option<ReservedLevel>,
     /// Hops of the longest path of the routing in force.
     pub(super) longest_way: u32,
+    /// From where counters of data count.
+    pub(super) zero: CounterZero,
     /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
     pub(super) without_adaptive: BTreeSet<u32>,
 }
@@ -153,6 +156,7 @@ impl<T: Transport> Manager<T> {
             fence: FenceState::default(),
             reserved: None,
             longest_way: 0,
+            zero: CounterZero::default(),
             found: Freshness::Stale,
             changed: BTreeSet::new(),
             without_adaptive: BTreeSet::new(),
@@ -440,6 +444,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         let paths = DirectedPaths::new(fabric, sm_port);
+        self.forget_counters_without(fabric);
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
         if self.found == Freshness::New {
             self.found = Freshness::Known;

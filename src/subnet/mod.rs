@@ -24,6 +24,7 @@ mod manager;
 mod paths;
 mod sweep;
 mod timing;
+mod zero;
 
 pub use ask::{Ask, AskResult, RequestTarget};
 pub use attendant::Attendant;

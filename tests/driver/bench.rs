@@ -69,7 +69,8 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
         sm,
     };
     let intent = Intent { engine: Rc::new(engine), scheme, auto: false, policy, unproved_baselines: true };
-    let manager = Manager::new(transport.clone(), timing(), 0);
+    let mut manager = Manager::new(transport.clone(), timing(), 0);
+    manager.count_from_power_on();
     let driver = Driver::new(manager, running, intent);
     Bench { transport, driver, root: function.root().expect("up*/down* has one"), fabric }
 }

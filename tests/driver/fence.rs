@@ -1,16 +1,17 @@
 //! The fence at end ports follows what the change says, not what it writes: under either partition of the lanes each half
 //! is closed while it must be.
 
-use super::bench::{Bench, Deed, MS, bench, drive, kill, light, revive};
+use super::bench::{Bench, Deed, MS, bench, drive, kill, light, revive, timing};
 use reconfig::driver::{ChangeRecord, DriverError, Trail};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Vl};
-use reconfig::machine::{CallOff, Outcome};
+use reconfig::ids::{Half, PortNum, Vl};
+use reconfig::machine::{CallOff, Outcome, Ticket};
 use reconfig::plan::{LanePartition, Lanes, Observer, Policy, Scheme};
-use reconfig::sim::{SimConfig, SimTransport};
-use reconfig::subnet::{SourceControl, SubnetManager};
+use reconfig::scenario::Witnessed;
+use reconfig::sim::{SimConfig, SimTransport, Traffic};
+use reconfig::subnet::{Fence, FenceStage, Manager, SourceControl, SubnetManager, WriteOrder};
 use reconfig::tables::SlToVl;
-use reconfig::wire::{AttributeId, SlToVlMappingTable};
+use reconfig::wire::{AttributeId, Method, SlToVlMappingTable};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -201,5 +202,56 @@ fn newcomers_are_mute_until_the_swap_under_either_partition() {
         assert!(!draining.is_empty() && draining.iter().all(|shut| **shut == retired), "{partition}: {draining:?}");
         open_ends(&mut bench);
         assert_eq!(shut(&transport, &hosts), Shut::default(), "{partition}: newcomers no longer");
+    }
+}
+
+/// The channels of the longest way of a plan, and how often each device is ordered to flush behind a fence that has just
+/// closed the spare half while its packets crowd the way to one host.
+fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
+    let policy = Policy { observer: Observer::Token, ..Policy::default() };
+    let traffic = Traffic::HotSpot { destination: 1, share: 0.9 };
+    let config = SimConfig { seed, load: 1.0, buffer_credits: 256, sma_service_ns: 500, traffic, ..light() };
+    let mut bench = bench(topology, config, Scheme::Double, policy);
+    bench.driver.subnet_mut().move_sources(SourceControl::Fenced { settle_ns: MS });
+    // A host of another switch is the manager's.
+    let last = bench.fabric.switches().last().expect("switches");
+    let after = Arc::new(bench.fabric.without_nodes(&[last]));
+    let prepared = bench.driver.prepare(after).expect("it can be prepared");
+    let (plan, fabric, transport) = (prepared.plan.plan(), bench.fabric.clone(), bench.transport.clone());
+    transport.with(|sim| {
+        sim.load_half(plan.new_half());
+        sim.run(sim.now_ns() + MS / 2, false)
+    });
+    let mut manager = Manager::new(transport.clone(), timing(), 0);
+    manager.move_sources(SourceControl::Fenced { settle_ns: MS });
+    let mut manager = Witnessed::new(manager, 0);
+    manager.set_topology(&fabric, plan.draft().sm);
+    manager.ways_are(plan.drain_depth());
+    let table = |port: PortId| {
+        let at = fabric.port(port);
+        (port, *plan.tables_at(1).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num))
+    };
+    let tables = end_ports(&fabric).into_iter().map(table).collect();
+    manager.fence_is(&Fence { stage: FenceStage::Spare(plan.new_half()), tables, newcomers: Vec::new() });
+    let split = async {
+        manager.apply(&fabric, &plan.waves()[0].writes, WriteOrder::Any).await?;
+        manager.flush(Ticket(512), Observer::Token, plan.lanes().b).await.map(|_| ())
+    };
+    drive(&transport, split, Vec::new()).unwrap_or_else(|error| panic!("{topology} {seed}: {error}"));
+    let orders = manager.smps().sent[&(AttributeId::Flush, Method::Set)];
+    let devices = fabric.nodes().filter(|(_, node)| node.present).count() as u64;
+    assert_eq!(orders % devices, 0, "{topology} {seed}: {orders} orders to {devices} devices");
+    (plan.drain_depth(), orders / devices)
+}
+
+/// Tables of the split lead strays of the spare half into the lanes that are to be empty, wherever they stand: so every
+/// device sends off what stands in it once for each channel of the longest way, and then those lanes are flushed (F.7).
+#[test]
+fn a_flush_behind_a_fence_waits_for_strays_of_the_spare_half() {
+    for topology in ["ring:9,2", "mesh:5x2,2", "fat-tree:2,4"] {
+        for seed in 0..2 {
+            let (channels, orders) = flushed_behind_fence(topology, seed);
+            assert_eq!(orders, u64::from(channels) + 1, "{topology} {seed}");
+        }
     }
 }

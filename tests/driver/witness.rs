@@ -41,7 +41,8 @@ fn with_liars(case: &Case) -> DriverError {
     let liars = Liars::new(transport.clone(), case.lie, case.only_after_swap);
     // Soon asked again, so that a token that comes late is asked for.
     let timing = Timing { timeout_ns: MS / 10, ..timing() };
-    let manager = Manager::new(liars, timing, 0);
+    let mut manager = Manager::new(liars, timing, 0);
+    manager.count_from_power_on();
     let intent = Intent {
         engine: Rc::new(UpDown::default()),
         scheme: case.scheme,

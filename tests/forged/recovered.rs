@@ -3,18 +3,18 @@
 //! nowhere else.
 
 use super::{Files, Script};
-use crate::support::brought_up::{ENGINE, Subnet, bring_up};
+use crate::support::brought_up::{Subnet, bring_up};
 use crate::support::bundled::bundled;
+use crate::support::recovery::{closing, input};
 use crate::support::removal::{Removal, removal};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
-use reconfig::change::{Recovery, RecoveryInput, RecoveryWay, prepare, prepare_recovery};
+use reconfig::change::{Recovery, RecoveryWay, prepare, prepare_recovery};
 use reconfig::check;
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Half, PortNum, Sl, Vl};
 use reconfig::plan::{Assumption, Barrier, Draft, LanePartition, Lanes, Phase, Plan, Scheme};
-use reconfig::routing::{Demand, Engine};
-use reconfig::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SlToVlScope, SubnetTables, Write};
+use reconfig::tables::{LFT_BLOCK, SlToVl, SlToVlScope, SubnetTables, Write};
 use reconfig::verify::{self, Scope, prove};
 use std::sync::Arc;
 
@@ -22,17 +22,6 @@ use std::sync::Arc;
 type Breaks = fn(&mut Draft);
 
 const BOTH: [Half; 2] = [Half::Lower, Half::Upper];
-
-fn input(subnet: &Subnet, mut tables: SubnetTables, in_use: Half) -> RecoveryInput {
-    let function = ENGINE.route(&subnet.fabric, &Demand::all(&subnet.fabric, 1)).expect("it is connected");
-    let policy = removal(subnet, Scheme::Double, Removal::Planned).policy;
-    let fabric = Arc::new(subnet.fabric.clone());
-    // A manager arms no ports; these plans do, and what is ARMED a bring-up makes ACTIVE by itself.
-    for (id, _) in fabric.ports().filter(|(_, port)| port.peer.is_some()) {
-        tables.port_states[id.index()] = PortState::Active;
-    }
-    RecoveryInput { fabric, tables, in_use, policy, sm: subnet.sm, function: Arc::new(function) }
-}
 
 /// Has some end ports discard what their hosts send on a half, as the fence of a manager does.
 fn fenced(subnet: &Subnet, tables: &mut SubnetTables, half: Half, mut chosen: impl FnMut(PortId) -> bool) {
@@ -132,27 +121,6 @@ fn what_any_moment_of_a_change_leaves_is_recovered_with_a_proof() {
     for way in [RecoveryWay::Open, RecoveryWay::Follow] {
         assert!(ways.contains(&way), "{way:?} is never taken: {ways:?}");
     }
-}
-
-/// Two halves that lead by different roots over one ring, with hosts on both: neither can follow the other under traffic.
-fn two_roots() -> (Subnet, SubnetTables) {
-    let subnet = bring_up(&bundled("torus-4x4"), 1, false);
-    let plan = prepare(removal(&subnet, Scheme::Double, Removal::Planned)).expect("a plan of scheme double");
-    let plan = plan.plan.plan();
-    let swap = plan.waves().iter().position(|wave| wave.phase == Phase::Swap).expect("a swap");
-    let mut tables = plan.tables_at(swap).clone();
-    // On all lanes at once: what is left of a restore without a fence.
-    let steady = Arc::new(NodeSlToVl::Uniform(plan.lanes().steady(LanePartition::Temporary)));
-    let separate = Arc::new(NodeSlToVl::Uniform(plan.lanes().separate(Half::Lower)));
-    tables.sl_to_vl = vec![separate; tables.sl_to_vl.len()];
-    assert_ne!(tables.sl_to_vl[0], steady);
-    (subnet, tables)
-}
-
-fn closing() -> Option<Plan> {
-    let (subnet, tables) = two_roots();
-    let found = prepare_recovery(&input(&subnet, tables, Half::Lower)).expect("it is recovered");
-    (found.way == RecoveryWay::Close).then(|| found.prepared.plan.plan().clone())
 }
 
 #[test]

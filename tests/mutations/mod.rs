@@ -7,6 +7,7 @@
 mod carried;
 mod facts;
 mod plans;
+mod recoveries;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,6 +93,11 @@ fn broken_plans_are_caught() {
 }
 
 #[test]
+fn broken_recoveries_are_caught() {
+    settle("recoveries", &recoveries::rows());
+}
+
+#[test]
 fn lies_to_the_prover_are_caught() {
     settle("facts", &facts::rows());
 }
@@ -103,6 +109,6 @@ fn what_goes_wrong_when_a_plan_is_carried_out_is_caught() {
 
 #[test]
 fn there_are_enough_of_them() {
-    let count = plans::MUTATIONS.len() + facts::LIES.len() + carried::MISHAPS.len();
+    let count = plans::MUTATIONS.len() + recoveries::MUTATIONS.len() + facts::LIES.len() + carried::MISHAPS.len();
     assert!(count >= 50, "{count} mutations");
 }

@@ -289,8 +289,8 @@ pub fn rows() -> Vec<Row> {
 }
 
 /// A plan without fault, and its certificate.
-struct Sound {
-    plan: Plan,
+pub struct Sound {
+    pub plan: Plan,
     certificate: Certificate,
 }
 
@@ -300,7 +300,10 @@ impl Sound {
         let options = Options { seed: known.seed, radix: Some(12), ..Options::default() };
         let fabric = generate(&known.topology.parse().expect("a topology"), &options).expect("it can be made");
         let subnet = bring_up(&fabric, 1, false);
-        let plan = prepare(removal(&subnet, Scheme::Double, when)).expect("provable").plan.plan().clone();
+        Sound::certified(prepare(removal(&subnet, Scheme::Double, when)).expect("provable").plan.plan().clone())
+    }
+
+    pub fn certified(plan: Plan) -> Sound {
         assert!(lint(&plan).is_empty());
         let (proved, certificate) = prove_certified(plan).map_err(|(_, refusal)| refusal).expect("provable");
         Sound { plan: proved.into_inner(), certificate: certificate.expect("it has waves") }
@@ -309,7 +312,7 @@ impl Sound {
 
 /// Who catches a broken plan. The checker sees the prover's own certificate where the prover takes the plan, and the sound
 /// plan's, made out for the broken one, in any case.
-fn caught(sound: &Sound, plan: Plan) -> Vec<Catcher> {
+pub fn caught(sound: &Sound, plan: Plan) -> Vec<Catcher> {
     let mut caught = Vec::new();
     let text = plan.to_json();
     if Plan::from_json(&text).map_or(true, |back| back != plan) {

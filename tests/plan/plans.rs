@@ -11,8 +11,8 @@ use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::plan::{
-    Arming, Assumption, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme,
-    TableStep, TurnedBack, Wave, plan,
+    Arming, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
+    TurnedBack, Wave, plan,
 };
 use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
@@ -208,9 +208,9 @@ fn a_proved_plan_to_which_another_judge_objects_never_runs() {
         assert!(prove(plan.clone()).is_ok(), "the prover has no objection");
         vet(plan).map(|_| ()).expect_err("another judge has").1
     };
-    let mut unnamed = sound();
-    unnamed.assumptions.retain(|assumed| *assumed != Assumption::ArbitrationServesAllLanes);
-    assert!(matches!(objection(unnamed), Objection::Findings(_)));
+    let mut unrestored = sound();
+    unrestored.waves.pop();
+    assert!(matches!(objection(unrestored), Objection::Findings(_)));
 
     let mut twice = sound();
     let writes = &mut wave(&mut twice, Phase::Swap).writes;

@@ -8,10 +8,12 @@
 mod accounts;
 mod certified;
 mod engines;
+mod fenced;
 mod interrupted;
 mod play;
 mod proved;
 mod read_back;
+mod recovered;
 mod refused;
 mod repeated;
 mod replies;

@@ -14,7 +14,7 @@ use reconfig::scenario::Witnessed;
 use reconfig::sim::{
     ArmedPort, Halt, Latch, OutageEnd, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic,
 };
-use reconfig::subnet::{Manager, Timing};
+use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::vet::{self, Objection, Vetted};
 use std::future::Future;
 use std::pin::pin;
@@ -48,6 +48,7 @@ pub struct Setting {
     pub scheme: Scheme,
     /// Sources send on either half throughout, and the change knows it.
     pub both_halves: bool,
+    pub sources: SourceControl,
     pub policy: Policy,
     pub latch: Latch,
     pub buffer_credits: u16,
@@ -102,6 +103,7 @@ pub fn settings(schemes: &'static [Scheme]) -> impl Strategy<Value = Setting> {
                     seed,
                     scheme,
                     both_halves: false,
+                    sources: SourceControl::ByAgent,
                     policy: Policy { turned_back: TurnedBack::ALL[seed as usize % 2], ..policy },
                     latch,
                     buffer_credits,
@@ -126,6 +128,8 @@ pub enum End {
     Error(DriverError),
     /// It never came to an end.
     Endless,
+    /// The manager died.
+    Killed,
 }
 
 /// Something done from outside at a time of the simulation's clock.
@@ -137,6 +141,7 @@ pub struct Play {
     pub driver: Driver<Witnessed>,
     pub built: Built,
     setting: Setting,
+    dies_at_ns: u64,
 }
 
 impl Play {
@@ -154,16 +159,12 @@ impl Play {
             both_halves: setting.both_halves,
             sm: built.sm,
         };
-        let intent = Intent {
-            engine: Rc::new(world.new),
-            scheme: setting.scheme,
-            auto: false,
-            policy: setting.policy,
-            unproved_baselines: matches!(setting.scheme, Scheme::Static | Scheme::InPlace),
-        };
-        let manager = Manager::new(transport.clone(), timing(&setting.management), 0);
+        let intent = intent(world, setting);
+        let mut manager = Manager::new(transport.clone(), timing(&setting.management), 0);
+        manager.move_sources(setting.sources);
+        manager.count_from_power_on();
         let driver = Driver::new(Witnessed::new(manager, 0), running, intent);
-        Play { transport, driver, built, setting: setting.clone() }
+        Play { transport, driver, built, setting: setting.clone(), dies_at_ns: u64::MAX }
     }
 
     /// Lets the subnet run, then changes it as its world says.
@@ -219,12 +220,30 @@ impl Play {
         lost && matches!(self.drive(Vec::new(), async |driver| driver.await_loss(until_ns).await), End::Report(_))
     }
 
+    /// A manager takes the place of one that died, and runs a change of what it found, `running`.
+    pub fn succeed(&mut self, world: &World, running: Running, prepared: Prepared, deeds: Vec<Deed>) -> End {
+        let mut manager = Manager::new(self.transport.clone(), timing(&self.setting.management), 0);
+        manager.move_sources(self.setting.sources);
+        self.driver = Driver::new(Witnessed::new(manager, 0), running, intent(world, &self.setting));
+        self.dies_at_ns = u64::MAX;
+        self.drive(deeds, async |driver| driver.run(prepared).await.map(Some))
+    }
+
+    /// Has the manager die at this time.
+    pub fn kill_manager_at(&mut self, at_ns: u64) {
+        self.dies_at_ns = at_ns;
+    }
+
     /// Polls what the driver does; whenever it waits, the simulation goes on. A barrier that is not true is an error.
     fn drive(
         &mut self,
         mut deeds: Vec<Deed>,
         task: impl AsyncFnOnce(&mut Driver<Witnessed>) -> Result<Option<ChangeRecord>, DriverError>,
     ) -> End {
+        let dies_at_ns = self.dies_at_ns;
+        if dies_at_ns < u64::MAX {
+            deeds.push((dies_at_ns, Box::new(|_| {})));
+        }
         let transport = &self.transport;
         let mut future = pin!(task(&mut self.driver));
         let mut context = Context::from_waker(Waker::noop());
@@ -236,6 +255,9 @@ impl Play {
             }
             if let Some(end) = advance(transport, &mut deeds) {
                 return end;
+            }
+            if transport.with(|sim| sim.now_ns()) >= dies_at_ns {
+                return End::Killed;
             }
         }
     }
@@ -311,6 +333,16 @@ fn advance(transport: &SimTransport, deeds: &mut Vec<Deed>) -> Option<End> {
     match halt {
         Halt::Deadlock => Some(End::Deadlock),
         Halt::Time | Halt::Mad => (now_ns >= END_NS).then_some(End::Endless),
+    }
+}
+
+fn intent(world: &World, setting: &Setting) -> Intent {
+    Intent {
+        engine: Rc::new(world.new),
+        scheme: setting.scheme,
+        auto: false,
+        policy: setting.policy,
+        unproved_baselines: matches!(setting.scheme, Scheme::Static | Scheme::InPlace),
     }
 }
 

@@ -126,6 +126,7 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
         End::Unheard => return Err(TestCaseError::fail("nobody heard of the change")),
         End::Error(DriverError::Change(error)) if precondition(error).is_some() => return Ok(()),
         End::Error(error) => return Err(TestCaseError::fail(error.to_string())),
+        End::Killed => unreachable!("nobody kills this manager"),
     };
     let packets = play.finish(completed && world.departs());
     prop_assert_eq!(play.stuck(), None);

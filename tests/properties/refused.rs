@@ -8,6 +8,7 @@ use super::{assert_conserved, claim, waits};
 use proptest::prelude::*;
 use reconfig::plan::{Policy, Scheme};
 use reconfig::sim::{Latch, Traffic};
+use reconfig::subnet::SourceControl;
 use reconfig::verify::{Refusal, foresee};
 
 /// Two up*/down* routings of a dense fabric, the one written over the other under all the load there can be.
@@ -40,6 +41,7 @@ fn rewritings() -> impl Strategy<Value = (World, Setting)> {
                 seed,
                 scheme: Scheme::InPlace,
                 both_halves: false,
+                sources: SourceControl::ByAgent,
                 policy: Policy::default(),
                 latch,
                 buffer_credits: 16,

@@ -11,6 +11,7 @@ use super::world::{Forms, Happening, Shape, World};
 use reconfig::machine::Outcome;
 use reconfig::plan::{Observer, Policy, Scheme};
 use reconfig::sim::{Latch, Traffic};
+use reconfig::subnet::SourceControl;
 use std::collections::BTreeMap;
 
 const LATCHES: [Latch; 3] = [Latch::Arrival, Latch::Head, Latch::Grant];
@@ -55,6 +56,7 @@ impl Script {
             seed,
             scheme: Scheme::Double,
             both_halves: false,
+            sources: SourceControl::ByAgent,
             policy: Policy { observer: Observer::Lifetime, ..Policy::default() },
             latch: Latch::Arrival,
             buffer_credits: 128,

@@ -50,14 +50,17 @@ fn a_standing_partition_keeps_order_and_a_temporary_one_does_not() {
     }
 }
 
-/// *In-place* overwrites ways that packets are on: a shorter one lets what comes later arrive first. The run says so, and
-/// of which packets. *Static* discards what might be overtaken.
+/// Whoever writes entries in use gives packets on their way another one: what comes later may arrive first. The run says
+/// so, and of which packets. *Static* discards what might be overtaken.
 #[test]
-fn only_in_place_gives_a_class_another_way_under_its_packets() {
+fn who_writes_entries_in_use_gives_a_class_another_way_under_its_packets() {
     let of = |scheme| run(&loaded(planned(scheme), LanePartition::Temporary, 8, Latch::Head));
-    let (in_place, stopped) = (of(Scheme::InPlace), of(Scheme::Static));
-    assert!(late_in_class(&in_place) > 0, "{:?}", in_place.order);
-    assert_eq!(in_place.overtaken.map(|first| first.cause), Some(DisorderCause::WayChanged));
+    for scheme in [Scheme::InPlace, Scheme::Ordered] {
+        let report = of(scheme);
+        assert!(late_in_class(&report) > 0, "{scheme}: {:?}", report.order);
+        assert_eq!(report.overtaken.map(|first| first.cause), Some(DisorderCause::WayChanged), "{scheme}");
+    }
+    let stopped = of(Scheme::Static);
     assert_eq!((late_in_class(&stopped), stopped.overtaken), (0, None));
 }
 

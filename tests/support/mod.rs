@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod corpus;
 pub mod fabrics;
 pub mod proof;
+pub mod recovery;
 pub mod removal;
 pub mod short;
 pub mod tools;

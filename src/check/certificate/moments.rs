@@ -209,7 +209,6 @@ impl<'a> State<'a> {
                 Barrier::SourcesMoved => self.moved = true,
                 Barrier::Flushed(lanes) => self.empty = VlSet(self.empty.0 | lanes.0),
                 Barrier::Drained(lanes) => {
-                    believable::need(self.plan, wave, Assumption::RepliesAreQueuedAtOnce)?;
                     believable::need(self.plan, wave, Assumption::SpareHalfUnused)?;
                     let half = self.retired(moments, index, wave)?;
                     drains = Some((half, lanes));

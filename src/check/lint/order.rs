@@ -154,9 +154,7 @@ fn closes(plan: &Plan) -> bool {
 
 fn assumptions(plan: &Plan) -> Vec<Assumption> {
     let of_scheme: &[Assumption] = match plan.scheme() {
-        Scheme::Double => {
-            &[Assumption::ArbitrationServesAllLanes, Assumption::SpareHalfUnused, Assumption::RepliesAreQueuedAtOnce]
-        }
+        Scheme::Double => &[Assumption::SpareHalfUnused],
         Scheme::Static => &[Assumption::InitializeDiscards],
         Scheme::InPlace if has_grown(plan) => &[Assumption::InitializeDiscards],
         Scheme::Recover if closes(plan) => &[Assumption::FencesDiscard, Assumption::FencedLanesRunEmpty],

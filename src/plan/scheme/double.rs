@@ -15,13 +15,8 @@ use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, Plan
 use crate::tables::{LFT_BLOCK, PortState, Write};
 
 /// Besides those about packets that are in no class of data.
-const ASSUMPTIONS: [Assumption; 5] = [
-    Assumption::AnswersAreLegal,
-    Assumption::ArbitrationServesAllLanes,
-    Assumption::SpareHalfUnused,
-    Assumption::RepliesAreQueuedAtOnce,
-    Assumption::EntriesDecide,
-];
+const ASSUMPTIONS: [Assumption; 3] =
+    [Assumption::AnswersAreLegal, Assumption::SpareHalfUnused, Assumption::EntriesDecide];
 
 /// Split, install, swap, drain, restore.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {

@@ -1,11 +1,12 @@
 //! Drain by conservation: reads the end ports' counters of the retired service levels, wave after wave (section D).
 //!
 //! No device reports discards by service level: a discarded packet leaves *received* below *sent* for good, and the time
-//! limit ends the wait. After the proof the counters are zeroed, since nobody
-//! uses these levels until the next change (D.5).
+//! limit ends the wait. After the proof the counters are zeroed and read again, since nobody uses these levels until the
+//! next change (D.5).
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
 use crate::fabric::PortId;
+use crate::ids::Sl;
 use crate::subnet::Retiring;
 use crate::subnet::SubnetError;
 use crate::subnet::exchange::{MadData, MadRequest, RequestBody};
@@ -38,10 +39,7 @@ impl<T: Transport> Manager<T> {
                 judge.fold(&reading);
             }
             match judge.verdict() {
-                Verdict::Proof(drained) => {
-                    self.zero_counters(&ports, retiring).await?;
-                    return Ok(drained);
-                }
+                Verdict::Proof(drained) => return Ok(drained),
                 Verdict::NoVerdict(reason) => return Err(self.no_verdict(&wait, &reason)),
                 Verdict::Pending => {}
             }
@@ -86,12 +84,31 @@ impl<T: Transport> Manager<T> {
         Ok(ports.iter().enumerate().map(reading).collect())
     }
 
-    async fn zero_counters(&mut self, ports: &[PortId], retiring: &Retiring<'_>) -> Result<(), SubnetError> {
+    /// Zeroes the counters of the half that has been drained, and records which ports show zero afterwards.
+    pub(super) async fn zero_retired(&mut self, retiring: &Retiring<'_>) -> Result<(), SubnetError> {
+        let half = retiring.in_use.half.other();
+        self.counters_stand_at_zero(half, &[]);
+        let ports: Vec<PortId> = self.topology("draining")?.fabric.end_ports().collect();
         for counter in COUNTERS {
-            self.counters(ports, retiring, counter, Method::Set).await?;
+            self.counters(&ports, retiring, counter, Method::Set).await?;
         }
+        // A late copy of a `Set` would take away what has been counted since.
         self.quieten().await?;
+        let mut zeroed = ports.clone();
+        for counter in COUNTERS {
+            let held = self.counters(&ports, retiring, counter, Method::Get).await?;
+            let is_zero = |data: &PortDataSl| self.retired_levels(retiring).all(|sl| data.counters[sl.index()] == 0);
+            let counting = ports.iter().zip(&held).filter(|(_, data)| !is_zero(data)).map(|(&port, _)| port);
+            let counting: Vec<PortId> = counting.collect();
+            zeroed.retain(|port| !counting.contains(port));
+        }
+        self.counters_stand_at_zero(half, &zeroed);
         Ok(())
+    }
+
+    fn retired_levels(&self, retiring: &Retiring<'_>) -> impl Iterator<Item = Sl> + use<T> {
+        let (half, reserved) = (retiring.in_use.half.other(), self.reserved_sl());
+        half.sls().filter(move |&sl| Some(sl) != reserved)
     }
 
     /// Reads one counter of every port for the retired service levels, or resets it, on the half in use.
@@ -102,8 +119,7 @@ impl<T: Transport> Manager<T> {
         attribute: PerfAttributeId,
         method: Method,
     ) -> Result<Vec<PortDataSl>, SubnetError> {
-        let retired = retiring.in_use.half.other().sls().filter(|&sl| Some(sl) != self.reserved_sl());
-        let retired = retired.fold(0, |mask: u16, sl| mask | 1 << sl.get());
+        let retired = self.retired_levels(retiring).fold(0, |mask: u16, sl| mask | 1 << sl.get());
         let mut requests = Vec::with_capacity(ports.len());
         // On the half in use: a request on the retired levels would count in what it reads (D.5).
         for &port in ports {

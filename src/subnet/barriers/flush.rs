@@ -1,7 +1,7 @@
 //! The flush of some lanes (section F): orders it at every device, then polls until all have reported completion.
 
 use super::smp_data;
-use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, Ticket, Verdict};
+use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, StraysJudge, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::SubnetError;
@@ -21,8 +21,28 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Flushed, SubnetError> {
         match observer {
             Observer::Lifetime => self.flush_by_age(ticket, lanes).await,
+            Observer::Token | Observer::Poll | Observer::Conservation if self.sources.settle_ns().is_some() => {
+                self.flush_behind_fence(ticket, lanes).await
+            }
             Observer::Token | Observer::Poll | Observer::Conservation => self.flush_by_agents(ticket, lanes).await,
         }
+    }
+
+    /// Behind a fence strays of the spare half may be anywhere when it is closed, and the tables of the split lead them into
+    /// `lanes`: so all that was sent before comes to its end first (F.7).
+    async fn flush_behind_fence(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
+        let awaited = format!("flush of lanes {lanes}");
+        let rounds = self.longest_way;
+        if rounds > StraysJudge::MOST {
+            let reason = format!("ways of {rounds} channels need more than {} rounds", StraysJudge::MOST);
+            return Err(SubnetError::NoVerdict { awaited, reason });
+        }
+        let mut judge = StraysJudge::new(ticket, lanes, rounds as u8);
+        while let Some((part, lanes)) = judge.due() {
+            judge.fold(&self.flush_by_agents(part, lanes).await?);
+        }
+        let reason = "a round of flushes is missing".to_string();
+        judge.verdict().ok_or(SubnetError::NoVerdict { awaited, reason })
     }
 
     pub(super) async fn flush_by_agents(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {

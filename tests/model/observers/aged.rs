@@ -41,8 +41,8 @@ enum Condition {
     AskedAfterRequests,
     /// D.6 (3): replies age too.
     RepliesAge,
-    /// Assumption `replies-are-queued-at-once`.
-    RepliesAtOnce,
+    /// A reply that is owed counts as one that waits.
+    OwedWaits,
     /// P3.8: every end port has answered with a table that closes the half.
     EveryPortFenced,
     /// P1.3: no copy of an older table comes after it.
@@ -172,10 +172,8 @@ impl Ages {
         (packet.place, packet.age) = (packet.place + 1, 0);
         if packet.place == END {
             let Packet { is_reply, .. } = next.packets.remove(at);
-            match self.has(Condition::RepliesAtOnce) {
-                true if !is_reply => Ages::hand_over(&mut next, true),
-                _ => next.owed += u8::from(!is_reply),
-            }
+            // A responder may think for as long as it likes.
+            next.owed += u8::from(!is_reply);
         }
         next
     }
@@ -252,7 +250,8 @@ impl Ages {
                     found.push((Step::Ask(host), with(Some((state.now, None)))));
                 }
                 Some((asked, None)) => {
-                    let settled = !self.queued(state, host);
+                    let owes = host == 1 && state.owed > 0 && self.has(Condition::OwedWaits);
+                    let settled = !self.queued(state, host) && !owes;
                     found.push((Step::Answer(host), with(Some((asked, Some(settled))))));
                 }
                 Some((asked, Some(settled))) if settling => {
@@ -356,7 +355,7 @@ fn ages_depend_on_each_condition() {
         AskedAgain,
         AskedAfterRequests,
         RepliesAge,
-        RepliesAtOnce,
+        OwedWaits,
     ] {
         assert_false("lifetime", condition, &Ages { moved: Move::Told, without: Some(condition) });
     }

@@ -34,8 +34,8 @@ enum Condition {
     Settled,
     /// A port is asked whether it is settled before it is asked what it has sent.
     SettledFirst,
-    /// Assumption `replies-are-queued-at-once`.
-    RepliesAtOnce,
+    /// A reply that is owed counts as one that waits.
+    OwedWaits,
 }
 
 /// What is read of a port, in the order of the questions.
@@ -94,7 +94,7 @@ impl Counts {
 
     fn manners(&self) -> Manners {
         let counts = if self.has(Condition::CountedAsItLeaves) { Counting::Leaving } else { Counting::Arrived };
-        Manners { replies_at_once: self.has(Condition::RepliesAtOnce), counts }
+        Manners { counts }
     }
 
     fn items(&self) -> [Item; 3] {
@@ -115,7 +115,10 @@ impl Counts {
 
     fn value(&self, plane: &Plane, host: usize, item: Item) -> u8 {
         match item {
-            Item::Settled => u8::from(plane.queues[host].is_empty() || !self.has(Condition::Settled)),
+            Item::Settled => {
+                let settled = plane.is_settled(&self.layout, host, self.has(Condition::OwedWaits));
+                u8::from(settled || !self.has(Condition::Settled))
+            }
             Item::Sent => plane.sent[host],
             Item::Received => plane.received[host],
         }
@@ -260,7 +263,7 @@ fn counts_depend_on_each_condition() {
         WavesInTurn,
         Settled,
         SettledFirst,
-        RepliesAtOnce,
+        OwedWaits,
     ] {
         assert_false("conservation, row", condition, &Counts { layout: row(2), without: Some(condition) });
     }

@@ -252,8 +252,6 @@ pub struct Plane {
 /// How devices are.
 #[derive(Clone, Copy)]
 pub struct Manners {
-    /// A responder queues its reply in the moment in which the request comes.
-    pub replies_at_once: bool,
     pub counts: Counting,
 }
 
@@ -286,6 +284,12 @@ impl Plane {
         let packets = |fifo: &Fifo| fifo.items().any(|item| round_of(item).is_none());
         let all = [&self.queues, &self.wires, &self.buffers];
         all.into_iter().flatten().any(packets) || self.owed != [0; MOST]
+    }
+
+    /// Whether nothing of a host waits to be sent; what it owes may count as well.
+    pub fn is_settled(&self, layout: &Layout, host: usize, owed_counts: bool) -> bool {
+        let owes = |flow: usize| self.owed[flow] > 0 && layout.source(flow as u8) == host;
+        self.queues[host].is_empty() && !(owed_counts && (0..layout.flows.len()).any(owes))
     }
 
     /// A host makes no packets any more.
@@ -346,7 +350,7 @@ impl Plane {
         self.put(layout.flows[usize::from(packet - 1)].path[0], packet);
     }
 
-    /// A packet sent towards a dead cable vanishes (M9).
+    /// A packet sent towards a dead cable vanishes (M5).
     fn put(&mut self, channel: usize, packet: u8) {
         if self.is_up(channel) {
             self.wires[channel].push(packet);
@@ -362,12 +366,9 @@ impl Plane {
         }
         self.received[node] += u8::from(manners.counts != Counting::Off);
         self.sent[layout.source(packet - 1)] += u8::from(manners.counts == Counting::Arrived);
+        // A responder may think for as long as it likes.
         if let Some(reply) = layout.flows[usize::from(packet - 1)].reply {
-            if manners.replies_at_once {
-                self.queues[layout.source(reply)].push(reply + 1);
-            } else {
-                self.owed[usize::from(reply)] += 1;
-            }
+            self.owed[usize::from(reply)] += 1;
         }
     }
 

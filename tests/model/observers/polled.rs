@@ -29,8 +29,8 @@ enum Condition {
     NothingQueued,
     /// No output is drained while something stands behind a dead cable.
     StraysAwaited,
-    /// Assumption `replies-are-queued-at-once`.
-    RepliesAtOnce,
+    /// A reply that is owed counts as one that waits.
+    OwedWaits,
 }
 
 struct Polls<'a> {
@@ -80,7 +80,7 @@ impl<'a> Polls<'a> {
     }
 
     fn manners(&self) -> Manners {
-        Manners { replies_at_once: self.has(Condition::RepliesAtOnce), counts: Counting::Off }
+        Manners { counts: Counting::Off }
     }
 
     /// The channels out of a device for which it holds nothing, and whose credits are all back.
@@ -92,7 +92,8 @@ impl<'a> Polls<'a> {
         let drained = |&channel: &usize| {
             // What waits at the head has chosen; what stands behind it has not, and no reading shows it.
             let bound = |input: usize| plane.bound(self.layout, input) == Some(channel);
-            let queued = !plane.queues[node].is_empty() || self.layout.ends_at(node).any(bound);
+            let settled = plane.is_settled(self.layout, node, self.has(Condition::OwedWaits));
+            let queued = !settled || self.layout.ends_at(node).any(bound);
             let credits = plane.wires[channel].is_empty() && plane.buffers[channel].is_empty();
             let nothing = !queued || !self.has(Condition::NothingQueued);
             plane.is_up(channel) && nothing && (credits || !self.has(Condition::CreditsBack))
@@ -258,8 +259,7 @@ fn polled_channels_are_empty_for_good() {
 #[test]
 fn polls_depend_on_each_condition() {
     use Condition::*;
-    for condition in [SourcesMoved, PredecessorsFirst, AskedWhen, SecondPass, CreditsBack, NothingQueued, RepliesAtOnce]
-    {
+    for condition in [SourcesMoved, PredecessorsFirst, AskedWhen, SecondPass, CreditsBack, NothingQueued, OwedWaits] {
         polls(&row(1), Some(condition), |model| assert_false("poll, row", condition, model));
     }
     polls(&fork(), Some(StraysAwaited), |model| assert_false("poll, fork", StraysAwaited, model));

@@ -30,8 +30,8 @@ enum Condition {
     RoundsInTurn,
     /// D.3: every channel's end was asked, not the leaves alone.
     EveryChannelAsked,
-    /// Assumption `replies-are-queued-at-once`.
-    RepliesAtOnce,
+    /// A reply that is owed counts as one that waits.
+    OwedWaits,
 }
 
 struct Tokens {
@@ -99,7 +99,7 @@ impl Tokens {
     }
 
     fn manners(&self) -> Manners {
-        Manners { replies_at_once: self.has(Condition::RepliesAtOnce), counts: Counting::Off }
+        Manners { counts: Counting::Off }
     }
 
     /// The arcs that the manager writes: those between cables that it knows to be there.
@@ -111,6 +111,10 @@ impl Tokens {
         (0..self.layout.channels.len()).filter(|&channel| !state.known.has(channel)).collect()
     }
 
+    fn is_settled(&self, state: &State, host: usize) -> bool {
+        state.plane.is_settled(&self.layout, host, self.has(Condition::OwedWaits))
+    }
+
     /// Whether the agent that sends into a channel may send its token now.
     fn passes(&self, state: &State, channel: usize) -> bool {
         let node = self.layout.channels[channel].from;
@@ -118,7 +122,7 @@ impl Tokens {
             return false;
         }
         if !self.layout.is_switch(node) {
-            let empty = state.plane.queues[node].is_empty() || !self.has(Condition::OwnQueueEmpty);
+            let empty = self.is_settled(state, node) || !self.has(Condition::OwnQueueEmpty);
             return state.begun.has(node) && empty;
         }
         let mut leads = state.begun.has(node);
@@ -171,7 +175,7 @@ impl Tokens {
             return self.observe(state, found);
         };
         for host in self.layout.hosts().filter(|&host| !settled.has(host)) {
-            if state.plane.queues[host].is_empty() || !self.has(Condition::OwnQueueEmpty) {
+            if self.is_settled(state, host) || !self.has(Condition::OwnQueueEmpty) {
                 let mut next = state.clone();
                 next.settled = Some(Set::from_iter(settled.items().chain([host])));
                 next.plane.silence(&self.layout, host);
@@ -315,7 +319,7 @@ fn tokens_that_arrive_are_behind_all_packets() {
 #[test]
 fn tokens_depend_on_each_condition() {
     use Condition::*;
-    for condition in [SourcesMoved, OwnQueueEmpty, ArcsComplete, TokensFollowData, SecondRound, RepliesAtOnce] {
+    for condition in [SourcesMoved, OwnQueueEmpty, ArcsComplete, TokensFollowData, SecondRound, OwedWaits] {
         assert_false("token, row", condition, &Tokens::new(row(1), Some(condition)));
     }
     for condition in [StraysAwaited, EveryChannelAsked] {

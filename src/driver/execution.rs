@@ -1,6 +1,7 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
+use super::standing::moved_alike;
 use super::watch::{common, lacks};
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
 use crate::change::Prepared;
@@ -65,6 +66,7 @@ impl<S: SubnetManager> Driver<S> {
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
             let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
             let plan = own.plan.plan();
+            moved_alike(plan, self.subnet.settle_ns())?;
             if matches!(first, Event::Begin(_)) {
                 if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
                     self.subnet.can_vacate(plan.policy().observer).await?;

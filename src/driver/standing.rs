@@ -1,14 +1,26 @@
 //! A change that an earlier driver left, from its journal.
 
-use super::{ChangeUnderWay, Running};
+use super::{ChangeUnderWay, DriverError, Running};
 use crate::fabric::difference::{self, Recognised};
 use crate::fabric::{Fabric, PortId};
 use crate::journal::Standing;
 use crate::machine::ChangePosition;
+use crate::plan::{Barrier, MovedBy, Plan, Wave};
 use crate::routing::ENGINES;
 use crate::tables::{RoutedBy, SubnetTables};
 use crate::vet::vet;
 use std::sync::Arc;
+
+/// Checks that a plan that moves sources rests on the way in which a manager moves them: what shows that they have moved,
+/// and what the plan assumes for it, are of that way.
+pub(super) fn moved_alike(plan: &Plan, settle_ns: Option<u64>) -> Result<(), DriverError> {
+    let moves = |wave: &Wave| wave.barriers.contains(&Barrier::SourcesMoved);
+    let (planned, own) = (plan.policy().sources, MovedBy::of_settle(settle_ns));
+    match planned != own && plan.waves().iter().any(moves) {
+        true => Err(DriverError::Sources { planned, own }),
+        false => Ok(()),
+    }
+}
 
 /// A change that an earlier driver left, judged anew, and the subnet that it is about.
 #[derive(Clone, Debug)]
@@ -51,6 +63,15 @@ impl StandingChange {
         let routed_by = RoutedBy { engine, root };
         let under_way = ChangeUnderWay { plan: Arc::new(plan), layers: begun.layers, routed_by };
         Ok(StandingChange { under_way, position, is_made, layers_before: begun.layers_before })
+    }
+
+    /// Whether a manager that gives clients `settle_ns` to query again, or tells them, moves sources as the plan has them
+    /// moved.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn suits(&self, settle_ns: Option<u64>) -> Result<(), DriverError> {
+        moved_alike(self.under_way.plan.plan(), settle_ns)
     }
 
     /// Whether what devices hold is what they may hold where the change stands.

@@ -167,7 +167,9 @@ pub(super) async fn taken_up<T: Transport>(
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return Ok(Err("the subnet carries no traffic".to_string()));
     }
+    let settle_ns = manager.settle_ns();
     let known = StandingChange::of(standing).and_then(|change| {
+        change.suits(settle_ns).map_err(|error| error.to_string())?;
         let alive = change.alive(&found.fabric, found.sm_port)?;
         Ok((change, alive))
     });

@@ -211,3 +211,24 @@ fn successors_that_are_killed_are_resumed_by_theirs() {
     let held = sound(&world, world.sm, &next, false, "killed again and again");
     assert!(held == reference.after, "{next:?}: {:?}", held.differences(&reference.after));
 }
+
+/// A plan for hosts that are told is not gone on with by a manager that has them ask again: it is recovered by the tables.
+#[test]
+fn a_successor_with_another_way_of_moving_sources_does_not_go_on() {
+    let reference = undisturbed(DOUBLE, Going::Planned);
+    let world = World::new(DOUBLE);
+    let death = Death::Before(reference.sent / 3);
+    let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+    assert!(killed.was_killed, "{killed:?}");
+    let mut world = world;
+    world.setting = Setting { fenced: true, load: 0.0, ..DOUBLE };
+    let next = world.manage(world.sm, Some(world.journal()), &[], Death::Never);
+    sound(&world, world.sm, &next, true, "told before, fenced now");
+    assert_ne!(next.arrival, Some("resumed"), "{next:?}");
+    let (entries, _) = reconfig::journal::read(&world.journal_path()).expect("a journal");
+    let why = entries.iter().find_map(|entry| match &entry.record {
+        reconfig::journal::JournalRecord::Abandoned { why } => Some(why.clone()),
+        _ => None,
+    });
+    assert!(why.is_some_and(|why| why.contains("moved by way of `told`")), "{next:?}");
+}

@@ -183,10 +183,12 @@ pub struct World {
     pub fabric: Fabric,
     pub root: NodeId,
     pub sm: PortId,
-    setting: Setting,
+    pub setting: Setting,
     transport: SimTransport,
     folder: TempDir,
     dead: RefCell<(BTreeSet<NodeId>, BTreeSet<PortId>)>,
+    /// What was ordered away.
+    aside: RefCell<BTreeSet<NodeId>>,
     /// Whether every end port was linked with the manager's all the time, and nothing came back.
     is_whole: Cell<bool>,
 }
@@ -214,8 +216,8 @@ impl World {
         }
         let transport = SimTransport::new(sim);
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
-        let (dead, is_whole) = (RefCell::default(), Cell::new(true));
-        World { fabric, root, sm, setting, transport, folder, dead, is_whole }
+        let (dead, aside, is_whole) = (RefCell::default(), RefCell::default(), Cell::new(true));
+        World { fabric, root, sm, setting, transport, folder, dead, aside, is_whole }
     }
 
     /// The journal of the manager at the first port.
@@ -298,11 +300,11 @@ impl World {
     /// Does a deed; returns the order, if it is one.
     fn act(&self, deed: Deed, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
         let named = |node: NodeId| SubnetElement::Switch(self.fabric.node(node).guid.to_string());
-        let (order, goes) = match deed {
+        let order = match deed {
             Deed::Dies(node) => {
                 self.dead.borrow_mut().0.insert(node);
                 self.transport.with(|sim| sim.kill_node(node));
-                (None, None)
+                None
             }
             Deed::Revives(node) => {
                 let mut dead = self.dead.borrow_mut();
@@ -310,25 +312,30 @@ impl World {
                 self.transport.with(|sim| sim.revive_node(node));
                 // It comes back with all its cables, but for what is unplugged.
                 dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill_link(port)));
-                (None, None)
+                None
             }
             Deed::Unplugged(port) => {
                 self.dead.borrow_mut().1.insert(port);
                 self.transport.with(|sim| sim.kill_link(port));
-                (None, None)
+                None
             }
             Deed::Plugged(port) => {
                 self.dead.borrow_mut().1.remove(&port);
                 self.transport.with(|sim| sim.revive_link(port));
-                (None, None)
+                None
             }
             Deed::Removed(node) => {
                 let order = ManagerOrder::SetAside { element: named(node), dry_run: false, cut_off_meant: true };
-                (Some(order), Some(node))
+                self.aside.borrow_mut().insert(node);
+                Some(order)
             }
-            Deed::TakenBack(node) => (Some(ManagerOrder::TakeBack(named(node))), None),
+            Deed::TakenBack(node) => {
+                self.aside.borrow_mut().remove(&node);
+                Some(ManagerOrder::TakeBack(named(node)))
+            }
         };
-        let rest = self.alive().without_nodes(goes.as_slice());
+        let aside: Vec<NodeId> = self.aside.borrow().iter().copied().collect();
+        let rest = self.alive().without_nodes(&aside);
         let reached = reached(&rest, manager);
         let cut_off: Vec<_> =
             self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();

@@ -71,6 +71,7 @@ fn cases() -> impl Strategy<Value = Case> {
         load: if fenced { 0.0 } else { 0.002 },
         loss,
         seed,
+        patient: true,
     });
     let deeds = prop::collection::vec((delay_ns, deed), 1..4);
     let deaths = prop::collection::vec((prop_oneof![0usize..100, 0usize..1_500], successor), 0..4);

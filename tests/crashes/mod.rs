@@ -13,7 +13,7 @@ use world::{Death, Deed, Held, Life, Setting, World, tear};
 
 /// Sixteen switches, sixteen hosts, agents in the devices; what is to change is by `double`.
 const DOUBLE: Setting =
-    Setting { topology: "torus:4x4,1", auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 1 };
+    Setting { topology: "torus:4x4,1", auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 1, patient: false };
 /// Standard devices and hosts that ask again.
 const FENCED: Setting = Setting { fenced: true, load: 0.0, ..DOUBLE };
 /// By forwarding entries alone, where that is proved.

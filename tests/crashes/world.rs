@@ -32,6 +32,8 @@ use tempfile::TempDir;
 
 /// How long a manager must have been idle, in simulated nanoseconds, to be at rest.
 const QUIET_NS: u64 = 3_000_000;
+/// The same where light sweeps are awaited.
+const LIGHT_SWEEPS_NS: u64 = 25_000_000;
 /// What nobody needs: whoever is not at rest by then never will be.
 const LIMIT_NS: u64 = 60_000_000_000;
 const DATA_VLS: u8 = 4;
@@ -48,6 +50,9 @@ pub struct Setting {
     /// The share of MADs that are lost.
     pub loss: f64,
     pub seed: u64,
+    /// Whether to wait until a sweep would have told what no trap has: a device whose trap nobody answered sends the next one
+    /// late.
+    pub patient: bool,
 }
 
 /// What happens to a subnet.
@@ -251,8 +256,10 @@ impl World {
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
-        // Where traps are lost, a sweep tells what has happened.
-        let mut is_to_sweep = self.setting.loss > 0.0;
+        // By agents' profile a light sweep comes every 10 ms; by the standard one, only an order is soon enough.
+        let Setting { patient, fenced, loss, .. } = self.setting;
+        let quiet_ns = if patient && !fenced { LIGHT_SWEEPS_NS } else { QUIET_NS };
+        let mut is_to_sweep = patient && (fenced || loss > 0.0);
         let end_ns = busy_ns + LIMIT_NS;
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
@@ -265,7 +272,7 @@ impl World {
                 life.note(happening);
             }
             let now_ns = self.now_ns();
-            let is_at_rest = is_idle(&mailbox) && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS;
+            let is_at_rest = is_idle(&mailbox) && life.arrival.is_some() && now_ns >= busy_ns + quiet_ns;
             life.was_killed = fate.borrow().is_dead;
             if is_at_rest && life.deeds == deeds.len() && std::mem::take(&mut is_to_sweep) {
                 orders.insert(mailbox.borrow_mut().order(ManagerOrder::Sweep));
@@ -291,7 +298,7 @@ impl World {
             }
             assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
             // Not past the moment at which it is at rest, if nothing happens until then.
-            let rest_ns = (busy_ns + QUIET_NS).max(now_ns + 100_000);
+            let rest_ns = (busy_ns + quiet_ns).max(now_ns + 100_000);
             let halt = attached.advance(due_ns.map_or(rest_ns, |due_ns| due_ns.max(now_ns).min(rest_ns)));
             assert_ne!(halt, Halt::Deadlock, "deadlock");
         }

@@ -1,5 +1,6 @@
 //! The generated families have the properties that define them, and the bundled fabrics are what they claim to be.
 
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::difference::{Difference, align, union};
 use reconfig::fabric::format::{self, Format};
@@ -354,7 +355,7 @@ fn any_topology() -> impl Strategy<Value = String> {
     })
 }
 
-proptest! {
+properties! {
     #[test]
     fn whatever_is_asked_for_is_an_error_or_one_connected_fabric(text in any_topology(), seed in 0u64..4) {
         let Ok(topology) = text.parse::<Topology>() else { return Ok(()) };

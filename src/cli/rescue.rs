@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use reconfig::ids::{PortNum, Sl};
 use reconfig::sm::rescue::{ClosedSubnet, find_closed, open_closed};
 use reconfig::subnet::{Manager, Timing};
+use reconfig::transport::AnyTransport;
 use reconfig::transport::umad::{Umad, UmadOptions, UmadRole};
 
 #[derive(Debug, clap::Args)]
@@ -76,7 +77,7 @@ async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure
     };
     let port = Umad::open(&options).map_err(Failure::undone)?;
     let timing = Timing { light_sweep_ns: None, ..Timing::default() };
-    let mut manager = Manager::new(port, timing, arguments.m_key);
+    let mut manager = Manager::new(Box::new(port) as AnyTransport, timing, arguments.m_key);
     let found = find_closed(&mut manager).await.map_err(Failure::undone)?;
     let mut report = report(&found);
     if arguments.clear && !found.closed.is_empty() {

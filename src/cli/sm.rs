@@ -23,7 +23,7 @@ use reconfig::sm::{
     lid_file, prefix_file, systemd,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
-use reconfig::transport::Transport;
+use reconfig::transport::AnyTransport;
 use reconfig::transport::faults::{Chances, Faulty};
 use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
 use reconfig::wire::Gid;
@@ -222,9 +222,9 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
         let devices = arguments.devices().name();
         tracing::info!(adapter = port.adapter(), port = %port.port(), devices, "managing the subnet behind this port");
         match arguments.faults {
-            None => run_on(arguments, port, own, reload).await,
+            None => run_on(arguments, Box::new(port), own, reload).await,
             Some(Faults { chances, seed }) => {
-                run_on(arguments, Faulty::new(port, chances, chances, seed), own, reload).await
+                run_on(arguments, Box::new(Faulty::new(port, chances, chances, seed)), own, reload).await
             }
         }
     })
@@ -259,9 +259,9 @@ fn port_row(adapter: &Adapter, port: &AdapterPort) -> serde_json::Value {
 }
 
 /// Runs the manager together with its frontend.
-async fn run_on<T: Transport>(
+async fn run_on(
     arguments: &Arguments,
-    transport: T,
+    transport: AnyTransport,
     port: OwnPort,
     reload: Reload,
 ) -> Result<Answer, Failure> {

@@ -221,6 +221,7 @@ impl Fabric {
     }
 
     /// The port of a node by number.
+    #[inline]
     pub fn port_at(&self, node: NodeId, num: PortNum) -> Option<PortId> {
         let node = self.node(node);
         (num.0 <= node.num_ports).then(|| PortId(node.first_port.0 + u32::from(num.0)))

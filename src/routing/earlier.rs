@@ -33,6 +33,7 @@ impl Earlier {
     /// The last earlier path that led from `row` as this one would, by `channel` to the settled row `beyond`: one more
     /// than its number, or 0 if none did. A path that always takes the least value uses every way before it repeats
     /// any, and repeats them in turn.
+    #[inline]
     pub fn last(&self, row: usize, channel: u32, beyond: usize) -> u32 {
         self.like(row, channel, beyond).next_back().map_or(0, |path| path as u32 + 1)
     }
@@ -46,11 +47,13 @@ impl Earlier {
     }
 
     /// Where the current path begins.
+    #[inline]
     fn start(&self) -> Option<usize> {
         self.ways.len().checked_sub(self.rows)
     }
 
     /// The numbers of earlier paths that lead so.
+    #[inline]
     fn like(&self, row: usize, channel: u32, beyond: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
         let (before, now) = self.ways.split_at(self.start().unwrap_or(0));
         let follows = now.get(beyond).map(|&(_, way)| way);

@@ -54,6 +54,7 @@ impl SwitchGraph {
         self.nodes.len()
     }
 
+    #[inline]
     pub fn node(&self, row: usize) -> NodeId {
         self.nodes[row]
     }
@@ -62,10 +63,12 @@ impl SwitchGraph {
         self.guids[row]
     }
 
+    #[inline]
     pub fn row_of(&self, node: NodeId) -> Option<usize> {
         Some(self.row[node.index()]).filter(|&row| row != NONE).map(|row| row as usize)
     }
 
+    #[inline]
     pub fn neighbours(&self, row: usize) -> &[Neighbour] {
         &self.neighbours[row]
     }

@@ -19,7 +19,7 @@ use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
-use crate::plan::{LanePartition, Policy, Scheme};
+use crate::plan::{Draft, LanePartition, Policy, Scheme};
 use crate::sim::{Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
@@ -111,15 +111,15 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         smps: all_smps(&reports),
         adversary: None,
         proof: run_proof(&plans, &reports, whole),
-        assumptions: distinct(
-            plans.iter().flat_map(|plan| plan.plan().draft().assumptions.iter().map(|held| held.name().to_string())),
-        ),
-        notes: distinct(
-            plans.iter().flat_map(|plan| plan.plan().draft().notes.iter().cloned()).chain(lowered(setup, sim)),
-        ),
+        assumptions: distinct(drafts(&plans).flat_map(|draft| &draft.assumptions).map(|held| held.name().to_string())),
+        notes: distinct(drafts(&plans).flat_map(|draft| draft.notes.iter().cloned()).chain(lowered(setup, sim))),
         changes: reports,
         change,
     }
+}
+
+fn drafts<'a>(plans: &'a [&Vetted]) -> impl Iterator<Item = &'a Draft> {
+    plans.iter().map(|plan| plan.plan().draft())
 }
 
 /// Says why the default load is lower than usual, where the Double Scheme waits by the clock. Nothing was scaled: with

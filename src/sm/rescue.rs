@@ -12,7 +12,7 @@ use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::plan::sl_to_vl_pairs;
 use crate::subnet::{Ask, AskResult, Manager, RequestTarget, SubnetManager};
 use crate::tables::SlToVl;
-use crate::transport::Transport;
+use crate::transport::AnyTransport;
 use crate::wire::capability::IS_SM;
 use crate::wire::{AttributeId, SlToVlMappingTable, SlToVlModifier, SmInfo, SmState};
 
@@ -47,7 +47,7 @@ pub struct ClosedSubnet {
 ///
 /// # Errors
 /// The subnet cannot be swept.
-pub async fn find_closed<T: Transport>(manager: &mut Manager<T>) -> Result<ClosedSubnet, SmError> {
+pub async fn find_closed(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmError> {
     let found = manager.discover().await?;
     manager.set_topology(&found.fabric, found.sm_port);
     let fabric = &found.fabric;
@@ -83,7 +83,7 @@ pub async fn find_closed<T: Transport>(manager: &mut Manager<T>) -> Result<Close
 ///
 /// # Errors
 /// The port failed.
-pub async fn open_closed<T: Transport>(manager: &mut Manager<T>, found: &ClosedSubnet) -> Result<Vec<String>, SmError> {
+pub async fn open_closed(manager: &mut Manager<AnyTransport>, found: &ClosedSubnet) -> Result<Vec<String>, SmError> {
     let (fabric, closed) = (&found.fabric, &found.closed);
     let ask = |table: &ClosedTable| {
         let data = SlToVlMappingTable(table.open.0).encode();
@@ -106,7 +106,7 @@ pub async fn open_closed<T: Transport>(manager: &mut Manager<T>, found: &ClosedS
 }
 
 /// A port whose manager says that it is master.
-async fn master<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric) -> Result<Option<String>, SmError> {
+async fn master(manager: &mut Manager<AnyTransport>, fabric: &Fabric) -> Result<Option<String>, SmError> {
     let ports: Vec<PortId> = fabric
         .lid_ports()
         .filter(|&port| manager.port_info(port).is_some_and(|info| info.capability_mask & IS_SM != 0))

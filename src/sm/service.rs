@@ -14,7 +14,7 @@ use super::upkeep::Upkeep;
 use crate::change;
 use crate::ids::Half;
 use crate::subnet::{Discovered, Manager, SubnetManager};
-use crate::transport::Transport;
+use crate::transport::{AnyTransport, Transport};
 use std::collections::VecDeque;
 
 /// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
@@ -33,7 +33,7 @@ pub enum RunUntil {
 ///
 /// # Errors
 /// The port failed; with [`RunUntil::Up`], also if the subnet cannot be brought up.
-pub async fn run<T: Transport>(mut manager: Manager<T>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
+pub async fn run(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
     let mut service = Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until };

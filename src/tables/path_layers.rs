@@ -106,6 +106,7 @@ impl PathLayers {
     }
 
     /// The layer of a source's packets to a destination on a path; none if the path is closed to the source.
+    #[inline]
     pub fn layer(&self, source: PortId, destination: PortId, path: usize) -> Option<u8> {
         let (group, rank) = (place(&self.group, source), place(&self.rank, destination));
         match (group, rank) {

@@ -124,17 +124,20 @@ impl RoutingFunction {
     }
 
     /// The output port at `switch` towards a destination on one path.
+    #[inline]
     pub fn output(&self, switch: NodeId, destination: usize, path: usize) -> Option<PortNum> {
         let port = PortNum(self.outputs[self.slot(switch, destination, path)]);
         (port != PortNum::NO_ROUTE).then_some(port)
     }
 
     /// Sets an output port.
+    #[inline]
     pub fn set_output(&mut self, switch: NodeId, destination: usize, path: usize, port: PortNum) {
         let slot = self.slot(switch, destination, path);
         self.outputs[slot] = port.0;
     }
 
+    #[inline]
     fn slot(&self, switch: NodeId, destination: usize, path: usize) -> usize {
         assert!(destination < self.destinations.len() && path < self.paths, "{destination}/{path} out of range");
         (self.row[switch.index()] as usize * self.destinations.len() + destination) * self.paths + path

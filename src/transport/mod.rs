@@ -58,3 +58,26 @@ pub trait Transport {
     /// The next MAD, or none once `until_ns` has come (`u64::MAX` waits for ever).
     async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError>;
 }
+
+/// Any transport. What is generic over transports is compiled once for each; what takes this one is compiled with the
+/// library, once for all: the subnet manager is a fifth of the program.
+pub type AnyTransport = Box<dyn Transport>;
+
+#[async_trait(?Send)]
+impl Transport for AnyTransport {
+    fn now_ns(&self) -> u64 {
+        (**self).now_ns()
+    }
+
+    async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError> {
+        (**self).send(datagram).await
+    }
+
+    fn answers_to(&mut self, lmc: Lmc) {
+        (**self).answers_to(lmc);
+    }
+
+    async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError> {
+        (**self).recv(until_ns).await
+    }
+}

@@ -1,6 +1,7 @@
 //! The check of every path, against one that follows each path by itself; and its faults, by name.
 
 use crate::across::random::{Draw, Drawn, Shape, drawn};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::audit::across::{PathAudit, Question, Stray, SubnetRouting, check_paths};
 use reconfig::fabric::PortId;
@@ -112,7 +113,7 @@ fn line_of_three(seed: u64) -> Drawn {
     drawn(&Draw { seed, subnets: 3, routers: 2, shape: Shape::Line, data_vls: DATA_VLS })
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
@@ -154,7 +155,7 @@ fn common(members: &[Members], from: SubnetPort, to: SubnetPort) -> Option<(usiz
     Some((key, own(key, from) == 2))
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::across::oracle::{self, Tables};
 use crate::across::plans::{double, parts, scope};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -177,7 +178,7 @@ fn assert_chained(links: &[Link]) {
     }
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
@@ -196,7 +197,7 @@ proptest! {
     }
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]

@@ -4,7 +4,8 @@
 //! A case that fails prints itself, shrunk. `RECONFIG_CRASHES=N` draws N of them; `PROPTEST_RNG_SEED` draws others.
 
 use super::world::{Death, Deed, Life, Setting, World};
-use super::{closing, is_thorough, sound};
+use super::{closing, sound};
+use crate::support::is_thorough;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};

@@ -6,6 +6,7 @@ mod drawn;
 mod files;
 mod world;
 
+use crate::support::is_thorough;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,10 +56,6 @@ fn undisturbed(setting: Setting, going: Going) -> Undisturbed {
     assert_ne!(before, after, "the change changes something");
     assert_eq!(world.packets().lost_to_change, 0);
     Undisturbed { before, after, sent: life.sent, records: life.records }
-}
-
-fn is_thorough() -> bool {
-    std::env::var_os("RECONFIG_THOROUGH").is_some()
 }
 
 /// All positions of a change, or some that are spread over it, and those after each record.

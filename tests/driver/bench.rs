@@ -129,7 +129,7 @@ pub fn revive(at_ns: u64, node: NodeId) -> Deed {
 
 /// Light traffic with replies. More of it would cost the tests time in proportion.
 pub fn light() -> SimConfig {
-    SimConfig { load: 0.02, replies: 0.5, ..SimConfig::default() }
+    SimConfig { load: 0.01, replies: 0.5, ..SimConfig::default() }
 }
 
 /// A tree of four spines and four leaves, four hosts on each.

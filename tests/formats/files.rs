@@ -2,6 +2,7 @@
 
 use crate::support::bad_input::assert_refused_as_shown;
 use crate::support::captures::captures;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, read, read_as, read_noting, write};
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
@@ -199,7 +200,7 @@ fn name_port(builder: &mut FabricBuilder, (id, num): (NodeId, PortNum), guid: Gu
     }
 }
 
-proptest! {
+properties! {
     #[test]
     fn ibnetdiscover_bears_random_fabrics(fabric in fabric(true)) {
         same_again(&fabric, Format::Ibnetdiscover)?;

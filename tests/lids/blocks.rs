@@ -1,6 +1,7 @@
 //! LIDs for each port by its own LMC: enough in each half, aligned, packed, and where they were before.
 
 use super::net::random_net;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
@@ -133,7 +134,7 @@ fn a_realised_function_gets_its_lids() {
     }
 }
 
-proptest! {
+properties! {
     /// Whatever each needs and whatever the file says: aligned, enough, and the same again.
     #[test]
     fn any_needs_and_any_file_give_an_assignment(

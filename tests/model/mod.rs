@@ -10,7 +10,4 @@ mod packets;
 mod search;
 mod transitions;
 
-/// Whether the long form is wanted.
-fn is_thorough() -> bool {
-    std::env::var("RECONFIG_THOROUGH").is_ok_and(|value| value == "1")
-}
+use crate::support::is_thorough;

@@ -2,6 +2,7 @@
 
 use crate::paths::oracle::{is_legal, levels};
 use crate::support::fabrics::{fabric_with, random_fabric};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, PortNum};
@@ -34,7 +35,7 @@ fn explicit(fabric: &Fabric, root: NodeId, paths: usize) -> RoutingFunction {
     FullyExplicit { model: TurnModel::UpDown, root: Some(root) }.route(fabric, &Demand::all(fabric, paths)).unwrap()
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::support::bundled::bundled;
 use crate::support::capture::capture;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::generate::BUNDLED;
@@ -354,7 +355,7 @@ fn small_plan() -> String {
     desk.text("change.plan")
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Whatever is changed in a file: it is no plan, or it is judged; and a plan that both judges accept is one that they

@@ -19,6 +19,7 @@ mod repeated;
 mod replies;
 mod world;
 
+use crate::support::is_thorough;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use reconfig::sim::{PacketCounts, StuckPacket};
@@ -75,7 +76,6 @@ fn claim<S: Strategy>(
 }
 
 fn config(cases: u32) -> Config {
-    let thorough = std::env::var_os("RECONFIG_THOROUGH").is_some_and(|value| value == "1");
     let base =
         Config { max_shrink_iters: 300, failure_persistence: None, max_global_rejects: 1 << 20, ..Config::default() };
     // Where cargo does not say (`.cargo/config.toml`), the same.
@@ -83,7 +83,7 @@ fn config(cases: u32) -> Config {
         RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
         RngSeed::Random => RngSeed::Fixed(1),
     };
-    Config { cases: if thorough { cases * 40 } else { cases }, rng_seed, ..base }
+    Config { cases: if is_thorough() { cases * 40 } else { cases }, rng_seed, ..base }
 }
 
 /// Every packet has met exactly one fate.

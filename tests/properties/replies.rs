@@ -8,6 +8,7 @@ use super::engines::{Kind, Router};
 use super::play::{End, MS, Management, Play, Setting};
 use super::proved::prepared;
 use super::world::{Forms, Happening, Shape, World};
+use crate::support::is_thorough;
 use reconfig::machine::Outcome;
 use reconfig::plan::{Observer, Policy, Scheme};
 use reconfig::sim::{Latch, Traffic};
@@ -151,9 +152,8 @@ impl Script {
 
 /// Plays scripts with every observer; at least nine in ten must complete.
 fn play_all(name: &str, brief: u64, long: u64, script: fn(u64) -> Script) {
-    let is_thorough = std::env::var_os("RECONFIG_THOROUGH").is_some_and(|value| value == "1");
     let mut ends: BTreeMap<(String, &'static str), u32> = BTreeMap::new();
-    for number in 0..if is_thorough { long } else { brief } {
+    for number in 0..if is_thorough() { long } else { brief } {
         for &observer in Observer::ALL {
             if let Some(end) = script(number).play(observer) {
                 *ends.entry((observer.to_string(), end)).or_default() += 1;

@@ -2,9 +2,10 @@
 
 use super::proved::prove;
 use super::subject::{Recipe, Subnet};
+use crate::support::is_thorough;
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::repair::{RepairError, WavePurpose};
+use reconfig::repair::{Repair, RepairError, WavePurpose};
 use reconfig_measuring::waves::Course;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -156,11 +157,30 @@ impl Tally {
     fn count(&mut self, what: &'static str) {
         *self.0.entry(what).or_default() += 1;
     }
+
+    fn count_waves(&mut self, done: &Repair) {
+        let reconnecting = done.waves.iter().filter(|wave| wave.purpose != WavePurpose::Renew).count();
+        self.count(match reconnecting {
+            0 => "no wave",
+            1 => "one wave",
+            2 => "two waves",
+            _ => "more waves",
+        });
+        for wave in done.waves.iter().skip(1) {
+            self.count(if wave.aged_before { "aged" } else { "not aged" });
+        }
+        for (kind, name) in [(WavePurpose::Renew, "renewed"), (WavePurpose::Relax, "relaxed")] {
+            if done.waves.iter().any(|wave| wave.purpose == kind) {
+                self.count(name);
+            }
+        }
+        self.count(if done.unsolved.is_empty() { "solved" } else { "not solved" });
+    }
 }
 
 #[test]
 fn whatever_happens_every_wave_keeps_the_rules() {
-    let cases = if std::env::var_os("RECONFIG_THOROUGH").is_some() { 20_000 } else { 600 };
+    let cases = if is_thorough() { 20_000 } else { 600 };
     let tally = RefCell::new(Tally::default());
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = proptest::test_runner::TestRunner::new(config);
@@ -188,19 +208,7 @@ fn whatever_happens_every_wave_keeps_the_rules() {
                     let hurried = vec![(false, done.waves[0].lfts.as_slice()), (false, &done.waves[1].lfts)];
                     prop_assert!(subnet.course(hurried).judge().is_err(), "{:?}: aged for nothing", case);
                 }
-                let reconnecting = done.waves.iter().filter(|wave| wave.purpose != WavePurpose::Renew).count();
-                tally.count(match reconnecting {
-                    0 => "no wave",
-                    1 => "one wave",
-                    2 => "two waves",
-                    _ => "more waves",
-                });
-                let (aged, kinds) = (done.waves.iter().skip(1), [WavePurpose::Renew, WavePurpose::Relax]);
-                aged.for_each(|wave| tally.count(if wave.aged_before { "aged" } else { "not aged" }));
-                for kind in kinds.into_iter().filter(|&kind| done.waves.iter().any(|wave| wave.purpose == kind)) {
-                    tally.count(if kind == WavePurpose::Renew { "renewed" } else { "relaxed" });
-                }
-                tally.count(if done.unsolved.is_empty() { "solved" } else { "not solved" });
+                tally.count_waves(&done);
             }
             Err(RepairError::Deadlock { cycle }) => {
                 // Right, if the judge finds the ring too, before anything is written.

@@ -1,6 +1,7 @@
 //! Up*/down* and LID assignment: legal, complete, spread, and frank about what cannot be joined.
 
 use crate::support::fabrics::{fabric_of, fabric_with, random_fabric, ring};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::change::engine_named;
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
@@ -57,7 +58,7 @@ fn reaches_down(fabric: &Fabric, key: &dyn Fn(NodeId) -> (usize, Guid), from: No
         })
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

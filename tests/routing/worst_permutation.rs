@@ -1,6 +1,7 @@
 //! Worst-case permutations, against all permutations of tiny fabrics and against cases worked out by hand.
 
 use crate::support::fabrics::{fabric_with, random_fabric};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::change::Realised;
 use reconfig::fabric::generate::{Options, generate};
@@ -112,7 +113,7 @@ fn routed(name: &str, fabric: &Fabric, paths: usize) -> RoutingFunction {
     engine.route(fabric, &Demand::all(fabric, paths)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]

@@ -1,6 +1,7 @@
 //! Records and paths from bundled fabrics.
 
 use crate::sa::bench::Bench;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl};
 use reconfig::sa::{Directory, DirectoryError, DirectoryFacts, Sa, SaLimits};
@@ -328,7 +329,7 @@ fn facts_that_lack_something_make_no_directory() {
     assert!(matches!(Directory::new(DirectoryFacts { fabric, ..facts() }), Err(DirectoryError::NoLid(_))));
 }
 
-proptest! {
+properties! {
     /// Any MAD at all is answered by at most a burst of its own, and nothing makes it fail.
     #[test]
     fn any_request_is_survived(noise in prop::collection::vec((any::<[u8; 32]>(), any::<[u8; 32]>()), 1..30)) {

@@ -3,6 +3,7 @@
 use crate::sa::bench::Bench;
 use crate::sa::running::Across;
 use crate::support::across::id;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::PortId;
 use reconfig::fabric::subnets::SubnetPort;
@@ -314,7 +315,7 @@ const OPEN: [u32; 6] = [
 
 static ACROSS: LazyLock<Across> = LazyLock::new(two);
 
-proptest! {
+properties! {
     /// Any text is read, or refused with its place.
     #[test]
     fn any_file_of_prefix_routes_is_read_or_refused(text in "([a-fx0-9*# \\tü]{0,40}\n){0,6}") {

@@ -1,5 +1,6 @@
 //! Sender and receiver over a channel that loses, doubles, delays and reorders.
 
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -109,7 +110,7 @@ fn pace() -> impl Strategy<Value = RmppPace> {
     (1u32..70, 0u32..12).prop_map(|(window, retries)| RmppPace { window, retries, ..RmppPace::default() })
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]

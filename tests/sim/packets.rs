@@ -1,6 +1,7 @@
 //! The simulated fabric from outside: conservation of packets, determinism, deadlock, death, and MADs.
 
 use crate::sim::loaded::{loaded, one_way_ring};
+use crate::support::properties::properties;
 use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -249,7 +250,7 @@ fn exchange(transport: &mut SimTransport, smp: &Smp) -> Option<Smp> {
     }
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Whatever dies and when: every packet has one fate, and without a change none is lost to one.

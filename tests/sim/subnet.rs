@@ -2,6 +2,7 @@
 
 use crate::sim::loaded::one_way_ring;
 use crate::sim::novice::Novice;
+use crate::support::properties::properties;
 use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -645,7 +646,7 @@ fn settings_that_ports_cannot_tell_are_refused() {
     assert!(matches!(refused, Err(SimError::Setting { setting: "data VLs of a cold subnet", .. })));
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// Whatever dies, comes back and is brought up again, and when: every packet has one fate.

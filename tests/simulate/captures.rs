@@ -2,6 +2,7 @@
 
 use super::{assert_clean, run, small};
 use crate::support::capture::capture;
+use crate::support::is_thorough;
 use reconfig::fabric::format;
 use reconfig::scenario::{Departure, Scenario};
 
@@ -32,7 +33,7 @@ fn a_pod_of_dgx_hosts_loses_its_root() {
 /// 666 switches and 3675 adapters: minutes, so only when asked for.
 #[test]
 fn selene_loses_its_root() {
-    if std::env::var_os("RECONFIG_THOROUGH").is_none() {
+    if !is_thorough() {
         println!("SKIPPED: selene-compute takes minutes; set RECONFIG_THOROUGH=1 to run it");
         return;
     }

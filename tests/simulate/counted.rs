@@ -3,6 +3,7 @@
 
 use super::command::screen;
 use super::engine_changes::{engines, layered, nothing_lost};
+use crate::support::is_thorough;
 use reconfig::change::ChangeError;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::plan::{Observer, Policy};
@@ -68,10 +69,9 @@ fn by_path() -> impl Iterator<Item = &'static str> {
 
 #[test]
 fn no_observer_stands_still_whoever_may_send_by_which_path() {
-    let thorough = std::env::var_os("RECONFIG_THOROUGH").is_some_and(|value| value == "1");
     let fabrics = ["ring-8", "fat-tree-4-2", "mesh-4x4", "torus-4x4", "random-regular-16-4"];
     let (mut completed, mut refused) = (0, 0);
-    for name in &fabrics[..if thorough { fabrics.len() } else { 2 }] {
+    for name in &fabrics[..if is_thorough() { fabrics.len() } else { 2 }] {
         for engine in by_path() {
             for &observer in Observer::ALL {
                 let mut scenario = layered(name, Departure::Planned);

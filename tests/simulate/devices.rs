@@ -22,6 +22,7 @@ use reconfig::sm::{
     SubnetElement, Takeover,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SourceControl};
+use reconfig::transport::AnyTransport;
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -102,7 +103,7 @@ impl Managed {
     /// What the change takes: from the death, or the first write of a planned one, to its last barrier.
     fn change_ns(self) -> u64 {
         let timing = DeviceProfile::Standard.timing(&self.scenario.device_settings(), self.fabric.node_count());
-        let manager = Manager::new(self.transport.clone(), timing, 0);
+        let manager = Manager::new(Box::new(self.transport.clone()) as AnyTransport, timing, 0);
         let context = self.context(PortId(0));
         let mut running = std::pin::pin!(sm::run(manager, context, RunUntil::Stopped));
         let mut polls = std::task::Context::from_waker(Waker::noop());

@@ -2,6 +2,7 @@
 
 use super::{LATCHES, assert_clean, run, small, watched};
 use crate::support::bundled::bundled;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -77,7 +78,7 @@ fn a_standing_partition_writes_no_lanes() {
     assert!(plan.waves()[0].barriers.contains(&Barrier::Flushed(plan.lanes().b)));
 }
 
-proptest! {
+properties! {
     #![proptest_config(Config { cases: 24, max_shrink_iters: 20, ..Config::default() })]
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{LATCHES, assert_clean, run, small};
 use crate::support::bundled::bundled;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -42,7 +43,7 @@ fn leaving() -> impl Strategy<Value = Leaving> {
     prop_oneof![Just(Leaving::Root), (0usize..64).prop_map(Leaving::Switch), (0usize..64).prop_map(Leaving::Cable)]
 }
 
-proptest! {
+properties! {
     #![proptest_config(Config { cases: 24, max_shrink_iters: 40, ..Config::default() })]
 
     #[test]

@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
-use reconfig::fabric::{Fabric, NodeId, NodeKind, PortId, PortZero};
+use reconfig::fabric::{Fabric, Node, NodeId, NodeKind, PortId, PortZero};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::vendor::{ActiveHalf, DrainToken, Flush, LaneStatus};
@@ -59,6 +59,31 @@ pub struct Device {
     pub eager: bool,
     /// It takes no SL-to-VL table but the one it has.
     pub stubborn: bool,
+}
+
+impl Device {
+    fn switch_info(&self, owner: &Node) -> SwitchInfo {
+        SwitchInfo {
+            linear_fdb_cap: owner.lft_capacity,
+            optimised_sl_to_vl_programming: u8::from(owner.optimised_sl_to_vl),
+            enhanced_port0: owner.port_zero == PortZero::Enhanced,
+            port_state_change: self.port_state_change,
+            life_time_value: self.life_time_value,
+            ..SwitchInfo::default()
+        }
+    }
+}
+
+/// What a Set of PortInfo does to a port; an eager one goes from ARMED to ACTIVE by itself.
+fn set_port(info: &mut PortInfo, asked: &PortInfo, eager: bool) {
+    info.port_state = match asked.port_state {
+        wire::PortState::NoChange => info.port_state,
+        wire::PortState::Down => wire::PortState::Initialize,
+        wire::PortState::Armed if eager => wire::PortState::Active,
+        state => state,
+    };
+    (info.master_sm_lid, info.master_sm_sl) = (asked.master_sm_lid, asked.master_sm_sl);
+    (info.lid, info.lmc) = (asked.lid, asked.lmc);
 }
 
 /// A subnet in memory, seen from one port.
@@ -232,29 +257,14 @@ impl Fake {
                     let asked = SwitchInfo::decode(&smp.data);
                     device.port_state_change &= !asked.port_state_change;
                 }
-                let mut info = SwitchInfo { linear_fdb_cap: owner.lft_capacity, ..SwitchInfo::default() };
-                info.optimised_sl_to_vl_programming = u8::from(owner.optimised_sl_to_vl);
-                info.enhanced_port0 = owner.port_zero == PortZero::Enhanced;
-                info.port_state_change = device.port_state_change;
-                info.life_time_value = device.life_time_value;
-                Ok(info.encode())
+                Ok(device.switch_info(&owner).encode())
             }
             AttributeId::PortInfo => {
                 let number = if smp.modifier == 0 && !is_switch { arrival.0 } else { smp.modifier as u8 };
+                let eager = device.eager;
                 let info = device.ports.get_mut(&number).ok_or(status::INVALID_VALUE)?;
                 if set {
-                    let asked = PortInfo::decode(&smp.data);
-                    if asked.port_state != wire::PortState::NoChange {
-                        let armed = asked.port_state == wire::PortState::Armed;
-                        let eager = armed && device.eager;
-                        info.port_state = match asked.port_state {
-                            wire::PortState::Down => wire::PortState::Initialize,
-                            _ if eager => wire::PortState::Active,
-                            state => state,
-                        };
-                    }
-                    (info.master_sm_lid, info.master_sm_sl) = (asked.master_sm_lid, asked.master_sm_sl);
-                    (info.lid, info.lmc) = (asked.lid, asked.lmc);
+                    set_port(info, &PortInfo::decode(&smp.data), eager);
                 }
                 Ok(info.encode())
             }

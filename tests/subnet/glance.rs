@@ -2,6 +2,7 @@
 
 use super::fake::{Fake, Faults};
 use super::{MS, calm, fabrics, manager, now, patient, rough};
+use crate::support::properties::properties;
 use async_trait::async_trait;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -100,7 +101,7 @@ fn befall(fake: &mut Fake, seed: u64) -> bool {
     !cables.is_empty() || dead.is_some()
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     /// Parallel cables, cables of a switch to itself, hosts and routers of two ports among them.

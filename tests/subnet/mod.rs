@@ -4,6 +4,7 @@ mod fabrics;
 mod fake;
 mod glance;
 
+use crate::support::properties::properties;
 use fake::{Fake, Faults};
 use proptest::prelude::*;
 use reconfig::drain::{DrainGraph, DrainLayer, Observer, PortMask, Ticket};
@@ -95,7 +96,7 @@ fn holds(fake: &Fake, writes: &[Write]) -> Result<(), String> {
     Ok(())
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::made;
 use crate::support::bad_input::assert_refused_as_shown;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::format::{Format, WriteError};
 use reconfig::fabric::generate::JoinShape;
@@ -33,7 +34,7 @@ impl Files {
 
 const TOPOLOGIES: [&str; 4] = ["fat-tree:2,2", "ring:3,0", "random-regular:6,3,1", "waxman:5,0.7,0.5,~3"];
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
@@ -42,8 +43,8 @@ proptest! {
         subnets in 3u16..5,
         shape in proptest::sample::select(&JoinShape::ALL[..]),
         routers in 1u16..4,
-        seed: u64,
-        json: bool,
+        seed in any::<u64>(),
+        json in any::<bool>(),
     ) {
         let subnets = made(topology, subnets, shape, routers, seed);
         let format = if json { Format::Json } else { Format::Ibnetdiscover };
@@ -139,7 +140,7 @@ fn a_byte_order_mark_is_no_column() {
     }
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]

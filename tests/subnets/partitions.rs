@@ -1,6 +1,7 @@
 //! Partitions of a list's subnets: what is read of `partitions.conf`, what is told, and who shares a partition with whom.
 
 use super::made;
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::generate::JoinShape;
 use reconfig::fabric::subnets::partitions::{KeyTables, Partitions, usual_manager};
@@ -135,7 +136,7 @@ fn drawn(subnets: &Subnets, id: SubnetId, draws: &[u8]) -> String {
     format!("Own=0x11 : {} ;\n", members.join(",\n  "))
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Two members of one partition share its key unless both are limited; others share the default one where one is a manager.

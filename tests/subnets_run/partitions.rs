@@ -1,6 +1,7 @@
 //! Whole runs of subnets with partitions: who sends to whom, what ports of routers discard, and that a change loses nothing of it.
 
 use super::{DEPARTURES, assert_adds_up, assert_clean, fixture, root_of, run, small};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::fabric::subnets::partitions::Partitions;
@@ -117,7 +118,7 @@ fn partitions_lower_the_usual_load() {
     assert!(parted < bare && parted > bare * 18.0 / 31.0 - 0.02, "{parted} of {bare}");
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     /// Whatever the partitions: what is sent arrives, where routers are full members of each.

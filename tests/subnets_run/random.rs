@@ -2,6 +2,7 @@
 //! not deadlock either, however much crosses.
 
 use super::{assert_adds_up, assert_clean, generated, root_of, small, watched};
+use crate::support::properties::properties;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use rand::{RngExt, SeedableRng};
@@ -76,7 +77,7 @@ fn outcome(asked: &Scenario) -> Result<Option<SimulationReport>, TestCaseError> 
     }
 }
 
-proptest! {
+properties! {
     #![proptest_config(Config { cases: 24, max_shrink_iters: 20, ..Config::default() })]
 
     #[test]

@@ -11,8 +11,14 @@ pub mod conformance;
 pub mod corpus;
 pub mod fabrics;
 pub mod proof;
+pub mod properties;
 pub mod recovery;
 pub mod removal;
 pub mod short;
 pub mod tools;
 pub mod with_tables;
+
+/// Whether tests run their long forms (docs/TESTING.md).
+pub fn is_thorough() -> bool {
+    std::env::var_os("RECONFIG_THOROUGH").is_some_and(|value| value == "1")
+}

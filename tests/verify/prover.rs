@@ -2,6 +2,7 @@
 
 use crate::support::capture::capture;
 use crate::support::fabrics::{fabric_with, random_fabric, ring};
+use crate::support::properties::properties;
 use crate::verify::transitions::{Change, Wave, Waves, lanes, regular_fabric, tables_with_root};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
@@ -189,7 +190,7 @@ fn remembering(cases: u32) -> ProptestConfig {
     ProptestConfig { failure_persistence: Some(Box::new(failed)), ..ProptestConfig::with_cases(cases) }
 }
 
-proptest! {
+properties! {
     #![proptest_config(remembering(96))]
 
     #[test]

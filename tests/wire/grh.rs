@@ -1,5 +1,6 @@
 //! The global route header against headers that Linux built, and GIDs as people write them.
 
+use crate::support::properties::properties;
 use crate::wire::golden::Golden;
 use proptest::prelude::*;
 use reconfig::ids::Guid;
@@ -64,7 +65,7 @@ fn gids_are_written_and_read_as_ipv6_has_them() {
     assert_eq!(scope("ff12::1"), Ok((true, true)));
 }
 
-proptest! {
+properties! {
     #[test]
     fn no_bit_of_a_global_route_header_is_reserved(low in any::<[u8; 32]>(), high in any::<[u8; 8]>()) {
         let mut data = [0; GRH_SIZE];

@@ -5,6 +5,7 @@ mod golden;
 mod grh;
 mod sa;
 
+use crate::support::properties::properties;
 use golden::Golden;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl, VlSet};
@@ -528,7 +529,7 @@ fn reserved_of_smp(mad: &[u8; MAD_SIZE]) -> Vec<Range<usize>> {
 /// A property of one attribute: decode, encode and decode again lose nothing but the reserved bits named here.
 macro_rules! attribute_keeps_its_bits {
     ($($test:ident: $attribute:ident, $reserved:expr;)+) => {
-        proptest! {
+        properties! {
             $(
                 #[test]
                 fn $test(low in any::<[u8; 32]>(), high in any::<[u8; 32]>()) {
@@ -584,7 +585,7 @@ fn plausible_head() -> impl Strategy<Value = [u8; 8]> {
     })
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]

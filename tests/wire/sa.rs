@@ -1,5 +1,6 @@
 //! Subnet administration: what saquery asked and OpenSM answered, component masks, and properties over any bytes.
 
+use crate::support::properties::properties;
 use crate::wire::golden::Golden;
 use crate::wire::{any_mad, without};
 use proptest::prelude::*;
@@ -123,7 +124,7 @@ fn answers_mean_what_saquery_says() {
 /// Every record type, under the name of its test.
 macro_rules! records {
     ($($test:ident: $record:ident, $reserved:expr, $components:literal;)+) => {
-        proptest! {
+        properties! {
             $(
                 #[test]
                 fn $test(mad in any_mad(), other in any_mad()) {
@@ -180,7 +181,7 @@ records! {
         (0..32).map(|entry| 64 + 16 * entry..68 + 16 * entry).chain([32..64, 576..1600]), 5;
 }
 
-proptest! {
+properties! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]

@@ -34,6 +34,7 @@ impl Ahead {
     }
 
     /// The rank of a row among the targets, in the order in which they were given first.
+    #[inline]
     pub fn rank(&self, target: usize) -> Option<usize> {
         Some(self.rank[target]).filter(|&rank| rank != NONE).map(|rank| rank as usize)
     }
@@ -64,15 +65,18 @@ impl Ahead {
 
     /// Hops from `row` to `target` for a packet that came down to `row`, or did not; none if no legal path continues.
     pub fn hops(&self, target: usize, row: usize, came_down: bool) -> Option<u16> {
-        let hops = self.raw(target, row, came_down);
+        let hops = self.towards(target).from(row, came_down);
         (hops != FAR).then_some(hops)
     }
 
-    fn raw(&self, target: usize, row: usize, came_down: bool) -> u16 {
-        self.rank(target).map_or(FAR, |rank| self.hops[(rank * self.rows + row) * 2 + usize::from(came_down)])
+    #[inline]
+    fn towards(&self, target: usize) -> HopsTowards<'_> {
+        let states = self.rows * 2;
+        HopsTowards(self.rank(target).map_or(&[], |rank| &self.hops[rank * states..][..states]))
     }
 
     /// The channels by which the shortest legal paths to `target` leave `row`.
+    #[inline]
     pub fn onward<'a>(
         &'a self,
         channels: &'a Channels,
@@ -80,11 +84,23 @@ impl Ahead {
         row: usize,
         came_down: bool,
     ) -> impl Iterator<Item = (u32, OrientedChannel)> + 'a {
-        let here = self.raw(target, row, came_down);
+        let towards = self.towards(target);
+        let here = towards.from(row, came_down);
         let nearer = move |channel: &OrientedChannel| {
-            let there = self.raw(target, channel.to, !channel.up);
+            let there = towards.from(channel.to, !channel.up);
             there != FAR && there + 1 == here
         };
         channels.onward(row, came_down).filter(move |(_, channel)| nearer(channel))
+    }
+}
+
+/// Hops to one target, by row and whether packets came down; empty if it is none.
+#[derive(Clone, Copy)]
+struct HopsTowards<'a>(&'a [u16]);
+
+impl HopsTowards<'_> {
+    #[inline]
+    fn from(self, row: usize, came_down: bool) -> u16 {
+        self.0.get(row * 2 + usize::from(came_down)).copied().unwrap_or(FAR)
     }
 }

@@ -67,6 +67,7 @@ impl Channels {
         &self.order
     }
 
+    #[inline]
     pub fn reaches(&self, row: usize) -> bool {
         self.reached[row]
     }
@@ -76,17 +77,20 @@ impl Channels {
         self.channels.len()
     }
 
+    #[inline]
     pub fn get(&self, number: u32) -> OrientedChannel {
         self.channels[number as usize]
     }
 
     /// The channels out of a row, with their numbers.
+    #[inline]
     pub fn out_of(&self, row: usize) -> impl Iterator<Item = (u32, OrientedChannel)> + '_ {
         let range = self.first[row]..self.first[row + 1];
         range.clone().zip(self.channels[range.start as usize..range.end as usize].iter().copied())
     }
 
     /// The channels out of a row that a packet may take there: after a way down none leads up.
+    #[inline]
     pub fn onward(&self, row: usize, came_down: bool) -> impl Iterator<Item = (u32, OrientedChannel)> + '_ {
         self.out_of(row).filter(move |(_, channel)| !(came_down && channel.up))
     }

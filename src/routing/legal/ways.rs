@@ -126,6 +126,7 @@ impl<'a> Lightest<'a> {
         Some(price)
     }
 
+    #[inline]
     fn offer(&mut self, state: usize, label: Label) {
         match &mut self.labels[state] {
             Some(there) if there.price <= label.price => {}

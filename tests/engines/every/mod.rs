@@ -12,6 +12,7 @@ mod oracle;
 
 use super::oracle::examine;
 use super::real::{FOLLOWED, follow};
+use crate::support::is_thorough;
 use fabrics::{Case, random, real, whole};
 use oracle::closes_a_cycle;
 use reconfig::change::{BringUpError, LmcWish, Realised, RouteInput, Routed, route};
@@ -24,7 +25,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// End ports beyond which engines by path, whose work grows with the square, are left out.
-const MANY: usize = 700;
+const MANY: usize = 300;
 /// Data VLs: as many as engines with layers may ask for.
 const DATA_VLS: u8 = 8;
 
@@ -39,10 +40,6 @@ enum Outcome {
     Unsuited,
     /// More layers than there are lanes: the engine says so.
     TooFewLayers,
-}
-
-fn all() -> bool {
-    std::env::var_os("RECONFIG_THOROUGH").is_some()
 }
 
 /// The engine, and whether its work grows with the square of the end ports.
@@ -110,7 +107,7 @@ fn judged(cases: &[Case], small: bool) -> (Tally, Vec<String>) {
     let work = || {
         while let Some(&(case, entry)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (engine, by_path) = engine(entry, case.seed);
-            if by_path && case.fabric.end_ports().count() > MANY && !all() {
+            if by_path && case.fabric.end_ports().count() > MANY && !is_thorough() {
                 println!("{}: left out for {} (RECONFIG_THOROUGH=1 takes it)", case.name, entry.name);
                 continue;
             }

@@ -4,7 +4,7 @@
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use reconfig::change::Routed;
-use reconfig::fabric::PortId;
+use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Lid, PortNum};
 
 /// A lane: the port that sends, and the virtual lane.
@@ -16,63 +16,83 @@ type Lane = (PortId, u8);
 /// A packet that does not arrive.
 pub fn closes_a_cycle(routed: &Routed) -> Result<bool, String> {
     let fabric = &routed.fabric;
-    let mut graph: DiGraphMap<Lane, ()> = DiGraphMap::new();
+    let mut walk = Walk { routed, graph: DiGraphMap::new(), arrived: vec![(Lid(0), 0); fabric.port_count()] };
     let top = fabric.max_lid().map_or(0, |lid| lid.0);
     for lid in (1..=top).map(Lid).filter(|&lid| fabric.lid_owner(lid).is_some()) {
-        for source in fabric.lid_ports() {
-            if let Some(level) = levels(routed, source, lid) {
-                level.into_iter().try_for_each(|sl| follow(routed, source, lid, sl, &mut graph))?;
+        let sources = fabric.lid_ports().filter(|&source| fabric.lid_owner(lid) != Some(source));
+        for (source, level) in sources.filter_map(|source| Some((source, routed.level(source, lid)?.get()))) {
+            // Without layers it may send on each service level of the half, with them on one.
+            let levels = match routed.function.path_layers() {
+                Some(_) => level..level + 1,
+                None => (level & 8)..(level & 8) + 8,
+            };
+            levels.into_iter().try_for_each(|sl| walk.follow(source, lid, sl))?;
+        }
+    }
+    Ok(is_cyclic_directed(&walk.graph))
+}
+
+struct Walk<'a> {
+    routed: &'a Routed,
+    graph: DiGraphMap<Lane, ()>,
+    /// By input port: the LID, and the levels (a bit each) on which a packet that came in there has arrived. What comes in
+    /// there to the same LID, on the same level, goes the same way from there on.
+    arrived: Vec<(Lid, u16)>,
+}
+
+impl Walk<'_> {
+    fn lane(&self, sl: u8, node: NodeId, input: PortNum, output: PortNum) -> u8 {
+        self.routed.tables.sl_to_vl[node.index()].get(input, output).0[usize::from(sl)].get()
+    }
+
+    fn note(&mut self, input: PortId, lid: Lid, sl: u8) {
+        let known = &mut self.arrived[input.index()];
+        let before = if known.0 == lid { known.1 } else { 0 };
+        *known = (lid, before | 1 << sl);
+    }
+
+    fn follow(&mut self, source: PortId, lid: Lid, sl: u8) -> Result<(), String> {
+        let fabric = &self.routed.fabric;
+        let owner = fabric.lid_owner(lid).expect("asked for LIDs with owners");
+        let own = fabric.port(source).node;
+        let (mut input, mut held) = match fabric.node(own).is_switch() {
+            true => (source, None),
+            false => {
+                let lane = self.lane(sl, own, PortNum::ZERO, fabric.port(source).num);
+                (fabric.peer(source).expect("end ports are cabled"), Some((source, lane)))
             }
+        };
+        let mut passed = Vec::new();
+        for _ in 0..=fabric.node_count() {
+            let (at, num) = (fabric.port(input).node, fabric.port(input).num);
+            let output = self.routed.tables.lfts[at.index()].get(lid);
+            let lost =
+                || format!("{} → LID {lid} is lost at {}", fabric.describe_port(source), fabric.describe_node(at));
+            let output = output.ok_or_else(lost)?;
+            let next = match output {
+                PortNum::ZERO => None,
+                _ => Some(fabric.port_at(at, output).ok_or_else(lost)?),
+            };
+            let next = next.map(|port| (port, self.lane(sl, at, num, output)));
+            if let (Some(held), Some(next)) = (held, next) {
+                self.graph.add_edge(held, next, ());
+            }
+            let far = match next {
+                Some((port, _)) => fabric.peer(port).ok_or_else(lost)?,
+                None => fabric.node(at).first_port,
+            };
+            let ends = next.is_none() || !fabric.node(fabric.port(far).node).is_switch();
+            if ends && far != owner {
+                return Err(lost());
+            }
+            passed.push(input);
+            let known = self.arrived[input.index()];
+            if ends || known.0 == lid && known.1 >> sl & 1 == 1 {
+                passed.into_iter().for_each(|port| self.note(port, lid, sl));
+                return Ok(());
+            }
+            (held, input) = (next, far);
         }
+        Err(format!("{} → LID {lid} goes round", fabric.describe_port(source)))
     }
-    Ok(is_cyclic_directed(&graph))
-}
-
-/// Service levels that a source may send to a LID on: without layers each of the half, with them one.
-fn levels(routed: &Routed, source: PortId, lid: Lid) -> Option<Vec<u8>> {
-    let level = routed.level(source, lid)?.get();
-    let own = routed.fabric.lid_owner(lid)?;
-    if own == source {
-        return None;
-    }
-    match routed.function.path_layers() {
-        Some(_) => Some(vec![level]),
-        None => Some((level & 8..(level & 8) + 8).collect()),
-    }
-}
-
-fn follow(routed: &Routed, source: PortId, lid: Lid, sl: u8, graph: &mut DiGraphMap<Lane, ()>) -> Result<(), String> {
-    let fabric = &routed.fabric;
-    let owner = fabric.lid_owner(lid).expect("asked for LIDs with owners");
-    let lane = |node: reconfig::fabric::NodeId, input, output| {
-        let table = routed.tables.sl_to_vl[node.index()].get(input, output);
-        table.0[usize::from(sl)].get()
-    };
-    let own = fabric.port(source).node;
-    let (mut at, mut input, mut held) = match fabric.node(own).is_switch() {
-        true => (own, PortNum::ZERO, None),
-        false => {
-            let first = fabric.port(fabric.peer(source).expect("end ports are cabled"));
-            (first.node, first.num, Some((source, lane(own, PortNum::ZERO, fabric.port(source).num))))
-        }
-    };
-    for _ in 0..=fabric.node_count() {
-        let output = routed.tables.lfts[at.index()].get(lid);
-        let lost = || format!("{} → LID {lid} is lost at {}", fabric.describe_port(source), fabric.describe_node(at));
-        let output = output.ok_or_else(lost)?;
-        if output == PortNum::ZERO {
-            return if fabric.node(at).first_port == owner { Ok(()) } else { Err(lost()) };
-        }
-        let port = fabric.port_at(at, output).ok_or_else(lost)?;
-        let next = (port, lane(at, input, output));
-        if let Some(held) = held {
-            graph.add_edge(held, next, ());
-        }
-        let far = fabric.peer(port).ok_or_else(lost)?;
-        if !fabric.node(fabric.port(far).node).is_switch() {
-            return if far == owner { Ok(()) } else { Err(lost()) };
-        }
-        (held, at, input) = (Some(next), fabric.port(far).node, fabric.port(far).num);
-    }
-    Err(format!("{} → LID {lid} goes round", fabric.describe_port(source)))
 }

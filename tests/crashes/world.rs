@@ -20,7 +20,7 @@ use reconfig::sm::{
 };
 use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
-use reconfig::transport::{Datagram, Transport, TransportError};
+use reconfig::transport::{AnyTransport, Datagram, Transport, TransportError};
 use reconfig::wire::{AttributeId, SlToVlMappingTable, SlToVlModifier};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -250,7 +250,7 @@ impl World {
         let fate = Rc::new(RefCell::new(Fate::new(death_at_first, self.journal_path())));
         let mortal = Mortal { inner: attached.clone(), fate: fate.clone() };
         let mailbox = Mailbox::new(false);
-        let manager = Manager::new(mortal, self.timing(), 0);
+        let manager = Manager::new(Box::new(mortal) as AnyTransport, self.timing(), 0);
         let context = self.context(port, mailbox.clone(), journal);
         let mut running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
         let mut polls = task::Context::from_waker(Waker::noop());

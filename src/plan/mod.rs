@@ -33,6 +33,7 @@ pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, LanePartition, MovedBy, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
+pub use reserved::UNRESERVED;
 pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between};
 pub use wave::{Barrier, Sending, Wave};
 

@@ -8,6 +8,9 @@ use super::{Assumption, Plan};
 use crate::ids::ReservedLevel;
 use crate::verify::{self, Reservation};
 
+/// Why a plan assumes that packets pause which are in no class of data: how its note ends.
+pub const UNRESERVED: &str = "no service level is reserved for such packets (--reserved-sl)";
+
 impl Plan {
     /// The service level that is of neither half, and its lane.
     pub fn reserved(&self) -> Option<ReservedLevel> {
@@ -20,10 +23,17 @@ impl Plan {
     }
 
     /// The plan without the assumption about management to switches, if it has a reserved level on which that is proved;
-    /// with a note that says why not, if it is not proved there.
+    /// with a note that says why it, and that about multicast, are needed, if they are.
     #[must_use]
     pub fn prove_switch_management(mut self) -> Plan {
         if self.reserved().is_none() {
+            let paused = [Assumption::SwitchManagementPaused, Assumption::NoMulticast];
+            let named = paused.into_iter().filter(|paused| self.draft.assumptions.contains(paused));
+            let named: Vec<_> = named.map(|paused| format!("`{}`", paused.name())).collect();
+            if !named.is_empty() {
+                let (named, are) = (named.join(" and "), if named.len() > 1 { "are" } else { "is" });
+                self.draft.notes.push(format!("{named} {are} assumed, because {UNRESERVED}"));
+            }
             return self;
         }
         let paused = Assumption::SwitchManagementPaused;

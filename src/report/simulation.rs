@@ -9,7 +9,7 @@ use super::run::{self, scheme};
 use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
-use reconfig::plan::{Plan, Scheme};
+use reconfig::plan::{Plan, Scheme, UNRESERVED};
 use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
 use reconfig::sim::{GmpCounts, QuestionCounts};
 use serde::Serialize;
@@ -53,7 +53,8 @@ pub fn simulation(report: &SimulationReport) -> String {
     }
     subnets::unsendable(&mut text, &report.relations);
     deadlock(&mut text, report);
-    for note in &report.notes {
+    // Without a reserved level no such packets are simulated.
+    for note in report.notes.iter().filter(|note| !note.ends_with(UNRESERVED)) {
         line(&mut text, format_args!("note: {note}"));
     }
     verdict(&mut text, report);

@@ -12,7 +12,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::plan::{
     Arming, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
-    TurnedBack, Wave, plan,
+    TurnedBack, UNRESERVED, Wave, plan,
 };
 use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
@@ -485,8 +485,9 @@ fn a_plan_says_why_the_other_scheme_is_not_possible() {
     let prepared = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{error}"));
     let plan = prepared.plan.plan();
     assert_eq!(plan.scheme(), Scheme::Ordered);
-    let [note] = &plan.draft().notes[..] else { panic!("{:?}", plan.draft().notes) };
+    let [note, paused] = &plan.draft().notes[..] else { panic!("{:?}", plan.draft().notes) };
     assert!(note.starts_with("scheme double was passed over: ") && note.contains("LMC 0"), "{note}");
+    assert!(paused.ends_with(UNRESERVED) && paused.contains("`no-multicast`"), "{paused}");
     assert_eq!(Plan::from_json(&plan.to_json()).expect("it was just written").draft().notes, plan.draft().notes);
 }
 

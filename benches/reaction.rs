@@ -1,9 +1,12 @@
 //! From a loss to a plan that may be run: processor seconds of each scheme, full re-route, repair, proof and judges
-//! included. This is what passes between the moment a subnet manager knows what has died and its first write. *Foreseen*
-//! is what passes where the plan was prepared before, as by `reconfig sm --foresee`: finding it, and checking that it is
-//! for what was found. Arguments name fabrics, to measure no others.
+//! included. This is what passes between the moment a subnet manager knows what has died and its first write. *Based* is
+//! `auto` once more where what does not depend on the loss (the proof of the routing in force, and what proof, check and
+//! repair need of it) was computed beforehand, as a manager does while nothing happens; how long that takes comes with the
+//! last line of a fabric, and the plan is compared with the one made without. *Foreseen* is what passes where the plan
+//! itself was prepared before, as by `reconfig sm --foresee`: finding it, and checking that it is for what was found.
+//! Arguments name fabrics, to measure no others.
 
-use reconfig::change::{ChangeInput, engine_named, prepare, prepare_cheapest};
+use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_cheapest};
 use reconfig::driver::{ForeseeSettings, Foreseer, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, PortId};
@@ -30,8 +33,8 @@ const CASES: [(&str, &str); 5] = [
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     println!(
-        "{:<24} {:<9} {:>8} {:>6} {:<7} {:>10} {:>9} {:>8} {:<8}",
-        "fabric", "engine", "switches", "CAs", "loss", "ordered s", "double s", "auto s", "taken"
+        "{:<24} {:<9} {:>8} {:>6} {:<7} {:>10} {:>9} {:>8} {:>8} {:<8}",
+        "fabric", "engine", "switches", "CAs", "loss", "ordered s", "double s", "auto s", "based s", "taken"
     );
     let chosen = |(topology, _): &(&str, &str)| only.is_empty() || only.iter().any(|name| name == topology);
     for (topology, engine) in CASES.into_iter().filter(chosen).take(if quick() { 1 } else { CASES.len() }) {
@@ -46,7 +49,10 @@ fn main() {
             routed.measure(topology, "switch", fabric.without_nodes(&[switch]));
         }
         let (ms, mib) = routed.foreseen();
-        println!("{topology:<24} foreseen, the first switch with a plan: {ms:.2} ms, about {mib:.1} MiB");
+        let base_s = routed.base_s;
+        println!(
+            "{topology:<24} base: {base_s:.3} s; foreseen, the first switch with a plan: {ms:.2} ms, about {mib:.1} MiB"
+        );
     }
 }
 
@@ -56,6 +62,8 @@ struct Routed {
     tables: SubnetTables,
     engine: &'static str,
     sm: PortId,
+    base: Option<ChangeBase>,
+    base_s: f64,
 }
 
 impl Routed {
@@ -63,12 +71,17 @@ impl Routed {
         let function = made(engine).route(&fabric, &Demand::all(&fabric, 1)).expect("it is connected");
         let tables = lid::bring_up(&fabric, &function, 4);
         let sm = fabric.end_ports().next().expect("hosts");
-        Routed { fabric: Arc::new(fabric), tables, engine, sm }
+        let mut routed = Routed { fabric: Arc::new(fabric), tables, engine, sm, base: None, base_s: 0.0 };
+        let (own, fabric) = (made(engine), routed.fabric.clone());
+        let clock = Stopwatch::start();
+        let base =
+            ChangeBase::of(&routed.input(&*own, Scheme::Double, &fabric).in_force()).expect("the routing is safe");
+        (routed.base_s, routed.base) = (clock.ns() / 1e9, Some(base));
+        routed
     }
 
-    fn measure(&self, topology: &str, loss: &str, after: Fabric) {
-        let (engine, after) = (made(self.engine), Arc::new(after));
-        let input = |scheme| ChangeInput {
+    fn input<'a>(&self, engine: &'a dyn Engine, scheme: Scheme, after: &Arc<Fabric>) -> ChangeInput<'a> {
+        ChangeInput {
             before: self.fabric.clone(),
             surviving: after.clone(),
             after: after.clone(),
@@ -77,11 +90,17 @@ impl Routed {
             ways: None,
             old: Half::Lower,
             both_halves: false,
-            engine: &*engine,
+            engine,
             scheme,
             policy: Policy::default(),
             sm: self.sm,
-        };
+            base: None,
+        }
+    }
+
+    fn measure(&self, topology: &str, loss: &str, after: Fabric) {
+        let (engine, after) = (made(self.engine), Arc::new(after));
+        let input = |scheme| self.input(&*engine, scheme, &after);
         let timed = |scheme| {
             let input = input(scheme);
             let clock = Stopwatch::start();
@@ -90,12 +109,18 @@ impl Routed {
         };
         let (ordered_s, _) = timed(Scheme::Ordered);
         let (double_s, _) = timed(Scheme::Double);
-        let input = input(Scheme::Double);
-        let clock = Stopwatch::start();
-        let prepared = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{topology}: {error}"));
-        let auto_s = clock.ns() / 1e9;
+        let cheapest = |base| {
+            let input = ChangeInput { base, ..input(Scheme::Double) };
+            let clock = Stopwatch::start();
+            let prepared = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{topology}: {error}"));
+            (clock.ns() / 1e9, prepared)
+        };
+        let (auto_s, prepared) = cheapest(None);
+        let (based_s, based) = cheapest(self.base.as_ref());
+        assert!(based.plan.plan() == prepared.plan.plan(), "{topology}, {loss}: another plan with a base");
+        assert_eq!(based.plan.proof(), prepared.plan.proof(), "{topology}, {loss}: another proof with a base");
         println!(
-            "{topology:<24} {:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {:<8}",
+            "{topology:<24} {:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {based_s:>8.3} {:<8}",
             self.engine,
             self.fabric.switches().count(),
             self.fabric.end_ports().count(),

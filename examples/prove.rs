@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             scheme,
             policy: Policy::default(),
             sm,
+            base: None,
         };
         println!("\n{} leaves, scheme {scheme}:", fabric.describe_node(root));
         match prepare(change) {

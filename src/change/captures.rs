@@ -156,6 +156,7 @@ fn draw_on(
         scheme: captures.scheme,
         policy: captures.policy,
         sm,
+        base: None,
     };
     let settle_ns = captures.settle_ns.unwrap_or(0);
     let prepared = if captures.auto { prepare_cheapest(input, settle_ns) } else { prepare_baseline(input) };

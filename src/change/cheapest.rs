@@ -24,39 +24,56 @@ const LIFETIME: u64 = 50_000;
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
 pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
     let ground = Groundwork::of(&input)?;
-    let (ordered, double) = (ground.planned(Scheme::Ordered), ground.planned(Scheme::Double));
+    // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is needed.
+    let (ordered, outlined) = (ground.planned(Scheme::Ordered), ground.outlined());
     let noted = |whole: PlannedChange| {
-        let why = double.as_ref().map_or_else(ChangeError::to_string, |double| dearer(&double.plan, &whole.plan));
+        let why = outlined.as_ref().map_or_else(ChangeError::to_string, |double| dearer(double, &whole.plan));
         noting(whole, Scheme::Double, &why)
     };
     let ordered = match ground.in_one_wave(ordered, noted) {
         Ok(whole) => return Ok(whole),
         Err(ordered) => *ordered,
     };
-    let (ordered, double) = match (ordered, double) {
-        (Ok(ordered), Ok(double)) => (ordered, double),
+    let (ordered, outline) = match (ordered, outlined) {
+        (Ok(ordered), Ok(outline)) => (ordered, outline),
         (Ok(ordered), Err(why)) => {
             let ordered = noting(ordered, Scheme::Double, &why.to_string());
             return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
         }
-        (Err(why), Ok(double)) => {
-            let double = noting(double, Scheme::Ordered, &why.to_string());
-            return ground.vetted(double, refused).map_err(|double| neither(why, double));
-        }
-        (Err(ordered), Err(double)) => return Err(neither(ordered, double)),
+        (Err(ordered), _) => return by_double(&ground, ordered),
     };
-    let order = |error: ChangeError, other: ChangeError, first: Scheme| match first {
-        Scheme::Ordered => neither(error, other),
-        _ => neither(other, error),
+    if !has_lost(&ordered.plan) || !waits(&ordered.plan) {
+        let why = dearer(&outline, &ordered.plan);
+        // What is proved is not given up for what is not.
+        return ground
+            .vetted(noting(ordered, Scheme::Double, &why), refused)
+            .or_else(|ordered| by_double(&ground, ordered));
+    }
+    let double = match ground.planned(Scheme::Double) {
+        Ok(double) => double,
+        Err(why) => {
+            let ordered = noting(ordered, Scheme::Double, &why.to_string());
+            return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
+        }
     };
     let weighed = weigh(&ordered.plan, &double.plan, settle_ns);
-    let (first, second) = if weighed.taken == Scheme::Ordered { (ordered, double) } else { (double, ordered) };
-    let (taken, passed) = (first.plan.scheme(), second.plan.scheme());
-    ground.vetted(noting(first, passed, &weighed.why), refused).or_else(|why| {
-        // What is proved is not given up for what is not.
-        let second = noting(second, taken, &why.to_string());
-        ground.vetted(second, refused).map_err(|other| order(why, other, taken))
+    if weighed.taken == Scheme::Ordered {
+        let ordered = noting(ordered, Scheme::Double, &weighed.why);
+        return ground.vetted(ordered, refused).or_else(|ordered| by_double(&ground, ordered));
+    }
+    ground.vetted(noting(double, Scheme::Ordered, &weighed.why), refused).or_else(|double| {
+        let ordered = noting(ordered, Scheme::Double, &double.to_string());
+        ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, double))
     })
+}
+
+/// The change by `double`, where there is a reason against `ordered`.
+fn by_double(ground: &Groundwork<'_>, ordered: ChangeError) -> Result<Prepared, ChangeError> {
+    let double = match ground.planned(Scheme::Double) {
+        Ok(double) => noting(double, Scheme::Ordered, &ordered.to_string()),
+        Err(double) => return Err(neither(ordered, double)),
+    };
+    ground.vetted(double, refused).map_err(|double| neither(ordered, double))
 }
 
 fn neither(ordered: ChangeError, double: ChangeError) -> ChangeError {
@@ -65,7 +82,7 @@ fn neither(ordered: ChangeError, double: ChangeError) -> ChangeError {
 
 /// The change, with a note on why another scheme was not taken. A reason of several lines names a cycle: it is kept.
 fn noting(change: PlannedChange, passed_over: Scheme, why: &str) -> PlannedChange {
-    PlannedChange { plan: change.plan.note_passed_over(&format!("scheme {passed_over}"), why), ..change }
+    change.noted(&format!("scheme {passed_over}"), why)
 }
 
 /// The scheme to take, and why the other is passed over.
@@ -74,10 +91,8 @@ struct Weighed {
     why: String,
 }
 
+/// Weighs waves that wait for one another.
 fn weigh(ordered: &Plan, double: &Plan, settle_ns: u64) -> Weighed {
-    if !has_lost(ordered) || !waits(ordered) {
-        return Weighed { taken: Scheme::Ordered, why: dearer(double, ordered) };
-    }
     let (own, other) = (outage(ordered, settle_ns), outage(double, settle_ns));
     let unit = "in SMPs served meanwhile, summed over pairs";
     if other < own {
@@ -211,6 +226,7 @@ mod tests {
             scheme: Scheme::Double,
             policy: Policy::default(),
             sm: fabric.end_ports().next().unwrap(),
+            base: None,
         };
         let ground = Groundwork::of(&input).unwrap();
         let dependencies = ["leaf-7", "spine-9"].map(dependency).to_vec();

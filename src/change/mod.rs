@@ -7,6 +7,7 @@
 //! from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an
 //! unproved plan of scheme `double`.
 
+mod base;
 mod bring_up;
 mod captures;
 mod cheapest;
@@ -16,6 +17,7 @@ mod recovery;
 mod repairing;
 mod routed;
 
+pub use base::{ChangeBase, InForce};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;
@@ -37,6 +39,7 @@ use crate::tables::{Lft, NodeSlToVl, PathLayers, PortState, RoutingFunction, SlT
 use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// A change to prepare. All fabrics share one index space; between `before` and `surviving` something was lost, or
@@ -68,6 +71,8 @@ pub struct ChangeInput<'a> {
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,
+    /// What is known of the routing in force, if anything is: it shortens the preparation and changes nothing else.
+    pub base: Option<&'a ChangeBase>,
 }
 
 /// A change that may be run.
@@ -253,6 +258,25 @@ fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
     Err(ChangeError::Refused { plan: Box::new(plan), refusal })
 }
 
+/// A repair, beside the full re-route in one wave.
+enum Size {
+    /// As few blocks, in as few waves; it waits for nothing.
+    Smaller,
+    /// It waits for nothing either, and it has more blocks or waves, but fewer than can be written while the re-route is
+    /// judged. Why the re-route is passed over.
+    LargerByLess(String),
+    Larger,
+}
+
+/// How a note names what [`Groundwork::in_one_wave`] tries.
+const ONE_WAVE: &str = "the full re-route in one wave";
+
+/// Rows (switch and LID) that are judged in the time of one write: 20 µs, of about 0.2 µs a row.
+const ROWS_A_WRITE: usize = 100;
+
+/// Rows that are judged in a time that nobody notices.
+const FREE_ROWS: usize = 100_000;
+
 /// What a change by any scheme starts from, R proved by itself.
 struct Groundwork<'a> {
     input: &'a ChangeInput<'a>,
@@ -268,6 +292,8 @@ struct Groundwork<'a> {
     stranded: Vec<PortId>,
     /// The full re-route.
     function: Arc<RoutingFunction>,
+    /// Its tables, on both halves.
+    rerouted: OnceCell<Vec<Arc<Lft>>>,
 }
 
 impl<'a> Groundwork<'a> {
@@ -280,9 +306,11 @@ impl<'a> Groundwork<'a> {
             return Err(ChangeError::Plan(PlanError::NoLaneToReserve { sl, data_vls: 1, needed: 2 }));
         }
         assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
-        let scope = Scope::of(halves_in_use(input.both_halves, input.old)).by(input.ways.as_ref());
+        let scope = base::scope(input.both_halves, input.old, input.ways.as_ref());
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
-        verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
+        if !input.base.is_some_and(|base| base.proof().is_proof_of(&input.before, &input.tables, &scope)) {
+            verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
+        }
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
         let after = Arc::new(within_reach(&input.after, input.sm));
@@ -291,7 +319,8 @@ impl<'a> Groundwork<'a> {
             .within(room_for_layers(&input.before, input.policy.reserved_sl));
         let function = Arc::new(input.engine.route(&after, &demand)?);
         lid::check_fits(&whole, &function)?;
-        Ok(Groundwork { initial: blanked(input, &whole), input, whole, surviving, after, stranded, function })
+        let (initial, rerouted) = (blanked(input, &whole), OnceCell::new());
+        Ok(Groundwork { initial, input, whole, surviving, after, stranded, function, rerouted })
     }
 
     /// The change by a scheme; nothing of it is proved yet.
@@ -307,6 +336,11 @@ impl<'a> Groundwork<'a> {
     /// The tables in force, with those LIDs of these halves led by the full re-route that it has.
     fn reroute(&self, halves: &[Half]) -> Vec<Arc<Lft>> {
         lid::merge(&self.whole, &self.initial.lfts, &self.function, halves)
+    }
+
+    /// The same for both halves.
+    fn whole_reroute(&self) -> &[Arc<Lft>] {
+        self.rerouted.get_or_init(|| self.reroute(&[Half::Lower, Half::Upper]))
     }
 
     /// The full re-route as a single wave of scheme `ordered`, if it is proved, and there is no repair or none that is
@@ -325,10 +359,15 @@ impl<'a> Groundwork<'a> {
         if !alike || self.function.layers() != self.input.layers {
             return Err(Box::new(repaired));
         }
-        let reroute = self.reroute(&[Half::Lower, Half::Upper]);
-        if repaired.as_ref().is_ok_and(|change| self.is_smaller(&change.plan, &reroute)) {
-            return Err(Box::new(repaired));
-        }
+        let reroute = self.whole_reroute().to_vec();
+        let repaired = match repaired {
+            Ok(change) => match self.compared(&change.plan, &reroute) {
+                Size::Smaller => return Err(Box::new(Ok(change))),
+                Size::LargerByLess(why) => return Err(Box::new(Ok(change.noted(ONE_WAVE, &why)))),
+                Size::Larger => Ok(change),
+            },
+            none => none,
+        };
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
         let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, discards_turned_back: false }, reroute)
         else {
@@ -340,8 +379,7 @@ impl<'a> Groundwork<'a> {
             Ok(_) => "the SM's answers to base LIDs would not be proved".to_string(),
             Err(why) => why.to_string(),
         };
-        let noted = |plan: Plan| plan.note_passed_over("the full re-route in one wave", &why);
-        Err(Box::new(repaired.map(|change| PlannedChange { plan: noted(change.plan), ..change })))
+        Err(Box::new(repaired.map(|change| change.noted(ONE_WAVE, &why))))
     }
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
@@ -356,31 +394,48 @@ impl<'a> Groundwork<'a> {
         let ways = plan.new_ways().cloned();
         let scope = Scope { halves, stranded: self.stranded.clone(), ways, ..Scope::of(&[]) };
         let last = plan.tables_at(plan.waves().len());
-        verify::prove_tables(&plan.draft().after, last, &scope).map_err(ChangeError::New)?;
-        change.vet(refused)
+        let proved = match self.input.base {
+            Some(base) => base.proof().prove_tables(&plan.draft().after, last, &scope),
+            None => verify::prove_tables(&plan.draft().after, last, &scope).map(drop),
+        };
+        proved.map_err(ChangeError::New)?;
+        change.vet(self.input.base, refused)
     }
 
     fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
         match scheme {
             Scheme::Double => self.plan_of(scheme, RepairSteps::default(), self.reroute(&[self.input.old.other()])),
             Scheme::Ordered => {
-                let repair = repairing::steps(self, &self.reroute(&[Half::Lower, Half::Upper]))?;
+                let repair = repairing::steps(self, self.whole_reroute())?;
                 let last = repair.steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
                 self.plan_of(scheme, repair, last)
             }
             Scheme::Static | Scheme::InPlace | Scheme::Recover => {
-                self.plan_of(scheme, RepairSteps::default(), self.reroute(&[Half::Lower, Half::Upper]))
+                self.plan_of(scheme, RepairSteps::default(), self.whole_reroute().to_vec())
             }
         }
     }
 
-    /// Whether the waves of a repair follow one another at once, and write fewer blocks than the full re-route, or as many in
-    /// as few waves.
-    fn is_smaller(&self, repair: &Plan, reroute: &[Arc<Lft>]) -> bool {
+    /// A repair beside the full re-route in one wave.
+    fn compared(&self, repair: &Plan, reroute: &[Arc<Lft>]) -> Size {
+        if cheapest::waits(repair) {
+            return Size::Larger;
+        }
         let is_block = |write: &&Write| matches!(write, Write::LftBlock { .. });
         let blocks: usize = repair.waves().iter().map(|wave| wave.writes.iter().filter(is_block).count()).sum();
         let rewrites = repair.waves().iter().filter(|wave| wave.phase == Phase::Rewrite).count();
-        !cheapest::waits(repair) && (blocks, rewrites) <= (self.blocks_changed(reroute), 1)
+        let whole = self.blocks_changed(reroute);
+        if (blocks, rewrites) <= (whole, 1) {
+            return Size::Smaller;
+        }
+        let rows = self.whole.lid_ports().count() * self.whole.switches().count();
+        let writes = rows.saturating_sub(FREE_ROWS) / ROWS_A_WRITE;
+        match blocks + rewrites - whole {
+            more if more <= writes => Size::LargerByLess(format!(
+                "it would write {whole} blocks in place of {blocks}, and judging it would take as long as {writes} writes"
+            )),
+            _ => Size::Larger,
+        }
     }
 
     /// Blocks of forwarding tables that differ from those in force.
@@ -392,10 +447,26 @@ impl<'a> Groundwork<'a> {
         self.initial.lfts.iter().zip(lfts).map(differing).sum()
     }
 
+    /// A plan of scheme `double` but for the order in which channels run empty: what it writes, wave by wave.
+    fn outlined(&self) -> Result<Plan, ChangeError> {
+        let target = self.reroute(&[self.input.old.other()]);
+        self.plan_with(Scheme::Double, RepairSteps::default(), target, Vec::new())
+    }
+
     /// The plan of a scheme that ends with the tables `target`.
     fn plan_of(&self, scheme: Scheme, repair: RepairSteps, target: Vec<Arc<Lft>>) -> Result<Plan, ChangeError> {
+        let drain = if scheme == Scheme::Double { retiring(self.input, &self.surviving)? } else { Vec::new() };
+        self.plan_with(scheme, repair, target, drain)
+    }
+
+    fn plan_with(
+        &self,
+        scheme: Scheme,
+        repair: RepairSteps,
+        target: Vec<Arc<Lft>>,
+        drain: Vec<DrainLayer>,
+    ) -> Result<Plan, ChangeError> {
         let input = self.input;
-        let drain = if scheme == Scheme::Double { retiring(input, &self.surviving)? } else { Vec::new() };
         let new_ways =
             if scheme == Scheme::Ordered { input.ways.clone() } else { self.function.path_layers().cloned() };
         let plan = plan::plan(
@@ -447,9 +518,18 @@ struct PlannedChange {
 }
 
 impl PlannedChange {
+    /// The change, with a note on what was passed over for it, and why.
+    fn noted(self, passed_over: &str, why: &str) -> PlannedChange {
+        PlannedChange { plan: self.plan.note_passed_over(passed_over, why), ..self }
+    }
+
     /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
-    fn vet(self, refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>) -> Result<Prepared, ChangeError> {
-        let vetted = match vetted(self.plan).map_err(|objected| *objected) {
+    fn vet(
+        self,
+        base: Option<&ChangeBase>,
+        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
+    ) -> Result<Prepared, ChangeError> {
+        let vetted = match vetted(self.plan, base).map_err(|objected| *objected) {
             Ok(vetted) => vetted,
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
@@ -490,18 +570,19 @@ fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
 /// Has a plan judged with the packets on its reserved level among what is proved, where they can be, and with the
 /// manager's answers among its classes. Where answers are what the prover refuses, it is judged once more with the
 /// assumption about them, and the plan says why.
-fn vetted(plan: Plan) -> Result<Vetted, Box<(Plan, Objection)>> {
+fn vetted(plan: Plan, base: Option<&ChangeBase>) -> Result<Vetted, Box<(Plan, Objection)>> {
+    let vet = |plan| vet::vet_from(plan, base.map(|base| &base.vet));
     let plan = plan.prove_switch_management();
     if plan.proves_answers() {
-        return vet::vet(plan);
+        return vet(plan);
     }
     let (plan, assumed) = match plan.prove_answers().map_err(|unproved| *unproved) {
         Ok(both) => both,
-        Err((plan, why)) => return vet::vet(plan.note_unproved_answers(&why.to_string())),
+        Err((plan, why)) => return vet(plan.note_unproved_answers(&why.to_string())),
     };
-    vet::vet(plan).or_else(|objected| match *objected {
+    vet(plan).or_else(|objected| match *objected {
         (plan, Objection::Refused(why) | Objection::NoWayBack(why)) => {
-            vet::vet(plan.assume_answers(assumed, &why.to_string()))
+            vet(plan.assume_answers(assumed, &why.to_string()))
         }
         other => Err(Box::new(other)),
     })

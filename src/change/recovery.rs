@@ -355,5 +355,5 @@ fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<P
             new_ways: None,
         },
     )?;
-    PlannedChange { plan, layers: 1, function: input.function.clone(), stranded }.vet(refused)
+    PlannedChange { plan, layers: 1, function: input.function.clone(), stranded }.vet(None, refused)
 }

@@ -7,7 +7,7 @@
 //! prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be routed around.
 
 use super::{Intent, Running, prepared};
-use crate::change::{self, Prepared};
+use crate::change::{self, ChangeBase, Prepared};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::plan::{Policy, Scheme};
 use crate::routing::Engine;
@@ -216,6 +216,7 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, turn:
         // Plans by another engine would be taken for the intent's.
         return tracing::warn!("no plans for losses to come: they would be made with another engine");
     }
+    let mut ground: Option<Option<ChangeBase>> = None;
     for loss in losses {
         while shared.pause.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
             std::thread::sleep(PAUSE);
@@ -230,7 +231,10 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, turn:
             Loss::Cable(port) => routed.without_links(&[port]),
         };
         let rest = Arc::new(change::within_reach(&rest, base.running.sm));
-        let found = prepared(&base.running, &intent, rest.clone(), rest.clone(), settle_ns);
+        // All losses begin with the same routing.
+        let ground = ground
+            .get_or_insert_with(|| ChangeBase::of(&base.running.in_force(super::policy(&intent, settle_ns))).ok());
+        let found = prepared(&base.running, &intent, rest.clone(), rest.clone(), settle_ns, ground.as_ref());
         let mut plans = shared.plans();
         let Ok(found) = found else {
             plans.count.without += 1;
@@ -339,7 +343,7 @@ mod tests {
         assert_eq!((count.losses, count.ready, count.without), (8 + 16, 23, 1), "{count:?}");
         let mut found = 0;
         for rest in rests(&running) {
-            let now = prepared(&running, &intent, rest.clone(), rest.clone(), SETTLE_NS);
+            let now = prepared(&running, &intent, rest.clone(), rest.clone(), SETTLE_NS, None);
             let before = foreseer.find(&running, &intent, SETTLE_NS, &rest, &rest);
             assert_eq!(before.is_some(), now.is_ok());
             let (Some(before), Ok(now)) = (before, now) else { continue };

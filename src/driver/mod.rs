@@ -9,6 +9,7 @@
 //! union of two fabrics). With a journal every command is on disk before it is carried out, and a later driver goes on where
 //! an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision (`machine`).
 
+mod ahead;
 mod error;
 mod execution;
 mod foreseen;
@@ -16,13 +17,14 @@ mod record;
 mod standing;
 mod watch;
 
+use ahead::BaseKeeper;
 pub use error::DriverError;
 pub use foreseen::{EngineMaker, ForeseeSettings, ForeseenCount, Foreseer};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use standing::StandingChange;
 pub use watch::Sighting;
 
-use crate::change::{self, ChangeInput, Prepared};
+use crate::change::{self, ChangeBase, ChangeInput, InForce, Prepared};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
@@ -118,6 +120,8 @@ pub struct Driver<S> {
     abort: AbortHandle,
     trail: Trail,
     foreseer: Option<Foreseer>,
+    /// What changes begin with, where it is found out ahead.
+    bases: BaseKeeper,
     journal: Option<Journal>,
 }
 
@@ -139,6 +143,7 @@ impl<S: SubnetManager> Driver<S> {
             abort,
             trail,
             foreseer: None,
+            bases: BaseKeeper::default(),
             journal: None,
         }
     }
@@ -241,7 +246,14 @@ impl<S: SubnetManager> Driver<S> {
             return Ok(prepared);
         }
         self.foreseer.iter().for_each(Foreseer::pause);
-        prepared(running, intent, surviving, after, settle_ns)
+        prepared(running, intent, surviving, after, settle_ns, self.bases.base())
+    }
+
+    /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as often
+    /// as wanted.
+    pub fn ready(&mut self) {
+        let settle_ns = self.subnet.settle_ns();
+        self.bases.begin(&self.running, policy(&self.intent, settle_ns));
     }
 
     /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
@@ -354,21 +366,24 @@ fn prepared(
     surviving: Arc<Fabric>,
     after: Arc<Fabric>,
     settle_ns: Option<u64>,
+    base: Option<&ChangeBase>,
 ) -> Result<Prepared, DriverError> {
+    let InForce { before, tables, layers, ways, old, both_halves, policy, sm } =
+        running.in_force(policy(intent, settle_ns));
     let input = ChangeInput {
-        before: running.routed.clone(),
+        before,
         surviving,
         after,
-        tables: running.tables.clone(),
-        layers: running.layers,
-        ways: running.ways.clone(),
-        old: running.half,
-        both_halves: running.both_halves && running.ways.is_none(),
+        tables,
+        layers,
+        ways,
+        old,
+        both_halves,
         engine: &*intent.engine,
         scheme: intent.scheme,
-        // Whoever writes to the subnet knows what moves its sources; the plan says what that rests on.
-        policy: Policy { sources: MovedBy::of_settle(settle_ns), ..intent.policy },
-        sm: running.sm,
+        policy,
+        sm,
+        base,
     };
     let span = tracing::info_span!("prepare", scheme = %intent.scheme, engine = intent.engine.name());
     let _entered = span.enter();
@@ -378,4 +393,9 @@ fn prepared(
         (false, false) => change::prepare(input),
     };
     prepared.map_err(|error| DriverError::Change(Box::new(error)))
+}
+
+/// Whoever writes to the subnet knows what moves its sources; the plan says what that rests on.
+fn policy(intent: &Intent, settle_ns: Option<u64>) -> Policy {
+    Policy { sources: MovedBy::of_settle(settle_ns), ..intent.policy }
 }

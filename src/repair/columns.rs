@@ -43,18 +43,37 @@ impl LidColumns {
             let some = start..(start + TOGETHER).min(rows);
             for (at, target) in targets.iter().enumerate() {
                 for row in some.clone() {
-                    let node = net.rows[row];
-                    let output = lfts[node.index()].get(target.lid);
-                    base[at * rows + row] = output.map_or(NONE, |port| {
-                        if row as u32 == target.row && port == target.last {
-                            return HERE;
-                        }
-                        input.before.port_at(node, port).map_or(NONE, |port| net.channel_of(port))
-                    });
+                    base[at * rows + row] = entry(input, net, target, row, &lfts[net.rows[row].index()]);
                 }
             }
         }
         LidColumns { rows, base: Arc::new(base), changed: vec![None; targets.len()] }
+    }
+
+    /// Reads other tables: where they do not differ from those that these columns were read from, the columns are
+    /// shared. `lfts` are the tables of these columns, and the others.
+    pub fn reread(
+        &self,
+        input: &RepairInput<'_>,
+        net: &Net,
+        targets: &[WantedLid],
+        lfts: [&[Arc<Lft>]; 2],
+    ) -> LidColumns {
+        let mut place = vec![None; targets.last().map_or(0, |last| last.lid.index() + 1)];
+        targets.iter().enumerate().for_each(|(at, target)| place[target.lid.index()] = Some(at));
+        let mut changed: Vec<Option<Vec<u32>>> = vec![None; targets.len()];
+        for (row, node) in net.rows.iter().enumerate() {
+            let [held, other] = lfts.map(|lfts| &lfts[node.index()]);
+            if Arc::ptr_eq(held, other) {
+                continue;
+            }
+            for lid in held.differing(other) {
+                let Some(&Some(at)) = place.get(lid.index()) else { continue };
+                let column = changed[at].get_or_insert_with(|| self.column(at).to_vec());
+                column[row] = entry(input, net, &targets[at], row, other);
+            }
+        }
+        LidColumns { changed: changed.into_iter().map(|column| column.map(Arc::from)).collect(), ..self.clone() }
     }
 
     #[inline]
@@ -79,6 +98,17 @@ impl LidColumns {
             _ => self.column(target) != other.column(target),
         }
     }
+}
+
+/// What a table has for a LID: a channel, [`HERE`] or [`NONE`].
+#[inline]
+fn entry(input: &RepairInput<'_>, net: &Net, target: &WantedLid, row: usize, lft: &Lft) -> u32 {
+    lft.get(target.lid).map_or(NONE, |port| {
+        if row as u32 == target.row && port == target.last {
+            return HERE;
+        }
+        input.before.port_at(net.rows[row], port).map_or(NONE, |port| net.channel_of(port))
+    })
 }
 
 /// Hops from every row to a target by the entries given; [`NONE`] for rows whose way breaks off, or goes round.

@@ -95,6 +95,27 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
+    /// The same tables, with nothing tried yet, for a subject that differs from this one in what becomes of packets that
+    /// turn back.
+    pub fn anew<'o, 'b>(&self, subject: &'o RepairSubject<'b>) -> Making<'o, 'b> {
+        let columns = self.tables[0].clone();
+        let (load, load_before) = (self.load_before.clone(), self.load_before.clone());
+        Making {
+            subject,
+            ground: self.ground.anew(subject, &columns),
+            tables: vec![columns],
+            steps: Vec::new(),
+            load,
+            load_before,
+            left: Vec::new(),
+            target: self.target.clone(),
+            full: self.full,
+            broken: self.broken.clone(),
+            cut_short: false,
+            limit: 0,
+        }
+    }
+
     fn last(&self) -> &LidColumns {
         &self.tables[self.tables.len() - 1]
     }

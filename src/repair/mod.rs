@@ -189,12 +189,12 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     check(input)?;
     // First as if what turns back went on: waves that do without a wait then are good for every switch.
     let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
-    let mut making = begun(&subject, true, STEP_WORK)?;
+    let mut making = begun(surveyed(&subject), true, STEP_WORK)?;
     if !making.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
         // Most rows are refused for the same reasons as before, so on a large fabric one wave is not tried again. What
         // remains is the last that is tried before a wait, and a wait costs more than work does.
-        let other = begun(&resting, !making.cut_short, 8 * STEP_WORK)?;
+        let other = begun(making.anew(&resting), !making.cut_short, 8 * STEP_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
@@ -209,10 +209,16 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     Ok(ended(making))
 }
 
+/// The tables in force and what they do, before anything is tried.
+fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>) -> Making<'s, 'a> {
+    let (input, net, targets) = (&subject.input, &subject.net, &subject.targets);
+    let columns = LidColumns::read(input, net, targets, &input.tables.lfts);
+    let target = input.target.map(|lfts| columns.reread(input, net, targets, [&input.tables.lfts, lfts]));
+    Making::new(subject, columns, target)
+}
+
 /// Waves that need no wait, as far as there are any: one wave, and then several within so much work.
-fn begun<'s, 'a>(subject: &'s RepairSubject<'a>, in_one: bool, work: u64) -> Result<Making<'s, 'a>, RepairError> {
-    let read = |lfts: &[Arc<Lft>]| LidColumns::read(&subject.input, &subject.net, &subject.targets, lfts);
-    let mut making = Making::new(subject, read(&subject.input.tables.lfts), subject.input.target.map(read));
+fn begun<'s, 'a>(mut making: Making<'s, 'a>, in_one: bool, work: u64) -> Result<Making<'s, 'a>, RepairError> {
     let mut trial = making.at_loss()?;
     match in_one {
         true => making.reconnect(&mut trial, STEP_WORK),

@@ -29,6 +29,8 @@ pub(super) struct RepairSubject<'a> {
     existed: Vec<bool>,
     /// Rows and lanes visited so far by trials: the measure of work done.
     pub work: Cell<u64>,
+    /// Whether packets have turned back somewhere where entries that do not change were followed.
+    turned_back: Cell<bool>,
 }
 
 /// Rows and lanes visited after which a step makes no further attempt: on fabrics of a hundred switches all are made, on a
@@ -41,7 +43,7 @@ impl<'a> RepairSubject<'a> {
         let classes = Classes::of(&input, &net);
         let targets = targets(&input, &net, &classes);
         let existed = vec![true; net.channels.len()];
-        RepairSubject { input, net, classes, targets, existed, work: Cell::new(0) }
+        RepairSubject { input, net, classes, targets, existed, work: Cell::new(0), turned_back: Cell::new(false) }
     }
 
     /// Finds who sends to a target.
@@ -77,6 +79,9 @@ impl<'a> RepairSubject<'a> {
         let (alive, planes) = (&self.net.alive, self.classes.planes as u32);
         let survives = |lane: u32| alive[(lane / planes) as usize];
         occupancy.spread(&way, entries, &mut |before, after| {
+            if self.net.channel(before / planes).back == after / planes {
+                self.turned_back.set(true);
+            }
             if survives(before) && survives(after) {
                 tell(before, after);
             }
@@ -123,8 +128,11 @@ fn delivery(fabric: &Fabric, net: &Net, owner: crate::fabric::PortId) -> Option<
 }
 
 /// The dependencies of LIDs that no wave changes, so that each wave begins with them.
+#[derive(Clone)]
 pub(super) struct Ground {
     quiet: LaneBits,
+    /// Whether packets of what is quiet turn back.
+    turns_back: bool,
     /// By target: whether a wave may change it, or the loss did.
     is_loud: Vec<bool>,
     /// What is loud, in rising order.
@@ -162,9 +170,19 @@ impl Ground {
     fn with(subject: &RepairSubject<'_>, columns: &LidColumns, is_loud: Vec<bool>) -> Ground {
         let mut quiet = LaneBits::none(&subject.net, subject.classes.planes);
         let some = (0..is_loud.len()).filter(|&at| !is_loud[at]);
+        subject.turned_back.set(false);
         add_settled(subject, columns, some, Moment::Loss, &mut quiet);
         let loud = (0..is_loud.len() as u32).filter(|&at| is_loud[at as usize]).collect();
-        Ground { quiet, is_loud, loud }
+        Ground { quiet, turns_back: subject.turned_back.get(), is_loud, loud }
+    }
+
+    /// The ground of the same tables for a subject that differs in what becomes of packets that turn back.
+    pub fn anew(&self, subject: &RepairSubject<'_>, columns: &LidColumns) -> Ground {
+        match self.turns_back {
+            // Where none does it makes no difference.
+            false => self.clone(),
+            true => Ground::with(subject, columns, self.is_loud.clone()),
+        }
     }
 
     /// The dependencies of what is quiet.

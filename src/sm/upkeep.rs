@@ -168,6 +168,7 @@ impl<T: Transport> Upkeep<T> {
         loop {
             self.keep_pace();
             self.driver.foresee();
+            self.driver.ready();
             self.show(context);
             let precedes = context.mailbox.borrow().lifecycle().precedes_orders(self.now_ns());
             if precedes {

@@ -32,6 +32,22 @@ impl Lft {
         self.ports[lid.index()] = port.0;
     }
 
+    /// The LIDs that another table leads elsewhere, in rising order.
+    pub fn differing<'a>(&'a self, other: &'a Lft) -> impl Iterator<Item = Lid> + 'a {
+        let blocks = (0..self.blocks().max(other.blocks())).filter(|&block| self.block(block) != other.block(block));
+        blocks.flat_map(move |block| {
+            let first = usize::from(block) * LFT_BLOCK;
+            let pairs = self.block(block).into_iter().zip(other.block(block)).enumerate();
+            pairs.filter(|(_, (own, others))| own != others).map(move |(at, _)| Lid((first + at) as u16))
+        })
+    }
+
+    /// The LIDs with a route, in rising order, and their output ports.
+    pub fn routes(&self) -> impl Iterator<Item = (Lid, PortNum)> + '_ {
+        let ports = self.ports.iter().zip(0..).map(|(&port, lid)| (Lid(lid), PortNum(port)));
+        ports.filter(|&(_, port)| port != PortNum::NO_ROUTE)
+    }
+
     /// The number of blocks in the table.
     pub fn blocks(&self) -> u16 {
         (self.ports.len() / LFT_BLOCK) as u16

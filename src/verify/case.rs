@@ -119,6 +119,11 @@ impl<'a> ProofCase<'a> {
         self.fabric.half_of(lid).is_some_and(|own| own != half)
     }
 
+    /// Whether packets of a half are sent at any stage.
+    pub fn is_used(&self, half: Half) -> bool {
+        self.stages.iter().any(|facts| facts.injects(half))
+    }
+
     /// Whether packets of a half may be sent by a port, or to it, at a stage.
     pub fn admits(&self, port: PortId, stage: usize, half: Half) -> bool {
         !self.newcomer[port.index()] || stage >= self.joining_stage && self.joining_halves[half.index()]

@@ -122,7 +122,9 @@ impl ChannelGraph {
 fn arcs(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<ChannelTurn> {
     let alive = |turn: &ChannelTurn| layout.net.exists(1, turn.inward) && layout.net.exists(1, turn.outward);
     let taken = |turn: &ChannelTurn| taken(layout, dependencies, lanes, turn);
-    layout.turns(0).filter(|turn| alive(turn) && taken(turn)).collect()
+    let mut arcs = Vec::new();
+    layout.each_turn(0, |turn| arcs.extend((alive(&turn) && taken(&turn)).then_some(turn)));
+    arcs
 }
 
 fn taken(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet, turn: &ChannelTurn) -> bool {
@@ -134,11 +136,11 @@ fn taken(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSe
 /// Surviving channels that packets on `lanes` can occupy, whether or not their neighbours in the graph survive.
 fn used(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<bool> {
     let mut used = vec![false; layout.net.channels()];
-    for turn in layout.turns(0).filter(|turn| taken(layout, dependencies, lanes, turn)) {
-        for channel in [turn.inward, turn.outward] {
+    layout.each_turn(0, |turn| {
+        for channel in [turn.inward, turn.outward].into_iter().filter(|_| taken(layout, dependencies, lanes, &turn)) {
             used[channel] |= layout.net.exists(1, channel);
         }
-    }
+    });
     used
 }
 

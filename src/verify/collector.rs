@@ -5,6 +5,7 @@ use super::lanes::LaneMask;
 use super::walk::{Class, ClassHop, Columns, Entrance, Sink};
 use super::walker::{ProofSink, Walker};
 use crate::ids::{Half, PortNum};
+use std::ops::Range;
 
 /// Collects the dependencies of every half and stage.
 pub(super) struct DependencyCollector<'a> {
@@ -16,6 +17,23 @@ pub(super) struct DependencyCollector<'a> {
     entered: Vec<Vec<LaneMask>>,
 }
 
+/// What the classes of one moment can wait for, as walked.
+pub(super) struct WalkedDependencies {
+    vls: usize,
+    /// By row of its walk: where its masks lie.
+    sections: Vec<Range<usize>>,
+    halves: [Dependencies; 2],
+    /// By group, then channel.
+    entered: Vec<LaneMask>,
+}
+
+impl WalkedDependencies {
+    /// Lanes of a channel.
+    pub fn vls(&self) -> usize {
+        self.vls
+    }
+}
+
 impl<'a> DependencyCollector<'a> {
     /// None yet; `layout` is that of the walker.
     pub fn new(walker: &'a Walker<'a>, layout: &'a DependencyLayout<'a>) -> DependencyCollector<'a> {
@@ -23,6 +41,26 @@ impl<'a> DependencyCollector<'a> {
         let half = || vec![Dependencies::none(layout); stages];
         let entered = vec![vec![0; walker.lanes.groups.len() * layout.net.channels()]; stages];
         DependencyCollector { walker, layout, halves: [half(), half()], entered }
+    }
+
+    /// What was walked of a case of one stage, without twins and injection.
+    pub fn walked(self) -> WalkedDependencies {
+        let [mut lower, mut upper] = self.halves;
+        assert_eq!(lower.len(), 1, "the walk of one moment is kept");
+        let halves = [lower.swap_remove(0), upper.swap_remove(0)];
+        let entered = self.entered.into_iter().flatten().collect();
+        WalkedDependencies { vls: self.layout.vls, sections: self.layout.sections().collect(), halves, entered }
+    }
+
+    /// Begins stage 0 with what was walked before; `rows` are the rows of that walk, by row of this one.
+    pub fn begin_with(&mut self, walked: &WalkedDependencies, rows: impl Iterator<Item = Option<usize>>) {
+        for (own, row) in self.layout.sections().zip(rows) {
+            let Some(row) = row else { continue };
+            for (half, earlier) in self.halves.iter_mut().zip(&walked.halves) {
+                half[0].copy_section(own.clone(), earlier, walked.sections[row].clone());
+            }
+        }
+        self.entered[0].copy_from_slice(&walked.entered);
     }
 
     /// The same after a walk of leading classes alone: what they can do, their twins can do on their own lanes.
@@ -52,7 +90,7 @@ impl<'a> DependencyCollector<'a> {
         }
         // Rule 4, stage after stage, since what was latched may wait through several. It comes after the injection,
         // whose dependencies are latched like any others.
-        for half in [Half::Lower, Half::Upper] {
+        for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| self.walker.case.is_used(half)) {
             let stages = &mut self.halves[half.index()];
             for stage in 1..stages.len() {
                 let facts = &self.walker.case.stages[stage];
@@ -73,6 +111,9 @@ impl<'a> DependencyCollector<'a> {
             let Some(row) = source.row.map(|row| row as usize) else { continue };
             for (group, levels) in lanes.groups.iter().enumerate() {
                 let from = injection.mask(stage, index, group);
+                if from == 0 {
+                    continue;
+                }
                 let outputs = (1..net.sides[row]).map(|output| PortNum(output as u8));
                 // Only packets for the source itself leave by its own port, and it sends none of those.
                 for output in outputs.filter(|&output| output != source.input) {

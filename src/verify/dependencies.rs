@@ -8,6 +8,7 @@ use super::lanes::{LaneMask, lanes_of};
 use super::net::{FlatFabric, Head};
 use crate::fabric::PortId;
 use crate::ids::PortNum;
+use std::ops::Range;
 
 /// Where the masks of a switch lie: one for each (output, input, lane).
 pub(crate) struct DependencyLayout<'a> {
@@ -37,19 +38,36 @@ impl<'a> DependencyLayout<'a> {
         self.base[row] + (output.index() * self.net.sides[row] + input.index()) * self.vls + lane
     }
 
-    /// Every input and output of a switch, with the channels that lead in and out, where both have cables at a stage.
-    pub fn turns(&self, stage: usize) -> impl Iterator<Item = ChannelTurn> + '_ {
+    /// By row: where its masks lie.
+    pub fn sections(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let ends = self.base.iter().skip(1).copied().chain([self.size]);
+        self.base.iter().copied().zip(ends).map(|(start, end)| start..end)
+    }
+
+    /// Tells every input and output of a switch, with the channels that lead in and out, where both have cables at a
+    /// stage: in the order of their masks.
+    pub fn each_turn(&self, stage: usize, mut tell: impl FnMut(ChannelTurn)) {
         let net = self.net;
-        let inputs = (0..net.channels()).filter_map(move |inward| match net.head(stage, inward) {
-            Head::Switch { row, input } => Some((row as usize, input, inward)),
-            Head::End(_) | Head::Nothing => None,
-        });
-        inputs.flat_map(move |(row, input, inward)| {
+        // By port: the channel that leads in there.
+        let mut inward = vec![usize::MAX; net.channels()];
+        for channel in 0..net.channels() {
+            if let Head::Switch { row, input } = net.head(stage, channel) {
+                inward[net.channel(row as usize, input)] = channel;
+            }
+        }
+        for (row, &sides) in net.sides.iter().enumerate() {
+            let inward = &inward[net.channel(row, PortNum::ZERO)..][..sides];
             // The input port is among the outputs: a table may send packets back where they came from.
-            let outputs = (1..net.sides[row]).map(|output| PortNum(output as u8));
-            let turn = move |output| ChannelTurn { row, input, inward, output, outward: net.channel(row, output) };
-            outputs.map(turn).filter(move |turn| net.exists(stage, turn.outward))
-        })
+            for output in (1..sides).map(|output| PortNum(output as u8)) {
+                let outward = net.channel(row, output);
+                if !net.exists(stage, outward) {
+                    continue;
+                }
+                for (input, &inward) in inward.iter().enumerate().filter(|&(_, &inward)| inward != usize::MAX) {
+                    tell(ChannelTurn { row, input: PortNum(input as u8), inward, output, outward });
+                }
+            }
+        }
     }
 }
 
@@ -104,6 +122,18 @@ impl Dependencies {
         self.masks[layout.slot(row, input, lane, output)]
     }
 
+    /// By lane: the output lanes that packets in an input can wait for.
+    #[inline]
+    fn masks_of(&self, layout: &DependencyLayout<'_>, row: usize, input: PortNum, output: PortNum) -> &[LaneMask] {
+        let first = layout.slot(row, input, 0, output);
+        &self.masks[first..first + layout.vls]
+    }
+
+    /// Takes over the masks of a switch from where they lie elsewhere.
+    pub fn copy_section(&mut self, own: Range<usize>, other: &Dependencies, others: Range<usize>) {
+        self.masks[own].copy_from_slice(&other.masks[others]);
+    }
+
     /// Adds all of another's.
     pub fn unite(&mut self, other: &Dependencies) {
         self.masks.iter_mut().zip(&other.masks).for_each(|(own, other)| *own |= other);
@@ -129,27 +159,26 @@ impl Dependencies {
     /// The virtual lanes in which packets can stand or for which they can wait.
     pub fn lanes(&self, layout: &DependencyLayout<'_>, stage: usize) -> LaneMask {
         let mut lanes = 0;
-        for ChannelTurn { row, input, output, .. } in layout.turns(stage) {
-            for lane in 0..layout.vls {
-                let to = self.masks[layout.slot(row, input, lane, output)];
+        layout.each_turn(stage, |ChannelTurn { row, input, output, .. }| {
+            for (lane, &to) in self.masks_of(layout, row, input, output).iter().enumerate() {
                 // Both ends of a dependency count: the lane in which packets wait, and those for which they wait.
                 lanes |= if to == 0 { 0 } else { to | 1 << lane };
             }
-        }
+        });
         lanes
     }
 
     /// Rule 4 of the closure: adds what packets latched in the stage before, and still waiting, depend on. The choice
     /// of a latched packet outlives the entry that it was made by, so only an empty lane or a dead channel ends it.
     pub fn carry_over(&mut self, before: &Dependencies, layout: &DependencyLayout<'_>, stage: usize, empty: LaneMask) {
-        for ChannelTurn { row, input, output, .. } in layout.turns(stage) {
+        layout.each_turn(stage, |ChannelTurn { row, input, output, .. }| {
             // Rule 4 requires that neither lane was empty. The barrier also reports that nothing is latched for an
             // empty lane, hence `!empty` on the outputs. A turn with a dead channel is not among `turns`.
             for lane in (0..layout.vls).filter(|lane| empty >> lane & 1 == 0) {
                 let slot = layout.slot(row, input, lane, output);
                 self.masks[slot] |= before.masks[slot] & !empty;
             }
-        }
+        });
     }
 
     /// The graph over the lanes of a stage; lane `channel × vls + vl`.
@@ -160,12 +189,11 @@ impl Dependencies {
     /// Reports every dependency by its lanes, numbered as in [`Self::graph`].
     pub fn each_edge(&self, layout: &DependencyLayout<'_>, stage: usize, tell: &mut dyn FnMut(u32, u32)) {
         let vls = layout.vls;
-        for ChannelTurn { row, input, inward, output, outward } in layout.turns(stage) {
-            for lane in 0..vls {
-                let to = self.masks[layout.slot(row, input, lane, output)];
+        layout.each_turn(stage, |ChannelTurn { row, input, inward, output, outward }| {
+            for (lane, &to) in self.masks_of(layout, row, input, output).iter().enumerate() {
                 lanes_of(to).for_each(|next| tell((inward * vls + lane) as u32, (outward * vls + next) as u32));
             }
-        }
+        });
     }
 }
 

@@ -60,19 +60,23 @@ pub(super) fn check(
     if !left.is_empty() {
         return Err(refusal(format!("packets of the {half} half can be on {left}, which is not drained")));
     }
-    for turn in layout.turns(stage) {
-        let ChannelTurn { row, input, output, .. } = turn;
-        let switch = walker.net.rows[row];
+    // By the channel that leads in, then the output: the first one is the evidence.
+    let mut first: Option<((usize, PortNum), usize, ChannelTurn)> = None;
+    layout.each_turn(stage, |turn| {
+        let ChannelTurn { row, input, inward, output, .. } = turn;
         let omitted = |lane: &usize| {
             let to = waits.at(layout, row, input, *lane, output);
-            to != 0 && !claim.includes(switch, &turn, *lane, to)
+            to != 0 && !claim.includes(walker.net.rows[row], &turn, *lane, to)
         };
-        if let Some(lane) = (0..layout.vls).find(omitted) {
-            let switch = case.fabric.describe_node(switch);
-            return Err(refusal(step_omitted(half, &switch, (input, lane), output)));
+        if first.is_none_or(|(place, ..)| (inward, output) < place)
+            && let Some(lane) = (0..layout.vls).find(omitted)
+        {
+            first = Some(((inward, output), lane, turn));
         }
-    }
-    Ok(())
+    });
+    let Some((_, lane, ChannelTurn { row, input, output, .. })) = first else { return Ok(()) };
+    let switch = case.fabric.describe_node(walker.net.rows[row]);
+    Err(refusal(step_omitted(half, &switch, (input, lane), output)))
 }
 
 fn step_omitted(half: Half, switch: &str, (input, lane): (PortNum, usize), output: PortNum) -> String {

@@ -12,6 +12,7 @@
 pub mod across;
 mod aging;
 mod answers;
+mod base;
 mod case;
 mod certificate;
 mod channels;
@@ -40,13 +41,14 @@ mod witness;
 
 pub use aging::rounds_to_age;
 pub use answers::{AnswerWay, answer_ways};
+pub use base::{BaseInput, ProofBase};
 pub use certificate::{Binding, Certificate};
 pub use channels::ChannelGraph;
 pub use departure::rounds_to_vacate;
 pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
-pub use prover::{Scope, TableProof, prove, prove_certified, prove_tables};
+pub use prover::{Scope, TableProof, prove, prove_certified, prove_certified_from, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
     WrongArrival,

@@ -1,6 +1,7 @@
 //! Combines the parts: checks the input, walks, judges stage by stage, and collects the evidence.
 
 use super::aging::rounds_to_age;
+use super::base::ProofBase;
 use super::case::{ProofCase, STEADY};
 use super::certificate::{Certificate, Recorder, numbers};
 use super::collector::DependencyCollector;
@@ -11,12 +12,13 @@ use super::evidence;
 use super::graph::Graph;
 use super::refusal::Refusal;
 use super::reserved;
-use super::walk::Both;
+use super::walk::{Both, Class};
 use super::walker::{FirstFault, Walker};
 use super::{ProofStatistics, ProofWave, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a proof of tables by themselves covers.
@@ -78,7 +80,7 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
     check_tables(&case)?;
     let taking_part = |port: &PortId| !case.stranded[port.index()];
     check_ways(fabric, &case.stages[0], &fabric.end_ports().filter(taking_part).collect::<Vec<_>>())?;
-    let judged = judge(case, fabric, None, false)?;
+    let judged = judge(case, fabric, None, false, None)?;
     Ok(TableProof { statistics: judged.statistics, order: judged.order })
 }
 
@@ -104,12 +106,35 @@ pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Optio
     }
 }
 
+/// The same for a transition that may begin with tables of which something is known. What is known changes nothing but
+/// the time that it takes.
+///
+/// # Errors
+/// The value back, and what is wrong with it.
+pub fn prove_certified_from<T: Transition>(
+    base: &ProofBase,
+    transition: T,
+) -> Result<(Proved<T>, Option<Certificate>), (T, Refusal)> {
+    match judge_from(&transition, true, Some(base)) {
+        Ok(judged) => Ok((Proved { value: transition, statistics: judged.statistics }, judged.certificate)),
+        Err(refusal) => Err((transition, refusal)),
+    }
+}
+
 pub(super) fn judge_transition(
     transition: &(impl Transition + ?Sized),
     certified: bool,
 ) -> Result<ProofOutcome, Refusal> {
+    judge_from(transition, certified, None)
+}
+
+fn judge_from(
+    transition: &(impl Transition + ?Sized),
+    certified: bool,
+    base: Option<&ProofBase>,
+) -> Result<ProofOutcome, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(ProofOutcome::default()) };
-    judge(case, transition.surviving(), Some(transition.remainder()), certified)
+    judge(case, transition.surviving(), Some(transition.remainder()), certified, base)
 }
 
 /// The moment before the first wave, then the waves; none where there are no waves.
@@ -155,7 +180,7 @@ fn check_everybody_sends(case: &ProofCase<'_>, surviving: &Fabric) -> Result<(),
 }
 
 /// Where the paths of each source are specified, each of `ports` has one to every other, by a LID that exists.
-fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Result<(), Refusal> {
+pub(super) fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Result<(), Refusal> {
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
         let ways = &facts.ways[half.index()];
         for &owner in ports.iter().filter(|_| !ways.is_empty()) {
@@ -183,13 +208,35 @@ fn judge(
     surviving: &Fabric,
     remainder: Option<Remainder<'_>>,
     certified: bool,
+    base: Option<&ProofBase>,
 ) -> Result<ProofOutcome, Refusal> {
     let walker = Walker::new(case, surviving)?;
     let (case, layout) = (&walker.case, walker.layout());
-    let recorder = certified.then(|| Recorder::new(&walker));
+    let mut recorder = certified.then(|| Recorder::new(&walker));
     let leaving = remainder.and_then(|left| DepartureWatch::new(&walker, surviving, left));
-    let mut sinks = Both(Both(DependencyCollector::new(&walker, &layout), recorder), leaving);
-    let fault = walker.run_leading(&mut sinks);
+    let mut collector = DependencyCollector::new(&walker, &layout);
+    // What leaves is watched class by class.
+    let quiet = base.filter(|_| leaving.is_none()).and_then(|base| base.quiet(&walker));
+    if let Some(quiet) = &quiet {
+        collector.begin_with(quiet.dependencies(), (0..walker.net.rows.len()).map(Some));
+    }
+    let mut walked: Vec<Class> = walker.classes().filter(|class| walker.twins.leads(class.group)).collect();
+    if let Some(quiet) = &quiet {
+        let groups = &walker.lanes.groups;
+        walked.retain(|class| {
+            let answers = case.is_answer(class.lid, walker.half(class));
+            if !quiet.contain(class, answers) {
+                return true;
+            }
+            let first = groups.iter().position(|group| group.half() == walker.half(class));
+            if first == Some(class.group) {
+                recorder.iter_mut().for_each(|own| own.repeat_all(class, quiet.row(class.lid, answers)));
+            }
+            false
+        });
+    }
+    let mut sinks = Both(Both(collector, recorder), leaving);
+    let fault = walker.run_over(walked.into_iter(), &mut sinks);
     let Both(Both(collector, mut recorder), leaving) = sinks;
     let halves = collector.with_twins().finish();
     // A fault at some stage leaves its dependencies incomplete. The stages before it are judged all the same: a cycle
@@ -201,8 +248,7 @@ fn judge(
         check_gone(case, &layout, &halves, stage)?;
         check_aged(case, stage, surviving)?;
         // Halves may share lanes, and a cycle may pass both, so both are one graph.
-        let mut all = halves[0][stage].clone();
-        all.unite(&halves[1][stage]);
+        let all = united(case, &halves, stage);
         let graph = all.graph(&layout, stage);
         match graph.order() {
             Ok(order) => {
@@ -226,6 +272,34 @@ fn judge(
             Ok(ProofOutcome { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
     }
+}
+
+/// The dependencies of both halves at a stage.
+fn united<'h>(case: &ProofCase<'_>, halves: &'h [Vec<Dependencies>; 2], stage: usize) -> Cow<'h, Dependencies> {
+    let [lower, upper] = halves;
+    match [Half::Lower, Half::Upper].map(|half| case.is_used(half)) {
+        [_, false] => Cow::Borrowed(&lower[stage]),
+        [false, true] => Cow::Borrowed(&upper[stage]),
+        [true, true] => {
+            let mut all = lower[stage].clone();
+            all.unite(&upper[stage]);
+            Cow::Owned(all)
+        }
+    }
+}
+
+/// Whether what was collected of one moment has no cycle.
+pub(super) fn is_acyclic(
+    walker: &Walker<'_>,
+    layout: &DependencyLayout<'_>,
+    collector: DependencyCollector<'_>,
+) -> bool {
+    // Where one half is in use its twins wait for one another as their leader does, each on its own lane: a cycle of one
+    // is a cycle of all.
+    let both = [Half::Lower, Half::Upper].iter().all(|&half| walker.case.is_used(half));
+    let collector = if both { collector.with_twins() } else { collector };
+    let halves = collector.finish();
+    united(&walker.case, &halves, 0).graph(layout, 0).order().is_ok()
 }
 
 /// Where the barrier reports a half gone when a stage begins, its packets were only in lanes that were observed empty.
@@ -349,7 +423,7 @@ fn check_sequence(fabric: &Fabric, waves: &[ProofWave<'_>]) -> Result<(), Refusa
 }
 
 /// Tables for every node, and for every end port a LID of each half that is injected.
-fn check_tables(case: &ProofCase<'_>) -> Result<(), Refusal> {
+pub(super) fn check_tables(case: &ProofCase<'_>) -> Result<(), Refusal> {
     let fabric = case.fabric;
     let nodes = fabric.node_count();
     for facts in &case.stages {

@@ -19,7 +19,7 @@ pub(super) struct Twin {
 }
 
 /// By half: all its groups where they are twins, otherwise none.
-#[derive(Default)]
+#[derive(Clone, PartialEq, Default)]
 pub(super) struct Twins([Vec<Twin>; 2]);
 
 impl Twins {

@@ -5,10 +5,10 @@
 //! prover's certificate and shares no code with it; the lint, which shares no code with either. Neither of the first
 //! two is wrong unnoticed unless both are. Deliberately omitted: any way past one of them for a plan that was proved.
 
-use crate::check::certificate::{self, CertificateFault};
+use crate::check::certificate::{self, CertificateFault, CheckBase};
 use crate::check::{self, Finding};
 use crate::plan::{Phase, Plan, Scheme, Wave};
-use crate::verify::{self, Certificate, ProofStatistics, Proved, Refusal};
+use crate::verify::{self, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
 use std::fmt;
 
 /// Why a plan may not run.
@@ -35,6 +35,31 @@ pub enum Objection {
     Findings(Vec<Finding>),
 }
 
+/// What each judge knows of a routing in force, found by itself.
+pub struct VetBase {
+    proof: ProofBase,
+    /// None where no plan that changes nothing could be made, or the checker did not accept it.
+    checked: Option<CheckBase>,
+}
+
+impl VetBase {
+    /// Has the checker find out what it needs of the routing that the prover has proved, by means of a plan that begins
+    /// with it and changes nothing.
+    pub fn of(proof: ProofBase, quiet: Option<Plan>) -> VetBase {
+        let checked = quiet.and_then(|quiet| {
+            let (proved, certificate) = verify::prove_certified(quiet).ok()?;
+            let certificate = in_hand(proved.get(), certificate.as_ref()?);
+            CheckBase::of(proved.get(), certificate.as_bytes()).ok()?
+        });
+        VetBase { proof, checked }
+    }
+
+    /// What the prover knows.
+    pub fn proof(&self) -> &ProofBase {
+        &self.proof
+    }
+}
+
 fn list(findings: &[Finding]) -> String {
     findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -44,21 +69,37 @@ fn list(findings: &[Finding]) -> String {
 /// # Errors
 /// The plan back, and the first objection.
 pub fn vet(plan: Plan) -> Result<Vetted, Box<(Plan, Objection)>> {
-    let (proved, certificate) = match verify::prove_certified(plan) {
+    vet_from(plan, None)
+}
+
+/// The same for a plan that may begin with a routing of which something is known.
+///
+/// # Errors
+/// The plan back, and the first objection.
+pub fn vet_from(plan: Plan, base: Option<&VetBase>) -> Result<Vetted, Box<(Plan, Objection)>> {
+    let proved = match base {
+        Some(base) => verify::prove_certified_from(&base.proof, plan),
+        None => verify::prove_certified(plan),
+    };
+    let (proved, certificate) = match proved {
         Ok(proved) => proved,
         Err((plan, refusal)) => return Err(Box::new((plan, Objection::Refused(refusal)))),
     };
-    match objection(proved.get(), certificate.as_ref()) {
+    match objection(proved.get(), certificate.as_ref(), base) {
         None => Ok(Vetted(Inner::Proved(Box::new(proved)))),
         Some(objection) => Err(Box::new((proved.into_inner(), objection))),
     }
 }
 
 /// What the judges other than the prover say, and all of the ways back.
-fn objection(plan: &Plan, certificate: Option<&Certificate>) -> Option<Objection> {
+fn objection(plan: &Plan, certificate: Option<&Certificate>, base: Option<&VetBase>) -> Option<Objection> {
     // A plan without waves writes nothing: there is nothing to certify, and it has no phases.
     let certificate = in_hand(plan, certificate?);
-    if let Err(fault) = certificate::check_in_hand(plan, certificate.as_bytes()) {
+    let checked = match base.and_then(|base| base.checked.as_ref()) {
+        Some(base) => certificate::check_in_hand_from(base, plan, certificate.as_bytes()),
+        None => certificate::check_in_hand(plan, certificate.as_bytes()),
+    };
+    if let Err(fault) = checked {
         return Some(Objection::Unchecked(fault));
     }
     let findings = check::lint(plan);

@@ -34,6 +34,7 @@ pub fn double(fabrics: (&Fabric, Fabric), sudden: bool, tables: &SubnetTables, s
         scheme: Scheme::Double,
         policy: Policy::default(),
         sm,
+        base: None,
     };
     prepare(input).expect("a change of scheme double is proved").plan
 }

@@ -47,6 +47,7 @@ fn arrival(whole: &Fabric, switch: NodeId, scheme: Scheme) -> Option<ChangeInput
         scheme,
         policy: Policy::default(),
         sm: first,
+        base: None,
     })
 }
 

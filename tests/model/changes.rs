@@ -136,6 +136,7 @@ impl Change {
             scheme,
             policy,
             sm,
+            base: None,
         };
         run(input)
     }

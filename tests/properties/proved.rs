@@ -30,6 +30,7 @@ pub fn prepared(world: &World, setting: &Setting, built: &Built) -> Result<Prepa
         scheme: setting.scheme,
         policy: setting.policy,
         sm: built.sm,
+        base: None,
     })
 }
 

@@ -44,5 +44,6 @@ pub fn removal_of(subnet: &Subnet, node: NodeId, scheme: Scheme, removal: Remova
         scheme,
         policy: Policy { arming: Arming::Hold, ..Policy::default() },
         sm: subnet.sm,
+        base: None,
     }
 }

@@ -42,6 +42,7 @@ fn two_changes(topology: &str, seed: u64) -> Vec<Plan> {
         scheme: Scheme::Double,
         policy: Policy { arming: Arming::Off, ..Policy::default() },
         sm,
+        base: None,
     };
     let prepared = |input| match prepare(input) {
         Ok(prepared) => prepared.plan.plan().clone(),

@@ -6,6 +6,7 @@
 //! listed too.
 
 use super::CertificateFault;
+use super::base::{CheckBase, KeptRow};
 use super::file::Rows;
 use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
 use super::lost::Forsaken;
@@ -15,6 +16,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::plan::{Assumption, Plan};
 use crate::tables::SubnetTables;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// What the check counted; see [`Checked`](super::Checked).
@@ -29,9 +31,9 @@ pub(super) struct ClosureCounts {
 pub(super) struct Closure<'a> {
     plan: &'a Plan,
     fabric: &'a Fabric,
-    net: &'a CheckedNet,
-    moments: &'a PlanMoments<'a>,
-    groups: &'a Groups,
+    pub net: &'a CheckedNet,
+    pub moments: &'a PlanMoments<'a>,
+    pub groups: &'a Groups,
     /// By port: whether the new routing omits it.
     stranded: Vec<bool>,
     /// Whether the plan rests on switches that discard what would turn back.
@@ -42,7 +44,7 @@ pub(super) struct Closure<'a> {
     /// had at the end of the moment before; otherwise none.
     rewritten: Vec<Option<Vec<usize>>>,
     /// By moment and half: whether packets are sent, stay and find lanes as at the moment before.
-    repeats: Vec<[bool; 2]>,
+    pub repeats: Vec<[bool; 2]>,
     /// By moment.
     pub injected: Vec<Injected>,
     /// By moment and half: by way through a switch, the lanes in which packets that can take it stand. Empty where
@@ -55,6 +57,8 @@ pub(super) struct Closure<'a> {
     /// By channel: lanes in which something can stand at some moment.
     occupied: Vec<u16>,
     found: ClosureCounts,
+    /// The rows of the moment before the first wave, where they are to be kept.
+    kept: Option<HashMap<(Lid, bool), KeptRow>>,
 }
 
 /// What sources can have in their channels at one moment.
@@ -106,9 +110,9 @@ struct Class {
 
 /// What a class occupies at a moment.
 #[derive(Clone, Copy, Default)]
-struct Occupied {
-    pairs: u64,
-    lanes: u16,
+pub(super) struct Occupied {
+    pub pairs: u64,
+    pub lanes: u16,
 }
 
 /// A class at a moment, and the outputs that switches name for it.
@@ -143,6 +147,7 @@ impl<'a> Closure<'a> {
             standing: vec![[0; 2]; moments.all.len()],
             occupied: vec![0; fabric.port_count()],
             found: ClosureCounts::default(),
+            kept: None,
         };
         for moment in 0..moments.all.len() {
             let injected = closure.inject(moment);
@@ -168,15 +173,43 @@ impl<'a> Closure<'a> {
             && sends(before).eq(sends(moment))
     }
 
-    /// Judges the rows of every DLID.
-    pub fn check(&mut self, rows: &mut Rows<'_>) -> Result<ClosureCounts, CertificateFault> {
+    /// Has the rows of the moment before the first wave kept.
+    pub fn keep(&mut self) {
+        self.kept = Some(HashMap::new());
+    }
+
+    /// What was kept, and what follows from it at that moment.
+    pub fn into_base(mut self) -> Option<CheckBase> {
+        let kept = self.kept.take()?;
+        let (ways, entered) = (std::mem::take(&mut self.ways[0]), std::mem::take(&mut self.entered[0]));
+        let found = (kept, ways, entered, std::mem::take(&mut self.occupied));
+        CheckBase::with(self.plan, self.net, self.moments, self.groups.clone(), found)
+    }
+
+    /// Judges the rows of every DLID but those that a base has judged.
+    pub fn check(&mut self, rows: &mut Rows<'_>, base: Option<&CheckBase>) -> Result<ClosureCounts, CertificateFault> {
         self.check_answerer()?;
         self.check_sending()?;
+        let judged = base.and_then(|base| base.judged(self.plan, self));
+        if let Some(judged) = &judged {
+            let CheckBase { ways_taken, entered, occupied, .. } = judged.base();
+            (self.ways[0], self.entered[0]) = (ways_taken.clone(), entered.clone());
+            self.occupied.clone_from(occupied);
+        }
         let mut outputs = vec![[PortNum::NO_ROUTE.0; 2]; self.net.switches.len()];
         let mut lanes = vec![0; self.fabric.port_count()];
         for (lid, owner, half, answers) in self.rows_in_order() {
             if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // Nobody sends to it: it has no rows.
+            }
+            if let Some(judged) = &judged
+                && let Some(occupied) = judged.next(lid, answers, rows)?
+            {
+                for moment in 0..self.moments.all.len() {
+                    self.count(occupied, half, moment)?;
+                }
+                self.found.lids += usize::from(occupied.pairs > 0 && !answers);
+                continue;
             }
             let at = self.switch_of(owner);
             let (touched, counted) = (Vec::new(), Occupied::default());
@@ -281,7 +314,7 @@ impl<'a> Closure<'a> {
             class.has_grown = false;
             let stays = self.carry(class, moment);
             let is_steady = self.read_outputs(moment, class.lid, outputs);
-            self.read_row(class, moment, rows, outputs)?;
+            let choosing = self.read_row(class, moment, rows, outputs)?;
             if forsaken.counts(moment) && self.was_sent(class) {
                 forsaken.begin(self.net, moment, outputs);
             }
@@ -300,7 +333,14 @@ impl<'a> Closure<'a> {
                 under_way |= !class.touched.is_empty();
                 class.counted = self.occupied_by(class);
             }
-            self.count(class, moment)?;
+            self.count(class.counted, class.half, moment)?;
+            if let Some(kept) = self.kept.as_mut().filter(|_| moment == 0)
+                && let Some(choosing) = choosing
+            {
+                let row =
+                    KeptRow { choosing: choosing.then(|| class.choosing.clone()).flatten(), occupied: class.counted };
+                kept.insert((class.lid, class.answers), row);
+            }
         }
         self.found.lids += usize::from(under_way && !class.answers);
         Ok(())
@@ -354,22 +394,23 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker.
+    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker. Returns
+    /// whether it says where packets choose, or that they do so nowhere; none where it lists channels.
     fn read_row(
         &self,
         class: &mut Class,
         moment: usize,
         rows: &mut Rows<'_>,
         outputs: &[[u8; 2]],
-    ) -> Result<(), CertificateFault> {
+    ) -> Result<Option<bool>, CertificateFault> {
         match rows.byte()? {
-            0 => Ok(()),
-            1 => self.choose(class, moment, outputs),
+            0 => Ok(Some(false)),
+            1 => self.choose(class, moment, outputs).map(|()| Some(true)),
             2 => {
                 class.choosing = Some(rows.slice(self.net.switches.len().div_ceil(8))?);
-                self.choose(class, moment, outputs)
+                self.choose(class, moment, outputs).map(|()| Some(true))
             }
-            3 => self.list(class, moment, rows),
+            3 => self.list(class, moment, rows).map(|()| None),
             tag => Err(CertificateFault::Evidence(format!("a row of LID {} begins with {tag}", class.lid))),
         }
     }
@@ -691,10 +732,10 @@ impl<'a> Closure<'a> {
     }
 
     /// Adds what a class occupies at a moment to what all do.
-    fn count(&mut self, class: &Class, moment: usize) -> Result<(), CertificateFault> {
-        let Occupied { pairs, lanes } = class.counted;
+    fn count(&mut self, occupied: Occupied, half: Half, moment: usize) -> Result<(), CertificateFault> {
+        let Occupied { pairs, lanes } = occupied;
         self.found.pairs += pairs;
-        self.standing[moment][class.half.index()] |= lanes;
+        self.standing[moment][half.index()] |= lanes;
         // Numbers exist for VLs below `vls` only. A higher lane would go unjudged, so it is refused.
         match u32::from(lanes) >> self.groups.vls {
             0 => Ok(()),

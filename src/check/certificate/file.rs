@@ -115,7 +115,7 @@ impl File {
 
     /// The numbers, by moment, then lane of a cabled channel of a switch; and the rows after them.
     pub fn evidence(&self, net: &CheckedNet, moments: usize) -> Result<(Numbers, Rows<'_>), CertificateFault> {
-        let mut rows = Rows { bytes: BufReader::new(ZlibDecoder::new(&self.packed)) };
+        let mut rows = Rows { bytes: BufReader::new(ZlibDecoder::new(&self.packed)), returned: Vec::new() };
         let mut numbers = Numbers::new();
         for moment in 0..moments {
             let listed = match (rows.byte()?, numbers.last()) {
@@ -149,10 +149,35 @@ fn hex(bytes: &[u8]) -> String {
 /// for: a thousand times as many zeros end at the first row that cannot be.
 pub(super) struct Rows<'a> {
     bytes: BufReader<ZlibDecoder<&'a [u8]>>,
+    /// What was unpacked and put back, the last byte first.
+    returned: Vec<u8>,
 }
 
 impl Rows<'_> {
+    /// Reads these bytes if they come next, and nothing otherwise.
+    pub fn begin_with(&mut self, wanted: &[u8]) -> Result<bool, CertificateFault> {
+        let mut read = Vec::with_capacity(wanted.len());
+        for &wanted in wanted {
+            if self.returned.is_empty() && self.unpacked()?.is_empty() {
+                break;
+            }
+            let byte = self.byte()?;
+            read.push(byte);
+            if byte != wanted {
+                break;
+            }
+        }
+        let same = read == wanted;
+        if !same {
+            self.returned.extend(read.into_iter().rev());
+        }
+        Ok(same)
+    }
+
     pub fn byte(&mut self) -> Result<u8, CertificateFault> {
+        if let Some(byte) = self.returned.pop() {
+            return Ok(byte);
+        }
         let byte = self.unpacked()?.first().copied();
         self.bytes.consume(1);
         byte.ok_or_else(|| damaged("it ends too early"))
@@ -182,7 +207,8 @@ impl Rows<'_> {
     /// Nothing must follow, packed or unpacked.
     pub fn finish(mut self) -> Result<(), CertificateFault> {
         // Only at the end is the checksum of what was unpacked compared.
-        let whole = self.unpacked()?.is_empty() && self.bytes.get_ref().get_ref().is_empty();
+        let whole =
+            self.returned.is_empty() && self.unpacked()?.is_empty() && self.bytes.get_ref().get_ref().is_empty();
         if whole { Ok(()) } else { Err(damaged("bytes follow the last row")) }
     }
 }

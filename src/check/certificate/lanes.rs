@@ -53,7 +53,7 @@ pub(super) fn of_any(lanes: Packed) -> u16 {
 }
 
 /// The tables of one switch at one moment, old and new together.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq)]
 enum AtSwitch {
     /// All cabled (input, output) pairs alike; by half.
     Alike([Packed; 2]),
@@ -62,6 +62,7 @@ enum AtSwitch {
 }
 
 /// Groups of service levels, and their lanes.
+#[derive(Clone)]
 pub(super) struct Groups {
     pub vls: usize,
     /// By half: the service levels of each group.
@@ -142,6 +143,12 @@ impl Groups {
     /// Whether every table has the lanes of the moment before, at switches and at sources.
     pub fn repeats(&self, moment: usize) -> bool {
         self.switches[moment] == self.switches[moment - 1] && self.sources[moment] == self.sources[moment - 1]
+    }
+
+    /// Whether groups, and the lanes of the first moment, are those of others.
+    pub fn begin_like(&self, other: &Groups) -> bool {
+        (self.vls, &self.halves, &self.switches[0], &self.sources[0], self.usual[0])
+            == (other.vls, &other.halves, &other.switches[0], &other.sources[0], other.usual[0])
     }
 
     /// Whether all pairs of a switch are alike at a moment.

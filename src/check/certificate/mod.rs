@@ -11,6 +11,7 @@
 
 mod afterwards;
 mod aged;
+mod base;
 mod believable;
 mod closure;
 mod fault;
@@ -22,6 +23,7 @@ mod net;
 mod reserved;
 mod rising;
 
+pub use base::CheckBase;
 pub use fault::CertificateFault;
 
 use crate::plan::Plan;
@@ -57,7 +59,7 @@ pub struct Checked {
 pub fn check(plan: &Plan, plan_file: &[u8], certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
     file.check_binding(plan, &file::digest_of(plan_file))?;
-    judge(plan, &file, true)
+    judge(plan, &file, true, None)
 }
 
 /// The name that a certificate has for its plan where that is in hand and has no file.
@@ -70,7 +72,17 @@ pub const IN_HAND: &str = "in hand";
 pub fn check_in_hand(plan: &Plan, certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
     file.check_binding(plan, IN_HAND)?;
-    judge(plan, &file, true)
+    judge(plan, &file, true, None)
+}
+
+/// The same for a plan that may begin with a routing that was checked before.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_in_hand_from(base: &CheckBase, plan: &Plan, certificate: &[u8]) -> Result<Checked, CertificateFault> {
+    let file = File::read(certificate)?;
+    file.check_binding(plan, IN_HAND)?;
+    judge(plan, &file, true, Some(base))
 }
 
 /// The same for a plan that was called off: what it leaves is the routing in force, which need not serve the fabric
@@ -81,10 +93,21 @@ pub fn check_in_hand(plan: &Plan, certificate: &[u8]) -> Result<Checked, Certifi
 pub fn check_called_off(plan: &Plan, certificate: &[u8]) -> Result<Checked, CertificateFault> {
     let file = File::read(certificate)?;
     file.check_binding(plan, IN_HAND)?;
-    judge(plan, &file, false)
+    judge(plan, &file, false, None)
 }
 
-fn judge(plan: &Plan, file: &File, to_the_end: bool) -> Result<Checked, CertificateFault> {
+fn judge(plan: &Plan, file: &File, to_the_end: bool, base: Option<&CheckBase>) -> Result<Checked, CertificateFault> {
+    judge_keeping(plan, file, to_the_end, base, false).map(|(checked, _)| checked)
+}
+
+/// The same; `keeps` has a base made of what is found of the moment before the first wave.
+fn judge_keeping(
+    plan: &Plan,
+    file: &File,
+    to_the_end: bool,
+    base: Option<&CheckBase>,
+    keeps: bool,
+) -> Result<(Checked, Option<CheckBase>), CertificateFault> {
     let moments = PlanMoments::of(plan)?;
     file.check_moments(&moments)?;
     let net = CheckedNet::new(plan);
@@ -92,19 +115,23 @@ fn judge(plan: &Plan, file: &File, to_the_end: bool) -> Result<Checked, Certific
     let groups = Groups::new(file, plan, &net, &moments)?;
     let (numbers, mut rows) = file.evidence(&net, moments.all.len())?;
     let mut closure = Closure::new(plan, &net, &moments, &groups);
-    let found = closure.check(&mut rows)?;
+    if keeps {
+        closure.keep();
+    }
+    let found = closure.check(&mut rows, base)?;
     rows.finish()?;
     let dependencies = rising::check(plan, &net, &moments, &groups, &closure, &numbers)?;
     aged::check(plan, &net, &moments)?;
     if to_the_end {
         afterwards::check(plan, &net)?;
     }
-    Ok(Checked {
+    let checked = Checked {
         waves: plan.waves().len(),
         channels: found.channels,
         lanes: found.lanes,
         lids: found.lids,
         pairs: found.pairs,
         dependencies,
-    })
+    };
+    Ok((checked, closure.into_base()))
 }

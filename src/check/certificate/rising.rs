@@ -60,8 +60,13 @@ impl Judge<'_> {
             let begins = &self.moments.all[moment];
             self.enter(&mut entered, moment, half);
             // Rule 4 before rule 3: what was latched earlier still waits, unless the barrier excludes it.
-            waits.carry(moment, begins.gone[half.index()], begins.empty);
+            if moment > 0 && self.is_under_way(moment - 1, half) {
+                waits.carry(moment, begins.gone[half.index()], begins.empty);
+            }
             self.add(&mut waits, moment, half);
+            if !self.is_under_way(moment, half) && begins.drains.is_none() {
+                continue; // Nothing of it waits anywhere, so far.
+            }
             // Each half is judged by itself, but both by the same numbers: if those rise along the dependencies of
             // either half, they rise along the union.
             dependencies += self.check_rising(&waits, moment)?;
@@ -70,6 +75,11 @@ impl Judge<'_> {
             }
         }
         Ok(dependencies)
+    }
+
+    /// Whether packets of a half were judged at a moment or an earlier one. Until then none waits.
+    fn is_under_way(&self, moment: usize, half: Half) -> bool {
+        self.closure.ways[..=moment].iter().any(|ways| !ways[half.index()].is_empty())
     }
 
     /// Rule 3: adds what packets can wait for by the entries of a moment.

@@ -65,7 +65,7 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let starts: Vec<NodeId> = fabric.switches().filter(|switch| reached[switch.index()]).collect();
     let reached_ends: Vec<PortId> =
         fabric.end_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
-    let mut known = vec![Way::Unknown; fabric.node_count()];
+    let (mut known, steps) = (vec![Way::Unknown; fabric.node_count()], Steps::of(fabric));
     for owner in fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]) {
         let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none()).map(|lid| (None, lid));
         let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());
@@ -75,7 +75,7 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                 (Some(path), Some(ways)) => &senders(fabric, &reached_ends, ways, owner, path),
                 _ => &starts,
             };
-            let lost = starts.iter().find(|&&start| !leads(fabric, &tables.lfts, start, lid, owner, &mut known));
+            let lost = starts.iter().find(|&&start| !steps.lead(&tables.lfts, start, (lid, owner), &mut known));
             if let Some(&start) = lost {
                 let what = format!(
                     "{}: LID {lid} does not lead to {}, over the links that stay",
@@ -105,31 +105,78 @@ enum Way {
     Astray,
 }
 
-/// Follows a LID from a switch until its end is known, and records that end for every switch on the way.
-fn leads(fabric: &Fabric, lfts: &[Arc<Lft>], start: NodeId, lid: Lid, owner: PortId, known: &mut [Way]) -> bool {
-    let mut path = Vec::new();
-    let mut at = start;
-    let way = loop {
-        match known[at.index()] {
-            Way::Unknown => {}
-            settled => break settled,
+/// What a port of a switch leads to.
+#[derive(Clone, Copy)]
+enum Step {
+    /// To itself, or to an end port.
+    Port(PortId),
+    Switch(NodeId),
+    Nowhere,
+}
+
+/// The steps by every port of every switch.
+struct Steps {
+    /// By node: its first port.
+    first: Vec<usize>,
+    /// By node: its highest port.
+    highest: Vec<u8>,
+    /// By port.
+    by_port: Vec<Step>,
+}
+
+impl Steps {
+    fn of(fabric: &Fabric) -> Steps {
+        let step = |port: PortId| match fabric.peer(port) {
+            _ if fabric.port(port).num == PortNum::ZERO => Step::Port(port),
+            None => Step::Nowhere,
+            Some(peer) => match fabric.port(peer).node {
+                node if fabric.node(node).is_switch() => Step::Switch(node),
+                _ => Step::Port(peer),
+            },
+        };
+        Steps {
+            first: fabric.nodes().map(|(_, node)| node.first_port.index()).collect(),
+            highest: fabric.nodes().map(|(_, node)| node.num_ports).collect(),
+            by_port: fabric.ports().map(|(id, _)| step(id)).collect(),
         }
-        // A switch met again on this path is astray already, and so ends a round trip.
-        known[at.index()] = Way::Astray;
-        path.push(at);
-        let port = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
-        let Some(port) = port else { break Way::Astray };
-        if fabric.port(port).num == PortNum::ZERO {
-            break if port == owner { Way::Home } else { Way::Astray };
+    }
+
+    fn at(&self, switch: NodeId, output: Option<PortNum>) -> Step {
+        match output {
+            Some(num) if num.0 <= self.highest[switch.index()] => {
+                self.by_port[self.first[switch.index()] + num.index()]
+            }
+            _ => Step::Nowhere,
         }
-        match fabric.peer(port) {
-            Some(peer) if peer == owner => break Way::Home,
-            Some(peer) if fabric.node(fabric.port(peer).node).is_switch() => at = fabric.port(peer).node,
-            Some(_) | None => break Way::Astray,
+    }
+
+    /// Follows a LID from a switch until its end is known, and records that end for every switch on the way.
+    fn lead(&self, lfts: &[Arc<Lft>], start: NodeId, (lid, owner): (Lid, PortId), known: &mut [Way]) -> bool {
+        let mut at = start;
+        let way = loop {
+            match known[at.index()] {
+                Way::Unknown => {}
+                settled => break settled,
+            }
+            // A switch met again on this path is astray already, and so ends a round trip.
+            known[at.index()] = Way::Astray;
+            match self.at(at, lfts[at.index()].get(lid)) {
+                Step::Port(port) if port == owner => break Way::Home,
+                Step::Switch(next) => at = next,
+                Step::Port(_) | Step::Nowhere => break Way::Astray,
+            }
+        };
+        // What leads home was marked astray on the way.
+        let mut back = start;
+        while way == Way::Home && known[back.index()] == Way::Astray {
+            known[back.index()] = Way::Home;
+            match self.at(back, lfts[back.index()].get(lid)) {
+                Step::Switch(next) => back = next,
+                Step::Port(_) | Step::Nowhere => break,
+            }
         }
-    };
-    path.iter().for_each(|node| known[node.index()] = way);
-    way == Way::Home
+        way == Way::Home
+    }
 }
 
 /// Every service level is where it is outside a change.

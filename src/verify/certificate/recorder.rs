@@ -106,6 +106,26 @@ impl<'a> Recorder<'a> {
         self.moments[stage].numbers = numbers;
     }
 
+    /// The rows so far, by LID, whether it is of answers first.
+    pub fn into_rows(self) -> Vec<((bool, Lid), Vec<u8>)> {
+        self.rows
+    }
+
+    /// Whether a row of one moment says all that the next ones have to repeat.
+    pub fn is_repeatable(row: &[u8]) -> bool {
+        row.first().is_some_and(|&tag| tag == NOWHERE || tag == SWITCHES)
+    }
+
+    /// The rows of a class that stands at all moments as in `first`, its row at the first one.
+    pub fn repeat_all(&mut self, class: &Class, first: &[u8]) {
+        let again = if first[0] == NOWHERE { NOWHERE } else { SAME };
+        let mut bytes = Vec::with_capacity(first.len() + self.places.len());
+        bytes.extend(first);
+        bytes.extend(std::iter::repeat_n(again, self.places.len() - 1));
+        let answers = self.case.is_answer(class.lid, self.half_of(class.group));
+        self.rows.push(((answers, class.lid), bytes));
+    }
+
     /// The certificate of a walk that found no fault.
     pub fn certificate(mut self) -> Certificate {
         self.rows.sort_by_key(|&(place, _)| place);

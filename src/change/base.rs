@@ -1,0 +1,120 @@
+//! What is known of a routing in force before anything happens to it, so that it need not be found out afterwards.
+
+use super::{ChangeError, ChangeInput, halves_in_use};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::Half;
+use crate::plan::{self, Barrier, Phase, Plan, PlanInput, Policy, Scheme, Sending, Wave};
+use crate::tables::{PathLayers, SubnetTables};
+use crate::verify::{BaseInput, ProofBase, Scope};
+use crate::vet::VetBase;
+use std::sync::Arc;
+
+/// A routing in force, and who sends by it: what a change begins with, whatever happens first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InForce {
+    /// See the fields of the same names in [`ChangeInput`].
+    pub before: Arc<Fabric>,
+    /// The tables in force.
+    pub tables: SubnetTables,
+    /// Virtual layers that the routing needs.
+    pub layers: u8,
+    /// Who sends by which path.
+    pub ways: Option<Arc<PathLayers>>,
+    /// The half in use.
+    pub old: Half,
+    /// Whether sources may send on the other half as well.
+    pub both_halves: bool,
+    /// What the user settled.
+    pub policy: Policy,
+    /// The SM's own port.
+    pub sm: PortId,
+}
+
+impl ChangeInput<'_> {
+    /// What the change begins with.
+    pub fn in_force(&self) -> InForce {
+        InForce {
+            before: self.before.clone(),
+            tables: self.tables.clone(),
+            layers: self.layers,
+            ways: self.ways.clone(),
+            old: self.old,
+            both_halves: self.both_halves,
+            policy: self.policy,
+            sm: self.sm,
+        }
+    }
+}
+
+/// The routing in force, proved, with all that a change begins with and that does not depend on what is lost. A change
+/// that is prepared with it is the change that would be prepared without it.
+pub struct ChangeBase {
+    pub(super) vet: VetBase,
+}
+
+impl ChangeBase {
+    /// Of a routing in force.
+    ///
+    /// # Errors
+    /// It cannot be proved.
+    pub fn of(input: &InForce) -> Result<ChangeBase, ChangeError> {
+        let proof = ProofBase::of(BaseInput {
+            fabric: input.before.clone(),
+            tables: input.tables.clone(),
+            scope: scope(input.both_halves, input.old, input.ways.as_ref()),
+            answerer: Some(input.sm),
+            reserved: input.policy.reserved_sl,
+        });
+        Ok(ChangeBase { vet: VetBase::of(proof.map_err(ChangeError::Old)?, quiet_plan(input)) })
+    }
+
+    /// What the prover knows.
+    pub(super) fn proof(&self) -> &ProofBase {
+        self.vet.proof()
+    }
+}
+
+/// A plan of scheme `ordered` with a wave that writes nothing; none where the scheme's preconditions do not hold.
+fn quiet_plan(input: &InForce) -> Option<Plan> {
+    let fabric = &input.before;
+    let ordered = PlanInput {
+        before: fabric.clone(),
+        routed: fabric.clone(),
+        surviving: fabric.clone(),
+        after: fabric.clone(),
+        initial: input.tables.clone(),
+        target: input.tables.lfts.clone(),
+        steps: Vec::new(),
+        discards_turned_back: false,
+        closes: false,
+        old: input.old,
+        both_halves: input.both_halves,
+        begins_with_losses: false,
+        policy: input.policy,
+        sm: input.sm,
+        stranded: Vec::new(),
+        old_layers: input.layers,
+        new_layers: input.layers,
+        drain: Vec::new(),
+        old_ways: input.ways.clone(),
+        new_ways: input.ways.clone(),
+    };
+    let mut draft = plan::plan(Scheme::Ordered, ordered).ok()?.draft().clone();
+    draft.waves.push(Wave {
+        name: Phase::Rewrite.to_string(),
+        phase: Phase::Rewrite,
+        writes: Vec::new(),
+        barriers: vec![Barrier::Acknowledged],
+        sending: Sending::AnyOrder,
+    });
+    let plan = Plan::seal(draft).prove_switch_management();
+    if plan.proves_answers() {
+        return Some(plan);
+    }
+    Some(plan.prove_answers().map_or_else(|unproved| unproved.0, |(plan, _)| plan))
+}
+
+/// What a proof of the routing in force covers.
+pub(super) fn scope(both_halves: bool, half: Half, ways: Option<&Arc<PathLayers>>) -> Scope {
+    Scope::of(halves_in_use(both_halves, half)).by(ways)
+}

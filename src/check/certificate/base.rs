@@ -1,0 +1,200 @@
+//! What the checker has found of a routing in force before anything happens to it, for the plans that begin with it.
+//!
+//! It is found by checking a certificate like any other: that of a plan which begins with these tables and changes
+//! nothing. What is kept are the rows of the moment before the first wave, and what follows from them. A DLID whose row
+//! is the same again, which no wave leads elsewhere and which stands in nothing that dies, has been judged; all others
+//! are judged as without a base.
+
+use super::CertificateFault;
+use super::closure::{Closure, Occupied};
+use super::file::{File, Rows};
+use super::lanes::{Groups, Packed};
+use super::moments::PlanMoments;
+use super::net::{ChannelEnd, CheckedNet};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Half, Lid, PortNum};
+use crate::plan::{Assumption, Plan};
+use crate::tables::{Lft, PathLayers, SubnetTables};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A routing in force, checked.
+pub struct CheckBase {
+    fabric: Arc<Fabric>,
+    tables: SubnetTables,
+    ways: Option<Arc<PathLayers>>,
+    old: Half,
+    both_halves: bool,
+    sm: PortId,
+    assumes_of_answers: bool,
+    groups: Groups,
+    /// Whether some packet leaves a switch by the port that it came in by.
+    turns_back: bool,
+    rows: HashMap<(Lid, bool), KeptRow>,
+    pub(super) ways_taken: [Vec<Packed>; 2],
+    pub(super) entered: [Vec<Packed>; 2],
+    pub(super) occupied: Vec<u16>,
+}
+
+/// The row of a DLID at the moment before the first wave, judged.
+pub(super) struct KeptRow {
+    /// The switches at which packets choose, one bit each; none where the row is empty.
+    pub choosing: Option<Vec<u8>>,
+    pub occupied: Occupied,
+}
+
+/// The rows that need no judgement in a plan.
+pub(super) struct JudgedRows<'b> {
+    base: &'b CheckBase,
+    /// By LID: whether it is judged all the same.
+    open: Vec<bool>,
+    moments: usize,
+}
+
+impl CheckBase {
+    /// Checks a plan that changes nothing, and keeps what was found of the moment before its first wave. None where that
+    /// plan is not of such a kind.
+    ///
+    /// # Errors
+    /// The first fault of the certificate.
+    pub fn of(plan: &Plan, certificate: &[u8]) -> Result<Option<CheckBase>, CertificateFault> {
+        let file = File::read(certificate)?;
+        file.check_binding(plan, super::IN_HAND)?;
+        super::judge_keeping(plan, &file, true, None, true).map(|(_, base)| base)
+    }
+
+    /// What a closure has judged.
+    pub(super) fn with(
+        plan: &Plan,
+        net: &CheckedNet,
+        moments: &PlanMoments<'_>,
+        groups: Groups,
+        (rows, ways_taken, entered, occupied): (
+            HashMap<(Lid, bool), KeptRow>,
+            [Vec<Packed>; 2],
+            [Vec<Packed>; 2],
+            Vec<u16>,
+        ),
+    ) -> Option<CheckBase> {
+        let draft = plan.draft();
+        let plain = draft.stranded.is_empty()
+            && !draft.begins_with_losses
+            && !discards(plan)
+            && !draft.before.ports().any(|(port, _)| plan.has_come(port));
+        let turned = |channel: u32| match net.ends[channel as usize] {
+            ChannelEnd::Switch(switch, input) => {
+                let way = net.way(channel as usize, switch as usize, input.index());
+                ways_taken.iter().any(|ways| ways.get(way).is_some_and(|&lanes| lanes != 0))
+            }
+            ChannelEnd::Port(_) | ChannelEnd::Nowhere => false,
+        };
+        let turns_back = net.sent.iter().any(|&channel| turned(channel));
+        (plain && !moments.all.is_empty()).then(|| CheckBase {
+            fabric: draft.before.clone(),
+            tables: plan.tables_at(0).clone(),
+            ways: draft.old_ways.clone(),
+            old: draft.old,
+            both_halves: draft.both_halves,
+            sm: draft.sm,
+            assumes_of_answers: assumes_of_answers(plan),
+            groups,
+            turns_back,
+            rows,
+            ways_taken,
+            entered,
+            occupied,
+        })
+    }
+
+    /// The rows that are judged for a plan already; none where it begins otherwise, or a wave treats all packets anew.
+    pub(super) fn judged<'b>(&'b self, plan: &Plan, closure: &Closure<'_>) -> Option<JudgedRows<'b>> {
+        let (draft, moments, net) = (plan.draft(), closure.moments, closure.net);
+        let begins_alike = *draft.before == *self.fabric
+            && *plan.tables_at(0) == self.tables
+            && draft.old_ways == self.ways
+            && (draft.old, draft.both_halves, draft.sm) == (self.old, self.both_halves, self.sm)
+            && assumes_of_answers(plan) == self.assumes_of_answers
+            && !(discards(plan) && self.turns_back)
+            && !draft.begins_with_losses
+            && !draft.before.ports().any(|(port, _)| plan.has_come(port))
+            && closure.groups.begin_like(&self.groups);
+        let later = 1..moments.all.len();
+        let stands = |moment: usize| {
+            closure.repeats[moment] == [true; 2]
+                && moments.all[moment].injected == moments.all[0].injected
+                && [Half::Lower, Half::Upper]
+                    .iter()
+                    .all(|&half| closure.groups.usual(moment, half) == closure.groups.usual(0, half))
+        };
+        if !begins_alike || !later.clone().all(stands) {
+            return None;
+        }
+        let mut open = vec![false; usize::from(u16::MAX) + 1];
+        for (switch, &node) in net.switches.iter().enumerate() {
+            let held = &self.tables.lfts[node.index()];
+            let mut last = held;
+            for tables in later.clone().flat_map(|moment| moments.all[moment].tables) {
+                let table = &tables.lfts[node.index()];
+                if !Arc::ptr_eq(table, last) {
+                    open_changed(held, table, &mut open);
+                    last = table;
+                }
+            }
+            let dies = |output: &usize| {
+                let channel = net.channel(switch, *output);
+                net.is_there(0, channel) && !net.is_there(1, channel)
+            };
+            for output in (1..net.sides[switch]).filter(dies) {
+                for (&(lid, _), row) in &self.rows {
+                    let chooses = row.choosing.as_ref().is_some_and(|bits| bits[switch / 8] >> (switch % 8) & 1 == 1);
+                    open[lid.index()] |= chooses && held.get(lid) == Some(PortNum(output as u8));
+                }
+            }
+        }
+        Some(JudgedRows { base: self, open, moments: moments.all.len() })
+    }
+}
+
+impl JudgedRows<'_> {
+    pub fn base(&self) -> &CheckBase {
+        self.base
+    }
+
+    /// What a DLID occupies at every moment, if the rows that come next are those that were judged; they are read then.
+    pub fn next(&self, lid: Lid, answers: bool, rows: &mut Rows<'_>) -> Result<Option<Occupied>, CertificateFault> {
+        let Some(row) = self.base.rows.get(&(lid, answers)).filter(|_| !self.open[lid.index()]) else {
+            return Ok(None);
+        };
+        let mut wanted = Vec::new();
+        match &row.choosing {
+            // As docs/CERTIFICATE.md has it: nowhere, at every moment; or at these switches, and then at the same ones.
+            None => wanted.resize(self.moments, 0),
+            Some(bits) => {
+                wanted.push(2);
+                wanted.extend(bits);
+                wanted.resize(bits.len() + self.moments, 1);
+            }
+        }
+        Ok(rows.begin_with(&wanted)?.then_some(row.occupied))
+    }
+}
+
+fn discards(plan: &Plan) -> bool {
+    plan.draft().assumptions.contains(&Assumption::TurnedBackIsDiscarded)
+}
+
+fn assumes_of_answers(plan: &Plan) -> bool {
+    plan.draft().assumptions.contains(&Assumption::AnswersAreLegal)
+}
+
+/// Opens the LIDs that one table leads elsewhere than another.
+fn open_changed(held: &Lft, table: &Lft, open: &mut [bool]) {
+    for block in 0..held.blocks().max(table.blocks()) {
+        let [old, new] = [held, table].map(|table| table.block(block));
+        if old == new {
+            continue;
+        }
+        let first = usize::from(block) * old.len();
+        (first..).zip(old.iter().zip(&new)).filter(|(_, (old, new))| old != new).for_each(|(lid, _)| open[lid] = true);
+    }
+}

@@ -1,0 +1,81 @@
+//! What changes begin with, found out in a thread while the subnet is quiet.
+//!
+//! The proof of the routing in force, and what the judges need of it, depend on nothing that a loss may change. So they
+//! are computed once after each change. A change that is prepared with them is the change that would be prepared
+//! without them: what was computed of another state is not used.
+
+use super::Running;
+use crate::change::{ChangeBase, InForce};
+use crate::plan::Policy;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Finds out what changes begin with, once for each state.
+#[derive(Default)]
+pub(super) struct BaseKeeper {
+    at_work: Option<Work>,
+    /// Held while one is computed: a thread that computes of a state which is past may still be there.
+    turn: Arc<Mutex<()>>,
+}
+
+/// One state, and what is known of it.
+struct Work {
+    of: InForce,
+    /// Empty until it is known; none where the routing in force cannot be proved.
+    base: Arc<OnceLock<Option<ChangeBase>>>,
+}
+
+impl BaseKeeper {
+    /// Begins with a state, unless it has begun with this very one.
+    pub fn begin(&mut self, running: &Running, policy: Policy) {
+        if self.at_work.as_ref().is_some_and(|work| work.is_of(running, policy)) {
+            return;
+        }
+        let of = running.in_force(policy);
+        let base = Arc::<OnceLock<Option<ChangeBase>>>::default();
+        let (own, shared, turn) = (of.clone(), base.clone(), self.turn.clone());
+        let work = move || {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody waits for it any more where the state has passed.
+            if Arc::strong_count(&shared) > 1 {
+                let _ = shared.set(ChangeBase::of(&own).ok());
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("ahead".to_string()).spawn(work) {
+            tracing::warn!(%error, "what changes begin with is not found out ahead");
+        }
+        self.at_work = Some(Work { of, base });
+    }
+
+    /// What is known of the state that it began with last, if anything is so far.
+    pub fn base(&self) -> Option<&ChangeBase> {
+        self.at_work.as_ref()?.base.get()?.as_ref()
+    }
+}
+
+impl Work {
+    fn is_of(&self, running: &Running, policy: Policy) -> bool {
+        let of = &self.of;
+        Arc::ptr_eq(&of.before, &running.routed)
+            && of.tables == running.tables
+            && of.layers == running.layers
+            && of.ways == running.ways
+            && (of.old, of.sm, of.policy) == (running.half, running.sm, policy)
+            && of.both_halves == (running.both_halves && running.ways.is_none())
+    }
+}
+
+impl Running {
+    /// What a change begins with.
+    pub(super) fn in_force(&self, policy: Policy) -> InForce {
+        InForce {
+            before: self.routed.clone(),
+            tables: self.tables.clone(),
+            layers: self.layers,
+            ways: self.ways.clone(),
+            old: self.half,
+            both_halves: self.both_halves && self.ways.is_none(),
+            policy,
+            sm: self.sm,
+        }
+    }
+}

@@ -6,7 +6,7 @@ use reconfig::ids::{Half, Lid};
 use reconfig::sm::SubnetElement;
 use reconfig::sm::control::{
     Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
-    ControlOrder, ControlRequest, EventKind, Fault, Reply, Status,
+    ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status,
 };
 use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer};
 use reconfig::subnet::SmpCounts;
@@ -138,6 +138,24 @@ fn what_is_no_order_is_refused_and_the_connection_goes_on() {
     (&stream).write_all(&vec![b'x'; 64 * 1024]).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("refused"));
     assert!(lines.next().is_none(), "the connection ends");
+}
+
+#[test]
+fn who_hoards_connections_is_refused_more() {
+    use std::io::{BufRead, BufReader};
+    let manager = Manager::start(|request| done(request.answers, "seen"));
+    let connect = || std::os::unix::net::UnixStream::connect(&manager.path).unwrap();
+    let mut hoard: Vec<_> = (0..MOST_CONNECTIONS).map(|_| connect()).collect();
+    let mut line = String::new();
+    BufReader::new(connect()).read_line(&mut line).unwrap();
+    assert!(line.contains("connections are open already"), "{line}");
+    hoard.pop();
+    let began = Instant::now();
+    // The manager learns in its time that one is gone.
+    while !matches!(manager.client().ask(&ControlOrder::Sweep, |_| {}), Ok(Reply::Done { .. })) {
+        assert!(began.elapsed() < PATIENCE, "one has room now");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod route;
 mod routing;
 mod sa;
 mod serve;
+mod sick;
 mod sim;
 mod simulate;
 mod subnet;

@@ -17,6 +17,7 @@ mod evidence;
 mod fabric;
 mod input;
 mod journal;
+mod keys;
 mod lids;
 mod log;
 mod manager;

@@ -1,5 +1,6 @@
 //! `reconfig rescue`: finds fences that a dead manager left, and opens them, from any port.
 
+use super::keys::MKeyArguments;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use anyhow::anyhow;
@@ -35,9 +36,8 @@ pub(super) struct Arguments {
     /// Clear although a manager says that it is master: it may have closed them itself, amid a change.
     #[arg(long, requires = "clear")]
     force: bool,
-    /// The M_Key of the subnet's devices, in hexadecimal; 0: none.
-    #[arg(long, value_name = "KEY", default_value = "0", value_parser = super::sm::hexadecimal)]
-    m_key: u64,
+    #[command(flatten)]
+    m_key: MKeyArguments,
 }
 
 /// What was found, and done.
@@ -77,7 +77,7 @@ async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure
     };
     let port = Umad::open(&options).map_err(Failure::undone)?;
     let timing = Timing { light_sweep_ns: None, ..Timing::default() };
-    let mut manager = Manager::new(Box::new(port) as AnyTransport, timing, arguments.m_key);
+    let mut manager = Manager::new(Box::new(port) as AnyTransport, timing, arguments.m_key.chosen()?);
     let found = find_closed(&mut manager).await.map_err(Failure::undone)?;
     let mut report = report(&found);
     if arguments.clear && !found.closed.is_empty() {

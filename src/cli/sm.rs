@@ -1,6 +1,7 @@
 //! `reconfig sm`: the subnet manager of a real subnet, through the kernel's user MAD interface.
 
 use super::choice::seconds;
+use super::keys::{MKeyArguments, SmKeyArguments, hexadecimal};
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::{Common, choice, output};
@@ -104,9 +105,8 @@ pub(super) struct Arguments {
     /// This manager's priority, 0 to 15; at equal priority the lower port GUID has precedence.
     #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     priority: u8,
-    /// The SM_Key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1.
-    #[arg(long, value_name = "KEY", default_value = "1", value_parser = hexadecimal)]
-    sm_key: u64,
+    #[command(flatten)]
+    sm_key: SmKeyArguments,
     /// Seconds between two polls of the master while on standby.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     standby_poll: f64,
@@ -121,9 +121,8 @@ pub(super) struct Arguments {
     /// Record nothing: after a crash the subnet is mended from what its devices hold alone.
     #[arg(long, conflicts_with = "journal")]
     no_journal: bool,
-    /// The M_Key of the subnet's devices, in hexadecimal; 0: none.
-    #[arg(long, value_name = "KEY", default_value = "0", value_parser = hexadecimal)]
-    m_key: u64,
+    #[command(flatten)]
+    m_key: MKeyArguments,
     /// The subnet's GID prefix, in hexadecimal.
     #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = hexadecimal)]
     subnet_prefix: u64,
@@ -175,11 +174,6 @@ const DATA_VLS: u8 = 4;
 struct Faults {
     chances: Chances,
     seed: u64,
-}
-
-pub(super) fn hexadecimal(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    u64::from_str_radix(digits, 16).map_err(|_| "expected up to 16 hexadecimal digits".to_string())
 }
 
 fn faults(text: &str) -> Result<Faults, String> {
@@ -266,7 +260,7 @@ async fn run_on(
     reload: Reload,
 ) -> Result<Answer, Failure> {
     let mailbox = Mailbox::new(arguments.pause_at_barriers);
-    let manager = Manager::new(transport, timing(arguments), arguments.m_key);
+    let manager = Manager::new(transport, timing(arguments), arguments.m_key.chosen()?);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ns = u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX);
     let epoch_ns = now_ns.saturating_sub(manager.now_ns());
@@ -331,7 +325,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
     let config = config(arguments)?;
     let poll_ns = (arguments.standby_poll * 1e9) as u64;
     let rules = ElectionRules {
-        sm_key: arguments.sm_key,
+        sm_key: arguments.sm_key.chosen()?,
         poll_ns,
         ..ElectionRules::new(Rank { priority: arguments.priority, guid })
     };
@@ -387,7 +381,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         lmc_is_required: arguments.lmc.is_some(),
         data_vls: arguments.vls.unwrap_or(DATA_VLS),
         data_vls_are_required: arguments.vls.is_some(),
-        m_key: arguments.m_key,
+        m_key: arguments.m_key.chosen()?,
         m_key_lease_s: 0,
         m_key_protection: 1,
         subnet_prefix: arguments.subnet_prefix,

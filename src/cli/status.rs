@@ -48,5 +48,6 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     } else {
         output::print(&report::manager_status(&status))?;
     }
-    Ok((status.subnet_up || status.role != "master").into())
+    let is_well = status.subnet_up && status.degraded.is_empty();
+    Ok((is_well || status.role != "master").into())
 }

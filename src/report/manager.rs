@@ -29,6 +29,9 @@ pub fn manager_status(status: &Status) -> String {
     if let Some(why) = &status.arrival_why {
         line(&mut text, format_args!("it was not adopted as it was: {why}"));
     }
+    for degraded in &status.degraded {
+        line(&mut text, format_args!("DEGRADED: {}", degraded.in_words()));
+    }
     if let Some(trouble) = &status.trouble {
         line(&mut text, format_args!("TROUBLE: {trouble}"));
     }

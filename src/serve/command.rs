@@ -48,6 +48,16 @@ pub fn carry_out(board: &mut Switchboard, command: &ConsoleCommand) -> Result<Co
             board.sim_mut().revive_node(node);
             format!("{} revived", board.fabric().describe_node(node))
         }
+        ConsoleCommand::Sicken(name, sick) => {
+            let node = find_node(board.fabric(), name)?;
+            board.sim_mut().sicken_node(node, *sick);
+            format!("{} fails at {:?}", board.fabric().describe_node(node), sick.attribute)
+        }
+        ConsoleCommand::Heal(name) => {
+            let node = find_node(board.fabric(), name)?;
+            board.sim_mut().heal_node(node);
+            format!("{} serves everything", board.fabric().describe_node(node))
+        }
         ConsoleCommand::Traffic(true) => {
             board.sim_mut().start();
             format!("traffic on, load {}", board.sim().load())

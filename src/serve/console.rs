@@ -5,6 +5,8 @@
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
+use crate::sim::{SickAttribute, Sickness};
+use crate::wire::AttributeId;
 
 /// The commands, for users.
 pub const HELP: &str = "\
@@ -12,6 +14,9 @@ Unlink \"node\"[port]   the cable at this port dies; without a port, all of the 
 Relink \"node\"[port]   it comes back
 Kill \"node\"           the node dies, with all its cables
 Revive \"node\"         it comes back, empty
+Sicken \"node\" 25 how   its agent fails at attribute 25: refuses, ignores, silent;
+                      a fourth word, writes, spares reads
+Heal \"node\"           it serves all attributes again
 Traffic on|off        sources send, or send no more
 Traffic load 0.2      the offered load, a fraction of each end port's rate
 Period                ends the period of measurement and begins the next
@@ -31,6 +36,10 @@ pub enum ConsoleCommand {
     Kill(String),
     /// It comes back.
     Revive(String),
+    /// A node's agent fails at an attribute.
+    Sicken(String, SickAttribute),
+    /// It serves all attributes again.
+    Heal(String),
     /// Sources send, or send no more.
     Traffic(bool),
     /// The offered load, a fraction of each end port's rate.
@@ -114,6 +123,8 @@ impl ConsoleCommand {
             "relink" => ConsoleCommand::Relink(ElementName::read("Relink", rest)?),
             "kill" => ConsoleCommand::Kill(only_node("Kill", node, rest)?),
             "revive" => ConsoleCommand::Revive(only_node("Revive", node, rest)?),
+            "sicken" => sicken(rest)?,
+            "heal" => ConsoleCommand::Heal(only_node("Heal", node, rest)?),
             "traffic" => traffic(rest)?,
             "period" => alone("Period", ConsoleCommand::Period, rest)?,
             "status" => alone("Status", ConsoleCommand::Status, rest)?,
@@ -135,6 +146,33 @@ fn only_node(command: &'static str, expected: &'static str, rest: &str) -> Resul
     let refuse = || CommandError::Operands { command, expected, found: rest.to_string() };
     let place = ElementName::parse(rest).ok_or_else(refuse)?;
     if place.port.is_some() { Err(refuse()) } else { Ok(place.node) }
+}
+
+fn sicken(rest: &str) -> Result<ConsoleCommand, CommandError> {
+    let refuse = || CommandError::Operands {
+        command: "Sicken",
+        expected: "a node, the number of an attribute, and refuses, ignores or silent; then perhaps `writes`",
+        found: rest.to_string(),
+    };
+    // A name in quotes may hold blanks.
+    let at = if rest.starts_with('"') { rest.rfind('"').map(|at| at + 1) } else { rest.find(char::is_whitespace) };
+    let (name, rest) = rest.split_at(at.ok_or_else(refuse)?);
+    let place = ElementName::parse(name).filter(|place| place.port.is_none()).ok_or_else(refuse)?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let (number, how, writes_only) = match words[..] {
+        [number, how] => (number, how, false),
+        [number, how, "writes"] => (number, how, true),
+        _ => return Err(refuse()),
+    };
+    let number: u16 = number.parse().map_err(|_| refuse())?;
+    let sickness = match how {
+        "refuses" => Sickness::Refuses,
+        "ignores" => Sickness::Ignores,
+        "silent" => Sickness::Silent,
+        _ => return Err(refuse()),
+    };
+    let sick = SickAttribute { attribute: AttributeId::from(number), sickness, writes_only };
+    Ok(ConsoleCommand::Sicken(place.node, sick))
 }
 
 fn traffic(rest: &str) -> Result<ConsoleCommand, CommandError> {
@@ -225,6 +263,18 @@ mod tests {
             (r#"Kill "spine 1""#, ConsoleCommand::Kill("spine 1".into())),
             ("REVIVE spine-1", ConsoleCommand::Revive("spine-1".into())),
             ("Traffic ON", ConsoleCommand::Traffic(true)),
+            (
+                r#"Sicken "spine 1" 25 silent writes"#,
+                ConsoleCommand::Sicken(
+                    "spine 1".into(),
+                    SickAttribute {
+                        attribute: AttributeId::LinearForwardingTable,
+                        sickness: Sickness::Silent,
+                        writes_only: true,
+                    },
+                ),
+            ),
+            ("heal leaf-1", ConsoleCommand::Heal("leaf-1".into())),
             ("traffic load 0.25", ConsoleCommand::Load(0.25)),
             ("  status ", ConsoleCommand::Status),
         ];
@@ -236,8 +286,17 @@ mod tests {
 
     #[test]
     fn what_is_no_command_is_refused() {
-        let cases =
-            ["Reboot", "Unlink", r#"Unlink "a"[x]"#, r#"Unlink "a" 3"#, r#"Kill "a"[3]"#, "Traffic load 2", "Quit now"];
+        let cases = [
+            "Reboot",
+            "Unlink",
+            r#"Unlink "a"[x]"#,
+            r#"Unlink "a" 3"#,
+            r#"Kill "a"[3]"#,
+            "Traffic load 2",
+            "Quit now",
+            "Sicken a 25",
+            "Sicken a x silent",
+        ];
         for line in cases {
             assert!(ConsoleCommand::read(line).is_err(), "{line}");
         }

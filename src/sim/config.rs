@@ -128,6 +128,10 @@ pub struct SimConfig {
     /// ([`Period::order`](super::Period::order)).
     #[serde(default)]
     pub count_order: bool,
+    /// Whether a port that is ACTIVE refuses other lanes or another MTU, of which the specification leaves open what follows
+    /// (section 14.2.5.6).
+    #[serde(default)]
+    pub fixed_links: bool,
 }
 
 impl Default for SimConfig {
@@ -162,6 +166,7 @@ impl Default for SimConfig {
             reserved: None,
             monitor: None,
             count_order: false,
+            fixed_links: false,
         }
     }
 }

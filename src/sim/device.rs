@@ -10,7 +10,9 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
 use crate::transport::Datagram;
 use crate::wire::vendor::{DrainArcs, DrainToken, Flush};
-use crate::wire::{Method, Notice, PortInfo, PortState, SMP_DATA_SIZE, SlToVlModifier, Smp, SwitchInfo, capability};
+use crate::wire::{
+    AttributeId, Method, Notice, PortInfo, PortState, SMP_DATA_SIZE, SlToVlModifier, Smp, SwitchInfo, capability,
+};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -25,12 +27,36 @@ pub struct PendingTrap {
     pub notice: Notice,
 }
 
+/// How an agent fails at an attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sickness {
+    /// It refuses: the method is not supported with this attribute.
+    Refuses,
+    /// It takes every `Set` as done, writes nothing, and answers with what it holds.
+    Ignores,
+    /// It does not answer.
+    Silent,
+}
+
+/// What an agent fails at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SickAttribute {
+    /// The attribute.
+    pub attribute: AttributeId,
+    /// How.
+    pub sickness: Sickness,
+    /// Whether it fails at writes only, and reports what it holds; [`Sickness::Ignores`] always does.
+    pub writes_only: bool,
+}
+
 /// One node's management.
 pub struct Device {
     /// It answers.
     pub alive: bool,
     /// Its agent takes no request, though the device forwards and sends as before.
     pub deaf: bool,
+    /// What its agent fails at.
+    pub(super) sick: Vec<SickAttribute>,
     /// Requests that wait for the agent: the port each came by, and the MAD.
     pub queue: VecDeque<(PortId, Mad)>,
     /// The agent is at work on the first.
@@ -42,6 +68,14 @@ pub struct Device {
 }
 
 impl Device {
+    /// How the device fails at a request; none if it serves it.
+    pub(super) fn fails_at(&self, smp: &Smp) -> Option<Sickness> {
+        let is_set = smp.method == Method::Set;
+        let at = self.sick.iter().find(|at| at.attribute == smp.attribute)?;
+        let spares_reads = at.writes_only || at.sickness == Sickness::Ignores;
+        (is_set || !spares_reads).then_some(at.sickness)
+    }
+
     /// Ends the trap that the device repeats; false where it has none of this number.
     pub(super) fn repress(&mut self, tid: u64) -> bool {
         self.trap.take_if(|pending| pending.tid == tid).is_some()
@@ -99,6 +133,8 @@ pub struct Devices {
     pub reregistered: Vec<PortId>,
     /// They began without LIDs, tables and ACTIVE ports, as after their power came.
     pub cold: bool,
+    /// Lanes and MTU of ACTIVE ports do not change.
+    pub(super) fixed_links: bool,
     /// By subnet and LID ([`Spaces::slot`]): the base LID of the port that holds it; 0 where none does.
     base_of: Vec<Lid>,
     spaces: Spaces,
@@ -109,6 +145,7 @@ impl Devices {
         let list = fabric.nodes().map(|(_, node)| Device {
             alive: node.present,
             deaf: false,
+            sick: Vec::new(),
             queue: VecDeque::new(),
             serving: false,
             switch: SwitchInfo {
@@ -124,6 +161,7 @@ impl Devices {
             managers: Vec::new(),
             reregistered: Vec::new(),
             cold,
+            fixed_links: config.fixed_links,
             base_of: vec![Lid::default(); spaces.count() << 16],
             spaces: spaces.clone(),
         };

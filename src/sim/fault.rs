@@ -3,6 +3,7 @@
 //! A link that dies takes the packets on the wire and those that wait for it. A switch also takes the packets in its
 //! buffers and the MADs queued at it. Neighbours that live set SwitchInfo:PortStateChange and send trap 128.
 
+use super::device::SickAttribute;
 use super::index::{By, Dense, EndPortRank};
 use super::plane::PortRole;
 use super::{PortId, Sim, power_on};
@@ -51,6 +52,16 @@ impl Sim {
     /// management, passes tokens on and sends as before.
     pub fn deafen_node(&mut self, node: NodeId, deaf: bool) {
         self.devices.list[node].deaf = deaf;
+    }
+
+    /// Lets a device's management agent fail at one attribute; what it failed at before it fails at still.
+    pub fn sicken_node(&mut self, node: NodeId, sick: SickAttribute) {
+        self.devices.list[node].sick.push(sick);
+    }
+
+    /// Lets a device's management agent serve all attributes again.
+    pub fn heal_node(&mut self, node: NodeId) {
+        self.devices.list[node].sick.clear();
     }
 
     /// Kills nodes with all their cables at once, such as the nodes of one router in its subnets.

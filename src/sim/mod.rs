@@ -58,6 +58,7 @@ pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
+pub use device::{SickAttribute, Sickness};
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
 pub use errand::HeldSet;
 pub use gmp::{GMP_BYTES, GmpCounts};

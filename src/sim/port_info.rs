@@ -1,7 +1,7 @@
 //! PortInfo as a port reports and accepts it: LIDs, states, keys, lanes, limits.
 //!
 //! The values of a Set are kept and read back. States, lanes, LIDs, the M_Key and, if configured, the lifetime limits
-//! take effect. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
+//! take effect. Where the run says so, lanes and MTU of an ACTIVE port do not change. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
 
 use super::Sim;
 use super::device::{Consequence, Devices};
@@ -62,6 +62,12 @@ impl Devices {
         let state = self.next_state(&plane.ports[subject], told.port_state)?;
         let held = &self.ports[subject];
         if told.operational_vls.lanes() > held.vl_cap.lanes() {
+            return Err(status::INVALID_VALUE);
+        }
+        let port_state = plane.ports[subject].state;
+        let stays_up = port_state == PortState::Active && state != Some(PortState::Initialize);
+        if self.fixed_links && stays_up && plane.ports[subject].num != 0 && changes_link(held, told) {
+            // What follows is undefined (section 14.2.5.6); here it is refused.
             return Err(status::INVALID_VALUE);
         }
         let mut consequences = Vec::new();
@@ -157,6 +163,12 @@ impl Sim {
         self.port_changed(port);
         self.source_wakes(port);
     }
+}
+
+/// Whether a Set asks for other lanes or another MTU than a link has.
+fn changes_link(held: &PortInfo, told: &PortInfo) -> bool {
+    let lanes = told.operational_vls.lanes().is_some() && told.operational_vls != held.operational_vls;
+    lanes || (told.neighbour_mtu.bytes().is_some() && told.neighbour_mtu != held.neighbour_mtu)
 }
 
 /// A base LID and the LMC fit each other: the LMC's bits of the LID are zero. LID 0 takes the LIDs away.

@@ -8,7 +8,7 @@
 use super::Sim;
 use super::agent::{Agents, Surroundings};
 use super::counters::CounterView;
-use super::device::{Consequence, Devices};
+use super::device::{Consequence, Devices, Sickness};
 use super::kept::KeptTable;
 use super::mad::{Mad, MadBody};
 use super::port_info::port_asked;
@@ -184,7 +184,15 @@ impl Sim {
             }
             MadBody::Smp(smp) if !self.devices.key_fits(own, smp) => return None,
             MadBody::Smp(smp) => {
-                let answer = self.agent_serves(port, smp);
+                let answer = match self.devices.list[self.plane.ports[port].node].fails_at(smp) {
+                    None => self.agent_serves(port, smp),
+                    Some(Sickness::Silent) => return None,
+                    Some(Sickness::Refuses) => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+                    Some(Sickness::Ignores) => {
+                        let (devices, view) = self.devices_in_view();
+                        devices.get(view, port, smp)
+                    }
+                };
                 MadBody::Smp(Box::new(answer.map_or_else(|status| smp.refusal(status), |data| smp.response(data))))
             }
             MadBody::General(bytes) => {

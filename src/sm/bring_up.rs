@@ -19,12 +19,17 @@ use crate::journal::Standing;
 use crate::lid;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
 use crate::routing::Demand;
-use crate::subnet::{Ask, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, WriteOrder};
+use crate::subnet::{Ask, AskResult, Discovered, FailingAs, Manager, RequestTarget, SubnetError, SubnetManager};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
-use crate::wire::{self, AttributeId, PortInfo, SwitchInfo};
+use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// How often a link that was taken down is looked at while it trains, and the pause between two looks.
+const TRAINING: usize = 100;
+const TRAINING_POLL_NS: u64 = 50_000_000;
 
 /// How a subnet came under this manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,6 +126,10 @@ pub(super) async fn bring_up<T: Transport>(
     }
     let top = fabric.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
+    // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without it.
+    if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
+        return Err(SmError::Unread { device: device.clone() });
+    }
     match adoptable(found, &fabric, &installed, &config.policy) {
         Ok(()) => {
             // Which source sends by which path cannot be read back, so these tables were proved for every source on
@@ -408,7 +417,7 @@ async fn write<T: Transport>(
     let ports = every_port(fabric);
     configure(manager, config, fabric, &ports, common).await?;
     let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady(config.policy.partition));
-    manager.apply(fabric, &writes, WriteOrder::Any).await?;
+    manager.apply_each(fabric, &writes).await?;
     activate(manager, fabric, &ports).await
 }
 
@@ -443,15 +452,17 @@ pub(super) fn common(
     Common { sm, half, ways: ways.cloned(), lanes }
 }
 
-/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE.
+/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE. Returns ports that let data
+/// through before and are ARMED now: their links had to be taken down, since lanes and MTU change only then.
 pub(super) async fn configure<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     fabric: &Fabric,
     ports: &[PortId],
     common: &Common,
-) -> Result<(), SmError> {
-    let held = known_port_infos(manager, fabric, ports).await?;
+) -> Result<Vec<PortId>, SmError> {
+    let (retrained, ports) = retrain(manager, config, fabric, ports, common).await?;
+    let held = known_port_infos(manager, fabric, &ports).await?;
     let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
     let mut asks = Vec::new();
     let mut asked = Vec::new();
@@ -470,39 +481,108 @@ pub(super) async fn configure<T: Transport>(
         }
     }
     let told = manager.ask(asks).await?;
+    // The first fault is told, and all are on record: who is left out for them is decided once.
+    let mut fault: Option<SmError> = None;
     let mut refused = Vec::new();
     for (at, told) in told.into_iter().enumerate() {
         match told {
-            Ok(data) => check_taken(fabric, asked[at].0, &asked[at].1, &PortInfo::decode(&data))?,
+            Ok(data) => {
+                let (port, wanted) = &asked[at];
+                fault = fault.or(check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data)));
+            }
             // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
             // become ARMED. So a refused port is read back.
             Err(SubnetError::Refused { .. }) => refused.push(at),
-            Err(error) => return Err(error.into()),
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(error) => fault = fault.or(Some(error.into())),
         }
     }
     let again =
         |&at: &usize| Ask::get(RequestTarget::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
     for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
-        let answered = PortInfo::decode(&*told?);
         let (port, wanted) = &asked[at];
-        if wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize {
-            return Err(SmError::NotTaken { port: fabric.describe_port(*port), setting: "state ARMED" });
-        }
-        check_taken(fabric, *port, wanted, &answered)?;
+        let answered = match told {
+            Ok(data) => PortInfo::decode(&data),
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(error) => {
+                fault = fault.or(Some(error.into()));
+                continue;
+            }
+        };
+        fault = fault.or(check_taken(manager, fabric, *port, wanted, &answered));
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
     }
     let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
     // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
     let fresh: Vec<PortId> = armed.collect();
     fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
-    configure_switches(manager, config, fabric, ports).await
+    configure_switches(manager, config, fabric, &ports).await?;
+    Ok(retrained)
 }
 
-/// Checks that a port accepted what it needs to carry traffic.
-fn check_taken(fabric: &Fabric, port: PortId, wanted: &PortInfo, answered: &PortInfo) -> Result<(), SmError> {
-    match settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted)) {
-        Some(setting) => Err(SmError::NotTaken { port: fabric.describe_port(port), setting }),
-        None => Ok(()),
+/// Takes down links whose ACTIVE ports need other lanes or another MTU. Returns their ports, and `ports` with them.
+async fn retrain<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    ports: &[PortId],
+    common: &Common,
+) -> Result<(Vec<PortId>, Vec<PortId>), SmError> {
+    let held = known_port_infos(manager, fabric, ports).await?;
+    let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
+    let needs = |(port, held): &(&PortId, &PortInfo)| {
+        let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
+        settings::must_retrain(held, &wanted)
+    };
+    // Of both ends, the one that is nearer: its answer does not come back over the link.
+    let near = |port: PortId| match fabric.peer(port) {
+        Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
+        _ => port,
+    };
+    let links: BTreeSet<PortId> = ports.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)).collect();
+    if links.is_empty() {
+        return Ok((Vec::new(), ports.to_vec()));
     }
+    tracing::warn!(
+        links = links.len(),
+        "links are taken down: their lanes or their MTU do not suffice, and change only so"
+    );
+    let down = links.iter().map(|&port| crate::tables::Write::PortState { port, state: PortState::Initialize });
+    manager.apply_each(fabric, &down.collect::<Vec<_>>()).await?;
+    let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
+    for _ in 0..TRAINING {
+        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port));
+        let told = manager.ask(ends.iter().map(ask).collect()).await?;
+        let trained = |told: &AskResult| match told {
+            Ok(data) => PortInfo::decode(data).port_state == wire::PortState::Initialize,
+            Err(_) => false,
+        };
+        if told.iter().all(trained) {
+            break;
+        }
+        manager.idle(manager.now_ns().saturating_add(TRAINING_POLL_NS)).await?;
+    }
+    let more = ends.iter().copied().filter(|end| !ports.contains(end));
+    let all = ports.iter().copied().chain(more).collect();
+    Ok((ends, all))
+}
+
+/// What a port needs to carry traffic and has not accepted, if anything; that is on record then.
+fn check_taken<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    port: PortId,
+    wanted: &PortInfo,
+    answered: &PortInfo,
+) -> Option<SmError> {
+    let unarmed = wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize;
+    let essential = || settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted));
+    let setting = if unarmed { "state ARMED" } else { essential()? };
+    let node = fabric.port(port).node;
+    manager.device_fails(node, AttributeId::PortInfo, Method::Set, FailingAs::HoldsOther, true);
+    Some(SmError::NotTaken { port: fabric.describe_port(port), setting })
 }
 
 /// Whether a port needs an address and lanes of its own; external ports of a switch have no address.
@@ -536,18 +616,32 @@ async fn configure_switches<T: Transport>(
     let switches: Vec<_> = own.map(|&port| fabric.port(port).node).collect();
     let get = |&switch| Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0);
     let told = manager.ask(switches.iter().map(get).collect()).await?;
-    let mut asks = Vec::new();
+    let (mut asks, mut asked) = (Vec::new(), Vec::new());
     for (&switch, told) in switches.iter().zip(told) {
         let held = SwitchInfo::decode(&*told?);
         let wanted = settings::switch(&held, top, config);
         if settings::switch_differs(&held, &wanted) {
             asks.push(Ask::set(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
+            asked.push((switch, held));
         }
     }
-    for told in manager.ask(asks).await? {
-        told?;
+    let mut fault = None;
+    for ((switch, held), told) in asked.into_iter().zip(manager.ask(asks).await?) {
+        let holds = match told {
+            Ok(data) => SwitchInfo::decode(&data),
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(_) => held,
+        };
+        // A switch forwards nothing to LIDs above its top. How long it keeps packets is read before anything rests on it.
+        if holds.linear_fdb_top < top {
+            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, true);
+            let port = fabric.describe_node(switch);
+            fault.get_or_insert(SmError::NotTaken { port, setting: "LinearFDBTop" });
+        } else if holds.life_time_value != config.limits.life_time_value {
+            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, false);
+        }
     }
-    Ok(())
+    fault.map_or(Ok(()), Err)
 }
 
 /// Brings every cabled port from ARMED to ACTIVE. The far end of a cable may become ACTIVE by itself as soon as the
@@ -559,7 +653,7 @@ async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports
     };
     let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
     let writes = armed.into_iter().map(|port| crate::tables::Write::PortState { port, state: PortState::Active });
-    manager.apply(fabric, &writes.collect::<Vec<_>>(), WriteOrder::Any).await?;
+    manager.apply_each(fabric, &writes.collect::<Vec<_>>()).await?;
     Ok(())
 }
 

@@ -67,6 +67,25 @@ pub enum SmError {
         /// How many more.
         others: usize,
     },
+    /// Ports hold another M_Key.
+    #[error(
+        "{port} and {others} other ports hold an M_Key that is not this manager's, and drop whatever it would write: nothing \
+         is written; give the key of the subnet (--m-key-file, or the variable RECONFIG_M_KEY)"
+    )]
+    Locked {
+        /// The first of them.
+        port: String,
+        /// How many more.
+        others: usize,
+    },
+    /// A few ports hold another M_Key.
+    #[error("{port} and {others} other ports hold an M_Key that is not this manager's, unlike the rest of the subnet")]
+    LockedDevices {
+        /// The first of them.
+        port: String,
+        /// How many more.
+        others: usize,
+    },
     /// A device rejects a setting that it needs to carry traffic.
     #[error("{port} does not accept its {setting}: the subnet cannot be brought up through it")]
     NotTaken {
@@ -74,6 +93,12 @@ pub enum SmError {
         port: String,
         /// The setting.
         setting: &'static str,
+    },
+    /// A device does not report a table of a subnet that carries traffic.
+    #[error("{device} does not report its tables: what it does with packets is not known")]
+    Unread {
+        /// The first of them.
+        device: String,
     },
     /// A change has not ended.
     #[error("the change stands still ({outcome}) and will be tried again")]
@@ -98,6 +123,17 @@ impl From<DriverError> for SmError {
             DriverError::Subnet(error) => SmError::Subnet(error),
             DriverError::Change(error) => SmError::Change(error),
             other => SmError::Driver(Box::new(other)),
+        }
+    }
+}
+
+impl SmError {
+    /// Whether no part of the subnet can do better than the whole: the manager's own port failed, or the key is wrong.
+    pub(super) fn is_of_all(&self) -> bool {
+        match self {
+            SmError::Subnet(error) => error.is_fatal(),
+            SmError::Locked { .. } => true,
+            _ => false,
         }
     }
 }

@@ -1,15 +1,19 @@
-//! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and the default
-//! partition.
+//! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
 //! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every lane
-//! keeps it, whichever manager wrote it.
+//! keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: who set it up that way,
+//! with a limited membership or without the default partition, decides who may speak to whom. Only an empty table, under
+//! which nobody can speak to the port at all, gets the default partition.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{PortNum, VlSet};
-use crate::subnet::{Ask, AskResult, Manager, RequestTarget};
+use crate::subnet::{Ask, AskResult, FailingAs, Manager, RequestTarget, SubnetError};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, DEFAULT_P_KEY, PKeyTable, VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
+use crate::wire::{
+    AttributeId, DEFAULT_P_KEY, Method, PKeyTable, SMP_DATA_SIZE, VlArbitrationBlock, VlArbitrationEntry,
+    VlArbitrationTable,
+};
 
 /// The weight of each lane, in units of 64 bytes.
 const WEIGHT: u8 = 64;
@@ -17,7 +21,7 @@ const WEIGHT: u8 = 64;
 /// Writes arbitration lists and partition tables where they are needed.
 ///
 /// # Errors
-/// A port cannot serve all lanes, or has no room for the default partition.
+/// A port cannot serve all lanes.
 pub(super) async fn provide<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -49,21 +53,49 @@ async fn serve_lanes<T: Transport>(
     let asks = ports.iter().map(|&port| Ask::get(RequestTarget::Port(port), attribute, modifier(port)));
     let told = manager.ask(asks.collect()).await?;
     let mut writes = Vec::new();
+    let mut fault = None;
     for (&port, told) in ports.iter().zip(told) {
-        if serves(&VlArbitrationTable::decode(&*told?), lanes) {
+        // Who does not say what it holds may starve a lane, which would never drain (M3): it carries no data.
+        let Some(data) = answered(told)? else {
+            manager.device_fails(fabric.port(port).node, attribute, Method::Get, FailingAs::Silent, true);
+            let setting = "VLArbitrationTable: it does not show its list";
+            fault.get_or_insert(SmError::NotTaken { port: fabric.describe_port(port), setting });
+            continue;
+        };
+        if serves(&VlArbitrationTable::decode(&data), lanes) {
             continue;
         }
         let room = manager.port_info(port).map_or(0, |info| info.vl_arbitration_low_cap);
         if usize::from(room) < lanes.len() {
             let setting = "VLArbitrationTable: its list has fewer entries than there are lanes";
-            return Err(SmError::NotTaken { port: fabric.describe_port(port), setting });
+            manager.device_fails(fabric.port(port).node, attribute, Method::Set, FailingAs::HoldsOther, true);
+            fault.get_or_insert(SmError::NotTaken { port: fabric.describe_port(port), setting });
+            continue;
         }
         writes.push((port, Ask::set(RequestTarget::Port(port), attribute, modifier(port), list(lanes).encode())));
     }
     let told = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    check(fabric, writes.iter().map(|(port, _)| *port).zip(told), "VLArbitrationTable", |data| {
-        serves(&VlArbitrationTable::decode(data), lanes)
-    })
+    for ((port, _), told) in writes.iter().zip(told) {
+        let fails = match told {
+            Ok(data) if serves(&VlArbitrationTable::decode(&data), lanes) => continue,
+            Ok(_) => FailingAs::HoldsOther,
+            Err(SubnetError::Refused { status, .. }) => FailingAs::Refuses(status),
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(_) => FailingAs::Silent,
+        };
+        manager.device_fails(fabric.port(*port).node, attribute, Method::Set, fails, true);
+        fault.get_or_insert(SmError::NotTaken { port: fabric.describe_port(*port), setting: "VLArbitrationTable" });
+    }
+    fault.map_or(Ok(()), Err)
+}
+
+/// What a device answered; none where it refused or was silent, which is on record.
+fn answered(told: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
+    match told {
+        Ok(data) => Ok(Some(data)),
+        Err(error) if error.is_fatal() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Whether a list has every lane with a positive weight.
@@ -80,7 +112,8 @@ fn list(lanes: VlSet) -> VlArbitrationTable {
     table
 }
 
-/// Writes the default P_Key into the first free entry of each partition table that lacks it.
+/// Writes the default P_Key into each partition table that has no key at all. Nothing that is proved rests on it: a port that
+/// does not take it is on record, and its table stays as it is.
 async fn join_partition<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -95,35 +128,45 @@ async fn join_partition<T: Transport>(
     let told = manager.ask(ports.iter().map(get).collect()).await?;
     let mut writes = Vec::new();
     for (&port, told) in ports.iter().zip(told) {
-        let mut table = PKeyTable::decode(&*told?);
-        if table.keys.contains(&DEFAULT_P_KEY) {
+        let Some(data) = answered(told)? else { continue };
+        let mut table = PKeyTable::decode(&data);
+        if table.keys.iter().any(|&key| names_a_partition(key))
+            || in_later_blocks(manager, port, modifier(port)).await?
+        {
             continue;
         }
-        let Some(free) = table.keys.iter_mut().find(|key| **key & 0x7FFF == 0) else {
-            return Err(SmError::NotTaken { port: fabric.describe_port(port), setting: "P_KeyTable: it is full" });
-        };
-        *free = DEFAULT_P_KEY;
+        table.keys[0] = DEFAULT_P_KEY;
         writes
             .push((port, Ask::set(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port), table.encode())));
     }
     let told = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    check(fabric, writes.iter().map(|(port, _)| *port).zip(told), "P_KeyTable", |data| {
-        PKeyTable::decode(data).keys.contains(&DEFAULT_P_KEY)
-    })
-}
-
-fn check(
-    fabric: &Fabric,
-    told: impl Iterator<Item = (PortId, AskResult)>,
-    setting: &'static str,
-    taken: impl Fn(&[u8; crate::wire::SMP_DATA_SIZE]) -> bool,
-) -> Result<(), SmError> {
-    for (port, told) in told {
-        if !taken(&*told?) {
-            return Err(SmError::NotTaken { port: fabric.describe_port(port), setting });
+    for ((port, _), told) in writes.iter().zip(told) {
+        let Some(data) = answered(told)? else { continue };
+        if !PKeyTable::decode(&data).keys.contains(&DEFAULT_P_KEY) {
+            let node = fabric.port(*port).node;
+            manager.device_fails(node, AttributeId::PKeyTable, Method::Set, FailingAs::HoldsOther, false);
         }
     }
     Ok(())
+}
+
+/// Whether an entry of a partition table names a partition, of which the port is then a full or limited member.
+fn names_a_partition(key: u16) -> bool {
+    key & 0x7FFF != 0
+}
+
+/// Whether a port whose first block of keys is empty has keys in another one, or does not say.
+async fn in_later_blocks<T: Transport>(manager: &mut Manager<T>, port: PortId, first: u32) -> Result<bool, SmError> {
+    let keys = manager.key_room(port);
+    let blocks = usize::from(keys).div_ceil(PKeyTable::BLOCK) as u32;
+    let asks = (1..blocks).map(|block| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, first + block));
+    for told in manager.ask(asks.collect()).await? {
+        match answered(told)? {
+            Some(data) if !PKeyTable::decode(&data).keys.iter().any(|&key| names_a_partition(key)) => {}
+            _ => return Ok(true),
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

@@ -224,6 +224,7 @@ impl Frontend {
                 self.history.trouble = Some(why.clone());
                 EventKind::Warning { text: why }
             }
+            Happening::Mended(what) => EventKind::Warning { text: what },
             Happening::Election { state } => {
                 self.history.role = state;
                 EventKind::Role { role: state.to_string() }
@@ -365,7 +366,8 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foreseen } = self.mailbox.borrow().view.clone();
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded } =
+            self.mailbox.borrow().view.clone();
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
             &self.history;
@@ -393,6 +395,7 @@ impl Frontend {
             without_double: running.and_then(|running| change::without_double(&running.alive)),
             aside,
             foreseen,
+            degraded,
             policy: self.fixed.policy.clone(),
             smps: SmpStatus::from(&smps),
             sweeps: SweepStatus {
@@ -427,7 +430,11 @@ impl Frontend {
         match self.running() {
             Some(running) => {
                 let FabricStatus { switches, cas, .. } = FabricStatus::of(&running.alive);
-                format!("{role}, {state}: {switches} switches, {cas} CAs, {} half in use", running.half)
+                let degraded = match self.mailbox.borrow().view.degraded.len() {
+                    0 => String::new(),
+                    count => format!(", DEGRADED at {count} attributes of devices"),
+                };
+                format!("{role}, {state}: {switches} switches, {cas} CAs, {} half in use{degraded}", running.half)
             }
             None => format!("{role}: the subnet is not up yet"),
         }

@@ -19,6 +19,8 @@ pub(super) struct InstalledTables {
     pub(super) half: Half,
     /// Devices that did not report a table.
     pub(super) silent: Vec<String>,
+    /// The same, as they are in the fabric.
+    pub(super) unread: Vec<NodeId>,
 }
 
 /// Whether data flows or may flow: some cable between two devices is ACTIVE at both ends.
@@ -40,21 +42,23 @@ pub(super) async fn read<T: Transport>(
     tables.port_states = states.to_vec();
     let asks = questions(fabric, top);
     let told = manager.ask(asks.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    let mut silent = Vec::new();
+    let (mut silent, mut unread) = (Vec::new(), Vec::new());
     for ((question, _), told) in asks.iter().zip(told) {
         match told {
             Ok(data) => question.note(fabric, &mut tables, &data),
             Err(SubnetError::Refused { .. } | SubnetError::Silent { .. } | SubnetError::NoPath { .. }) => {
                 silent.push(fabric.describe_node(question.node()));
+                unread.push(question.node());
             }
             Err(error) => return Err(error.into()),
         }
     }
     silent.dedup();
+    unread.dedup();
     for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
         simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
     }
-    Ok(InstalledTables { tables, half, silent })
+    Ok(InstalledTables { tables, half, silent, unread })
 }
 
 /// One table of one device.

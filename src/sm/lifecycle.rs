@@ -176,7 +176,7 @@ pub enum LifecycleEvent {
     Due,
     /// The election requests a sweep.
     Summoned,
-    /// Another manager takes over.
+    /// Another manager takes over, or was master until now: what is known of the subnet no longer counts.
     Deposed,
     /// An order that a survey carries out: a sweep, or the return of an element. Before the subnet is up, any order
     /// except the one to stop.

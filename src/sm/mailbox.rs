@@ -6,6 +6,7 @@
 //! shows a change, that change may be called off and the election waits. Nothing here blocks.
 
 use super::bring_up::SubnetArrival;
+use super::degraded::Degraded;
 use super::element::SubnetElement;
 use super::lifecycle::{self, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running};
@@ -100,6 +101,8 @@ pub enum Happening {
     Changed(Box<ChangeRecord>),
     /// Something failed and will be retried.
     Failed(String),
+    /// What somebody else had changed was written again.
+    Mended(String),
     /// An order was answered.
     Answered(OrderId, OrderAnswer),
     /// A sweep has settled who is master.
@@ -122,6 +125,8 @@ pub struct SubnetView {
     pub aside: Vec<String>,
     /// How far plans for losses to come are; none where nobody prepares any.
     pub foreseen: Option<ForeseenCount>,
+    /// What devices fail at, and what follows.
+    pub degraded: Vec<Degraded>,
 }
 
 /// Whether changes pause at their barriers.

@@ -4,6 +4,7 @@
 //! ends. Counters are set to the status's values, so they never differ from what `reconfig status` reports.
 //! Deliberately omitted: HTTPS, access control, any request but `GET /metrics`.
 
+use super::bounded::BoundedListener;
 use super::control::Status;
 use crate::driver::PhaseRecord;
 use crate::ids::Half;
@@ -15,6 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,6 +48,8 @@ pub struct Metrics {
     role: Gauges,
     state: Gauges,
     subnet_up: Gauge,
+    degraded: Gauge,
+    left_out: Gauge,
     upper_half: Gauge,
     switches: Gauge,
     cas: Gauge,
@@ -102,6 +106,8 @@ impl Metrics {
             role: Gauges::default(),
             state: Gauges::default(),
             subnet_up: Gauge::default(),
+            degraded: Gauge::default(),
+            left_out: Gauge::default(),
             upper_half: Gauge::default(),
             switches: Gauge::default(),
             cas: Gauge::default(),
@@ -126,7 +132,7 @@ impl Metrics {
     }
 
     fn register_values(&mut self) {
-        let Metrics { registry, sweep_seconds, uptime_seconds, role, state, subnet_up, .. } = self;
+        let Metrics { registry, sweep_seconds, uptime_seconds, role, state, subnet_up, degraded, left_out, .. } = self;
         registry.register(
             "last_sweep_seconds",
             "How long the last sweep of the whole subnet took",
@@ -136,6 +142,10 @@ impl Metrics {
         registry.register("role", "1 for the manager's current role", role.clone());
         registry.register("state", "1 for the state of the change under way, or of the last one", state.clone());
         registry.register("subnet_up", "1 if the subnet is routed under this manager", subnet_up.clone());
+        let text = "Attributes that devices fail at";
+        registry.register("degraded_attributes", text, degraded.clone());
+        let text = "Devices that are left out for what they fail at";
+        registry.register("left_out_devices", text, left_out.clone());
         let Metrics { registry, upper_half, switches, cas, links, lids, .. } = self;
         registry.register("upper_half", "1 if the upper half of LIDs and service levels is in use", upper_half.clone());
         registry.register("switches", "Switches present", switches.clone());
@@ -169,6 +179,9 @@ impl Metrics {
         only(&self.role, "role", &status.role);
         only(&self.state, "state", &status.state);
         self.subnet_up.set(status.subnet_up.into());
+        self.degraded.set(status.degraded.len() as i64);
+        let out = status.degraded.iter().filter(|degraded| degraded.left_out).map(|degraded| degraded.guid);
+        self.left_out.set(out.collect::<BTreeSet<_>>().len() as i64);
         self.upper_half.set((status.half == Some(Half::Upper)).into());
         let fabric = &status.fabric;
         for (gauge, value) in [
@@ -223,7 +236,8 @@ impl MetricsServer {
         self.listener.local_addr()
     }
 
-    /// Serves `GET /metrics` until dropped. Spawn it on a runtime.
+    /// Serves `GET /metrics` until dropped, to a few clients at a time and to each for a few seconds. Spawn it on a
+    /// runtime.
     ///
     /// # Errors
     /// Connections can no longer be accepted.
@@ -232,7 +246,7 @@ impl MetricsServer {
             let text = metrics.text();
             async move { ([(CONTENT_TYPE, OPEN_METRICS)], text) }
         };
-        axum::serve(self.listener, Router::new().route("/metrics", get(answer))).await
+        axum::serve(BoundedListener::new(self.listener), Router::new().route("/metrics", get(answer))).await
     }
 }
 

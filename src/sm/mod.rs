@@ -7,17 +7,21 @@
 //! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
 //! (the program's part), multicast groups, partitions other than the default one.
 
+mod bounded;
 mod bring_up;
 mod config;
 mod context;
 pub mod control;
+mod degraded;
 mod directory;
+mod drift;
 pub mod election;
 mod element;
 mod error;
 mod fair;
 pub mod frontend;
 mod installed;
+mod keys;
 pub mod lid_file;
 pub mod lifecycle;
 mod mailbox;
@@ -37,6 +41,7 @@ mod watched;
 pub use bring_up::SubnetArrival;
 pub use config::{AgeLimits, Config, Takeover};
 pub use context::{AssignLids, Context, KeepLids};
+pub use degraded::Degraded;
 pub use element::{FoundElement, SubnetElement};
 pub use error::SmError;
 pub use mailbox::{Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};

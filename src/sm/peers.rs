@@ -2,14 +2,14 @@
 
 use super::election::{ElectionCommand, ElectionEvent, PeerOrder};
 use super::error::SmError;
-use super::lifecycle::LifecycleEvent;
+use super::lifecycle::{LifecycleEvent, LifecycleState};
 use super::mailbox::{Happening, SharedMailbox};
 use super::responder::{SharedResponder, peer};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use crate::subnet::{Ask, Manager, RequestTarget, SubnetError, SubnetManager};
 use crate::transport::{Datagram, Transport};
-use crate::wire::{AttributeId, Method, NodeType, Notice, Route, SmInfo, Smp};
+use crate::wire::{AttributeId, Method, NodeType, Notice, PortInfo, Route, SmInfo, Smp};
 use std::collections::BTreeMap;
 
 /// PortInfo:CapabilityMask, bit 1: a subnet manager runs at the port.
@@ -23,7 +23,7 @@ pub(super) struct PeerManagers {
 }
 
 impl PeerManagers {
-    /// Reads SMInfo at every port that reports a manager, and passes the answers to the election. `fabric` is the one
+    /// Reads SMInfo at every port that reports a manager or has sent word as one, and passes the answers to the election. `fabric` is the one
     /// that the manager knows, `own` its own port.
     pub(super) async fn find<T: Transport>(
         &mut self,
@@ -32,7 +32,12 @@ impl PeerManagers {
         fabric: &Fabric,
         own: PortId,
     ) -> Result<(), SmError> {
-        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(|info| info.capability_mask & IS_SM != 0);
+        // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the same.
+        let callers = manager.take_callers();
+        let calls =
+            |info: &PortInfo| (0..info.lmc.lids()).any(|rank| callers.contains(&Lid(info.lid.0.wrapping_add(rank))));
+        let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
+        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so);
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
         let ports: Vec<PortId> = ports.collect();
@@ -81,9 +86,12 @@ impl PeerManagers {
         mailbox: &SharedMailbox,
     ) -> Result<Option<LifecycleEvent>, SmError> {
         let (mut summoned, mut deposed) = (false, false);
+        let is_up = matches!(mailbox.borrow().lifecycle(), LifecycleState::Idle(_) | LifecycleState::Halted(_));
         loop {
             let Some(command) = responder.borrow_mut().next_command() else { break };
             match command {
+                // Somebody else was master, or two were, and may have written anything: what was known is read anew.
+                ElectionCommand::Manage if is_up => deposed = true,
                 ElectionCommand::Sweep | ElectionCommand::Manage => summoned = true,
                 ElectionCommand::StepDown => deposed = true,
                 ElectionCommand::Report(news) => {
@@ -156,8 +164,11 @@ impl PeerManagers {
         if !lid.is_unicast() {
             return Ok(());
         }
-        let notice = Notice::end_port_changed(NodeType::ChannelAdapter, Lid::default(), IS_SM);
+        let own = manager.own_port().and_then(|own| manager.port_info(own)).map_or(Lid::default(), |info| info.lid);
+        let notice = Notice::end_port_changed(NodeType::ChannelAdapter, own, IS_SM);
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, notice.encode());
+        // Each is a trap of its own, and no copy of the one before.
+        let smp = smp.with_tid(manager.now_ns());
         let datagram = Datagram { lid, from: None, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
         manager.transport_mut().send(datagram).await.map_err(SubnetError::from)?;
         Ok(())

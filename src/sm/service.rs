@@ -7,13 +7,15 @@
 use super::bring_up::{self, BroughtUp};
 use super::context::Context;
 use super::error::SmError;
+use super::keys;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
 use super::upkeep::Upkeep;
 use crate::change;
 use crate::ids::Half;
-use crate::subnet::{Discovered, Manager, SubnetManager};
+use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
+use crate::tables::{PortState, Write};
 use crate::transport::{AnyTransport, Transport};
 use std::collections::VecDeque;
 
@@ -222,15 +224,27 @@ async fn bring_up<T: Transport>(
     found: Option<Box<Discovered>>,
     context: &mut Context,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
-    let found = found.expect("a subnet is brought up after a look only");
+    let mut found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
-    let up = match take_up(&mut manager, &found, context).await {
-        Ok(Some(up)) => Ok(up),
-        Ok(None) => begin(&mut manager, &found, context).await,
-        Err(error) => Err(error),
+    let up = loop {
+        let began_ns = manager.now_ns();
+        let error = match brought_up(&mut manager, &found, context).await {
+            Ok(up) => break Ok(up),
+            Err(error) if error.is_of_all() => break Err(error),
+            Err(error) => error,
+        };
+        // A device that fails does not keep the rest from coming up.
+        if manager.leave_out_ailing(began_ns, 1).is_empty() {
+            break Err(error);
+        }
+        tracing::warn!(%error, "the subnet is brought up without what fails");
+        match without_left_out(&mut manager).await {
+            Ok(rest) => *found = rest,
+            Err(error) => break Err(error.into()),
+        }
     };
     match up {
         Ok(up) => {
@@ -256,6 +270,28 @@ async fn bring_up<T: Transport>(
         }
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
+}
+
+async fn brought_up<T: Transport>(
+    manager: &mut Manager<T>,
+    found: &Discovered,
+    context: &mut Context,
+) -> Result<BroughtUp, SmError> {
+    keys::refuse_locked(manager, &found.fabric, found.sm_port, context.config.m_key).await?;
+    match take_up(manager, found, context).await? {
+        Some(up) => Ok(up),
+        None => begin(manager, found, context).await,
+    }
+}
+
+/// The subnet without the devices that are left out, once nothing passes between them and the rest.
+async fn without_left_out<T: Transport>(manager: &mut Manager<T>) -> Result<Discovered, SubnetError> {
+    let found = manager.discover().await?;
+    manager.set_topology(&found.fabric, found.sm_port);
+    // Each link trains again, and comes up in INITIALIZE, which lets no data through (C.5).
+    let down = found.to_left_out.iter().map(|&port| Write::PortState { port, state: PortState::Initialize });
+    manager.apply_each(&found.fabric, &down.collect::<Vec<_>>()).await?;
+    Ok(found)
 }
 
 /// Takes up the change that the journal says an earlier manager left; none if there is none, or if the subnet is not as

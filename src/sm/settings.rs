@@ -49,10 +49,12 @@ pub(super) fn port(
         (info.gid_prefix, info.subnet_timeout) = (config.subnet_prefix, config.subnet_timeout);
     }
     if owner.num != PortNum::ZERO {
-        info.neighbour_mtu = least_mtu(held, peer);
+        (info.neighbour_mtu, info.operational_vls) = link(held, peer, common);
+        if held.port_state == PortState::Active && !must_retrain(held, &info) {
+            (info.neighbour_mtu, info.operational_vls) = (held.neighbour_mtu, held.operational_vls);
+        }
         // One high-priority packet, then one of low priority: neither list starves the other.
         info.vl_high_limit = 0;
-        info.operational_vls = VlCount::at_most(common.lanes.count() as u8).unwrap_or(VlCount::One);
         if switch {
             let leaf = fabric.neighbour(id).is_some_and(|other| !fabric.node(other).is_switch());
             info.hoq_life = if leaf { config.limits.leaf_hoq_life } else { config.limits.hoq_life };
@@ -62,8 +64,25 @@ pub(super) fn port(
     info
 }
 
+/// MTU and lanes that a link is to have.
+fn link(held: &PortInfo, peer: Option<&PortInfo>, common: &Common) -> (Mtu, VlCount) {
+    (least_mtu(held, peer), VlCount::at_most(common.lanes.count() as u8).unwrap_or(VlCount::One))
+}
+
+/// Whether a port that lets data through needs other limits of its link, which change only while the link is down: more
+/// lanes than are in operation, or smaller packets. More lanes than are in use, or a smaller MTU, it may keep; and so may a
+/// port that does not say how many lanes it has in operation, as ibsim's do not.
+pub(super) fn must_retrain(held: &PortInfo, wanted: &PortInfo) -> bool {
+    let too_few = match (held.operational_vls.lanes(), wanted.operational_vls.lanes()) {
+        (Some(held), Some(wanted)) => held < wanted,
+        _ => false,
+    };
+    let too_large = held.neighbour_mtu.bytes() > wanted.neighbour_mtu.bytes();
+    held.port_state == PortState::Active && (too_few || too_large)
+}
+
 /// A PortInfo that changes nothing when written.
-fn unchanged(held: &PortInfo) -> PortInfo {
+pub(super) fn unchanged(held: &PortInfo) -> PortInfo {
     PortInfo {
         port_state: PortState::NoChange,
         port_phys_state: PortPhysState::NoChange,
@@ -91,8 +110,9 @@ pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static 
         ("SubnetTimeOut", held.subnet_timeout != wanted.subnet_timeout),
         ("M_KeyProtectBits", held.m_key_protect_bits != wanted.m_key_protect_bits),
         ("M_KeyLeasePeriod", held.m_key_lease_period != wanted.m_key_lease_period),
+        // Who gives another key than a port's own reads 0, and was refused before (`keys`).
+        ("M_Key", held.m_key != wanted.m_key),
     ];
-    // A protected M_Key reads as 0, so it cannot be compared; it is written together with any other difference.
     pairs.into_iter().find(|(_, differs)| *differs).map(|(name, _)| name)
 }
 

@@ -7,11 +7,13 @@
 
 use super::bring_up::{self, BroughtUp, Pending};
 use super::context::Context;
+use super::degraded;
 use super::directory::{self, Outlook};
+use super::drift::{self, Drift};
 use super::election::ElectionEvent;
 use super::element::FoundElement;
 use super::error::SmError;
-use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, RetiredHalf};
+use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId};
 use super::mirroring::Mirroring;
 use super::pace::{Seen, SweepPace};
@@ -43,6 +45,8 @@ pub(super) struct Upkeep<T> {
     seen: Seen,
     /// The result of the last survey, until `set_up` takes it.
     sighting: Option<Sighting>,
+    /// Whom to ask next whether it holds what it was given.
+    rounds: drift::Rounds,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -79,7 +83,8 @@ impl<T: Transport> Upkeep<T> {
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
-        let upkeep = Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None };
+        let rounds = drift::Rounds::default();
+        let upkeep = Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None, rounds };
         upkeep.show(context);
         upkeep
     }
@@ -127,6 +132,7 @@ impl<T: Transport> Upkeep<T> {
         context: &mut Context,
         command: LifecycleCommand,
     ) -> Result<Option<LifecycleEvent>, SmError> {
+        let began_ns = self.now_ns();
         let event = match command {
             LifecycleCommand::Glance => {
                 let lost = self.driver.glance().await;
@@ -155,6 +161,11 @@ impl<T: Transport> Upkeep<T> {
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
         };
+        if matches!(&event, Err(error) if !matches!(error, SmError::Subnet(error) if error.is_fatal())) {
+            // The next survey does without it.
+            self.driver.subnet_mut().manager.leave_out_ailing(began_ns, 1);
+            self.show(context);
+        }
         event.map(Some)
     }
 
@@ -166,7 +177,9 @@ impl<T: Transport> Upkeep<T> {
         slice_ns: u64,
     ) -> Result<LifecycleEvent, SmError> {
         loop {
-            self.keep_pace();
+            if self.keep_pace() && self.may_mend(context) {
+                self.watch_drift(context).await?;
+            }
             self.driver.foresee();
             self.driver.ready();
             self.show(context);
@@ -180,6 +193,11 @@ impl<T: Transport> Upkeep<T> {
             let manager = &mut self.driver.subnet_mut().manager;
             if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
                 return Ok(event);
+            }
+            let trial_ns = self.driver.subnet().manager().next_trial_ns();
+            if trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns) {
+                // The survey that follows finds it, as something that comes.
+                return Ok(LifecycleEvent::Noticed);
             }
             // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
@@ -202,12 +220,43 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Sweeps become faster after an event, and slower while the subnet is quiet.
-    fn keep_pace(&mut self) {
+    /// Sweeps become faster after an event, and slower while the subnet is quiet. Whether a light sweep found it quiet.
+    fn keep_pace(&mut self) -> bool {
         let manager = &mut self.driver.subnet_mut().manager;
-        let Some(sweep_ns) = manager.take_light_sweep() else { return };
+        let Some(sweep_ns) = manager.take_light_sweep() else { return false };
         self.pace = self.pace.after(self.seen, sweep_ns);
         manager.set_light_sweep(Some(self.pace.period_ns()));
+        self.seen == Seen::Quiet
+    }
+
+    /// Whether what devices hold is to be what is recorded: no change is under way or stands still, and nobody else is to
+    /// write.
+    fn may_mend(&self, context: &Context) -> bool {
+        let idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
+        idle && Mandate::from(context.responder.borrow().state()) == Mandate::Full
+    }
+
+    /// Asks the next devices in turn whether they hold what they were given, and gives it to those that do not.
+    async fn watch_drift(&mut self, context: &Context) -> Result<(), SmError> {
+        let running = self.driver.running().clone();
+        let began_ns = self.now_ns();
+        let manager = &mut self.driver.subnet_mut().manager;
+        let found = drift::look(manager, &running, &mut self.rounds).await?;
+        if let Err(error) = self.mend(context, &running, &found).await {
+            if matches!(&error, SmError::Subnet(error) if error.is_fatal()) {
+                return Err(error);
+            }
+            tracing::warn!(%error, "writing again what somebody else has changed");
+            self.driver.subnet_mut().manager.leave_out_ailing(began_ns, 2);
+        }
+        Ok(())
+    }
+
+    async fn mend(&mut self, context: &Context, running: &Running, found: &Drift) -> Result<(), SmError> {
+        let Some(what) = found.in_words(&running.routed) else { return Ok(()) };
+        tracing::warn!("{what}");
+        context.post(self.now_ns(), Happening::Mended(what));
+        drift::mend(&mut self.driver.subnet_mut().manager, &context.config, running, found).await
     }
 
     /// Publishes the state of the subnet.
@@ -217,6 +266,7 @@ impl<T: Transport> Upkeep<T> {
         view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
+        view.degraded = degraded::list(self.driver.subnet().manager());
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
         if view.running.as_ref().is_none_or(|shown| !is_same(shown, running)) {
@@ -304,6 +354,9 @@ impl<T: Transport> Upkeep<T> {
         let sighting = self.sighting.take();
         // First, because the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
+        let running = self.driver.running().clone();
+        let found = drift::of_addresses(self.driver.subnet().manager(), &running);
+        self.mend(context, &running, &found).await?;
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
@@ -451,7 +504,8 @@ impl<T: Transport> Upkeep<T> {
         let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref(), &context.config);
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&running.alive, |port| manager.port_info(port));
-        bring_up::configure(manager, &context.config, &running.alive, &down, &common).await
+        bring_up::configure(manager, &context.config, &running.alive, &down, &common).await?;
+        Ok(())
     }
 
     /// Handles devices whose ports went down and came back between two sweeps with their cables unchanged. They may

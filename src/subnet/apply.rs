@@ -7,7 +7,7 @@
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
-use super::{Applied, SubnetError, WriteOrder};
+use super::{Applied, FailingAs, SubnetError, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl};
 use crate::tables::{PortState, SlToVlScope, Write};
@@ -44,6 +44,16 @@ enum Kind {
     Port(PortId, PortChange),
 }
 
+/// What a write that fails means for those that are not sent yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum OnFailure {
+    /// None of them is sent.
+    #[default]
+    Ends,
+    /// Those to other devices are sent.
+    GoesOnElsewhere,
+}
+
 /// Why a wave failed.
 #[derive(Debug)]
 enum Failure {
@@ -51,13 +61,33 @@ enum Failure {
     NotTaken { request: MadRequest, asked: String, answered: String },
 }
 
+impl Failure {
+    /// The request that failed, and how its device did.
+    fn at(&self) -> (&MadRequest, FailingAs) {
+        match self {
+            Failure::NoAnswer(failed) => (&failed.request, failed.status.map_or(FailingAs::Silent, FailingAs::Refuses)),
+            Failure::NotTaken { request, .. } => (request, FailingAs::HoldsOther),
+        }
+    }
+}
+
 impl<T: Transport> Manager<T> {
+    /// Carries out writes that no wave waits for: a device that fails at one is not written to any more, and the others are.
+    /// What failed is on record ([`Manager::ailments`]).
+    ///
+    /// # Errors
+    /// Some write failed: the first.
+    pub async fn apply_each(&mut self, fabric: &Fabric, writes: &[Write]) -> Result<Applied, SubnetError> {
+        self.apply_writes(fabric, writes, WriteOrder::Any, OnFailure::GoesOnElsewhere).await
+    }
+
     /// Carries out the writes of one wave.
     pub(super) async fn apply_writes(
         &mut self,
         fabric: &Fabric,
         writes: &[Write],
         order: WriteOrder,
+        on_failure: OnFailure,
     ) -> Result<Applied, SubnetError> {
         let given = writes.len();
         let fenced;
@@ -93,12 +123,16 @@ impl<T: Transport> Manager<T> {
             let queue = if matches!(order, WriteOrder::Any) { job.device.0 } else { 0 };
             exchange.submit(self.first_request(fabric, job, queue, tag as u64));
         }
-        let mut course = WaveProgress::default();
+        let mut course = WaveProgress { on_failure, ..WaveProgress::default() };
         self.run(&mut exchange, |exchange, done| course.take(&jobs, exchange, done)).await?;
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
         for (port, info) in course.port_infos {
             let owner = fabric.port(port);
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
+        }
+        for (tag, fails) in course.failed {
+            let (node, attribute) = (jobs[tag as usize].device, jobs[tag as usize].attribute());
+            self.device_fails(node, attribute, Method::Set, fails, false);
         }
         // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
         let quiet_ns = self.quieten().await?;
@@ -108,10 +142,21 @@ impl<T: Transport> Manager<T> {
                 Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
             }
             None => {
+                self.all_work(&jobs);
                 self.fence_stands(fabric, writes);
                 let retried = self.counts.since(&before).retries;
                 Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
+        }
+    }
+
+    /// Every one of these was carried out.
+    fn all_work(&mut self, jobs: &[Job]) {
+        if self.ailments().next().is_none() {
+            return;
+        }
+        for job in jobs {
+            self.request_went(job.device, job.attribute(), Method::Set, Ok(()));
         }
     }
 
@@ -164,7 +209,10 @@ impl<T: Transport> Manager<T> {
 /// The progress of a wave.
 #[derive(Debug, Default)]
 struct WaveProgress {
+    on_failure: OnFailure,
     failure: Option<Failure>,
+    /// Every job that failed, and how its device did.
+    failed: Vec<(u64, FailingAs)>,
     port_infos: Vec<(PortId, PortInfo)>,
     not_held: Vec<PortId>,
     /// Jobs whose refusal counts only after the port was read.
@@ -178,8 +226,13 @@ impl WaveProgress {
             Err(failed) => self.doubt(jobs, exchange, failed),
         };
         if let Err(failure) = judged {
-            // The wave can no longer be acknowledged: unsent writes stay unsent.
-            exchange.abandon();
+            let (request, fails) = failure.at();
+            match self.on_failure {
+                // The wave can no longer be acknowledged: unsent writes stay unsent.
+                OnFailure::Ends => exchange.abandon(),
+                OnFailure::GoesOnElsewhere => _ = exchange.withdraw(request.device, |_| true),
+            }
+            self.failed.push((request.tag, fails));
             self.failure.get_or_insert(failure);
         }
     }
@@ -231,6 +284,13 @@ impl WaveProgress {
 }
 
 impl Job {
+    fn attribute(&self) -> AttributeId {
+        match &self.kind {
+            Kind::Table(attribute, _) => *attribute,
+            Kind::Port(..) => AttributeId::PortInfo,
+        }
+    }
+
     fn merge(&mut self, later: PortChange) {
         if let Kind::Port(_, change) = &mut self.kind {
             // The later write of the list wins, as it would if both were sent.

@@ -1,6 +1,6 @@
 //! Single requests: for bringing a subnet up, which needs more than the writes of plans.
 
-use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
+use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
@@ -48,7 +48,8 @@ pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 
 impl<T: Transport> Manager<T> {
     /// Sends requests to as many devices at once as the windows allow, to each in order. Returns the answers in the
-    /// order of `asks`; a failed request does not stop the others. On return no copy of a `Set` is in flight.
+    /// order of `asks`; a failed request does not stop the others, but who is silent on one is not asked for the same
+    /// attribute again. On return no copy of a `Set` is in flight.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.
@@ -62,17 +63,34 @@ impl<T: Transport> Manager<T> {
             }
         }
         let mut done = Vec::new();
-        self.run(&mut exchange, |_, completed| done.push(completed)).await?;
+        self.run(&mut exchange, |exchange, completed| {
+            if completed.answer.is_none() {
+                // Each of them would cost all tries.
+                let same = |waiting: &MadRequest| waiting.asks_the_same(&completed.request);
+                let Completed { sent, last_sent_ns, .. } = completed;
+                let alike = exchange.withdraw(completed.request.device, same);
+                done.extend(alike.into_iter().map(|request| Completed { request, sent, last_sent_ns, answer: None }));
+            }
+            done.push(completed);
+        })
+        .await?;
         self.quieten().await?;
         for completed in done {
             let tag = completed.request.tag as usize;
             told[tag] = Some(match settled(completed) {
                 Ok((request, answer)) => {
-                    let MadData::Smp(_, data) = answer.data else { continue };
+                    let MadData::Smp(attribute, data) = answer.data else { continue };
+                    self.request_went(NodeId(request.device), attribute, request.method, Ok(()));
                     self.remember(&request, &data);
                     Ok(data)
                 }
-                Err(failed) => Err(self.explain(failed)),
+                Err(failed) => {
+                    if let RequestBody::Smp { attribute, .. } = failed.request.body {
+                        let (node, method) = (NodeId(failed.request.device), failed.request.method);
+                        self.request_went(node, attribute, method, Err(&failed));
+                    }
+                    Err(self.explain(failed))
+                }
             });
         }
         Ok(told.into_iter().flatten().collect())
@@ -89,6 +107,23 @@ impl<T: Transport> Manager<T> {
     pub fn node_info(&self, node: NodeId) -> Option<&(NodeInfo, Option<SwitchInfo>)> {
         let fabric = &self.topology.as_ref()?.fabric;
         self.node_infos.get(&fabric.node(node).guid)
+    }
+
+    /// The manager's own port, once a fabric is known.
+    pub fn own_port(&self) -> Option<PortId> {
+        self.topology.as_ref().map(|known| known.sm)
+    }
+
+    /// Hops from the manager's port to a device; the most there can be if no path leads there.
+    pub fn distance(&self, node: NodeId) -> usize {
+        let path = self.topology.as_ref().and_then(|known| known.paths.to_node(&known.fabric, node));
+        path.map_or(usize::MAX, |path| path.hops().len())
+    }
+
+    /// How many P_Keys the device of a port has room for, as far as it said.
+    pub fn key_room(&self, port: PortId) -> u16 {
+        let node = self.topology.as_ref().map(|topology| topology.fabric.port(port).node);
+        node.and_then(|node| self.node_info(node)).map_or(0, |(info, _)| info.partition_cap)
     }
 
     /// Waits. Traps are repressed and kept; the attendant answers queries.

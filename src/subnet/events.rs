@@ -4,11 +4,21 @@
 //! reported. The light sweep reads the port-change bit of every switch, and clears it.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
-use super::manager::{Manager, settled};
+use super::manager::{Failed, Manager, settled};
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::NodeId;
+use crate::ids::Lid;
 use crate::transport::{Datagram, Transport};
-use crate::wire::{AttributeId, Method, Notice, SMP_DATA_SIZE, Smp, SwitchInfo, Trap};
+use crate::wire::{AttributeId, Method, Notice, SMP_DATA_SIZE, Smp, SwitchInfo, Trap, capability};
+use std::collections::BTreeSet;
+
+/// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every second or
+/// so until they are repressed.
+const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
+/// The most senders of traps that are asked for a manager.
+const MOST_CALLERS: usize = 16;
+/// The most traps that are remembered.
+const MOST_TRAPS: usize = 4_096;
 
 impl<T: Transport> Manager<T> {
     /// Represses a trap, and reports it unless it is a repetition.
@@ -16,11 +26,10 @@ impl<T: Transport> Manager<T> {
         let repress = smp.response(smp.data);
         self.send_smp(&repress, datagram.lid).await?;
         let notice = Notice::decode(&smp.data);
-        let source = (notice.issuer_lid, notice.trap_number);
-        if self.last_trap.insert(source, smp.tid) == Some(smp.tid) {
+        let now_ns = self.transport.now_ns();
+        if self.repeats(&notice, smp.tid, now_ns) {
             return Ok(());
         }
-        let now_ns = self.transport.now_ns();
         self.tell_attendant(|attendant| attendant.notice(&notice, now_ns)).await?;
         let fabric = self.topology.as_ref().map(|topology| &topology.fabric);
         let owner = |lid| fabric.and_then(|fabric| fabric.lid_owner(lid));
@@ -29,7 +38,10 @@ impl<T: Transport> Manager<T> {
                 let switch = owner(lid).zip(fabric).map(|(port, fabric)| fabric.port(port).node);
                 self.events.push_back(SubnetEvent::LinksChanged { lid, switch });
             }
-            Trap::EndPortChanged { lid, .. } => {
+            Trap::EndPortChanged { lid, capability_mask } => {
+                if capability_mask & capability::IS_SM != 0 && self.callers.len() < MOST_CALLERS {
+                    self.callers.insert(datagram.lid);
+                }
                 let port = owner(lid);
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
@@ -38,6 +50,24 @@ impl<T: Transport> Manager<T> {
             }
         }
         Ok(())
+    }
+
+    /// LIDs that sent a trap as that of a manager's port since the last call.
+    pub fn take_callers(&mut self) -> BTreeSet<Lid> {
+        std::mem::take(&mut self.callers)
+    }
+
+    /// Whether a trap is a copy of one that came before. A device that starts anew may number its traps anew.
+    fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
+        if self.last_trap.len() >= MOST_TRAPS {
+            // Whoever sends traps in other devices' names takes memory for so long only.
+            self.last_trap.retain(|_, &mut (_, at_ns)| now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS);
+            if self.last_trap.len() >= MOST_TRAPS {
+                self.last_trap.clear();
+            }
+        }
+        let earlier = self.last_trap.insert((notice.issuer_lid, notice.trap_number), (tid, now_ns));
+        earlier.is_some_and(|(other, at_ns)| other == tid && now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS)
     }
 
     /// The next event, until `until_ns` at the latest; runs the light sweep when it is due.
@@ -80,7 +110,14 @@ impl<T: Transport> Manager<T> {
             }
         }
         let mut seen = Vec::new();
-        let ran = self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done))).await;
+        let mut uncleared = Vec::new();
+        let ran = self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done, &mut uncleared))).await;
+        // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
+        seen.retain(|event| !matches!(*event, SubnetEvent::PortsChanged { switch } if self.keeps_its_bit(switch)));
+        for failed in &uncleared {
+            let switch = NodeId(failed.request.device);
+            self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));
+        }
         // Even if it failed halfway: these bits are cleared.
         self.changed.extend(seen.iter().filter_map(|event| match *event {
             SubnetEvent::PortsChanged { switch } => Some(switch),
@@ -91,10 +128,17 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// The event in one answer of the light sweep; a set bit is cleared.
-fn changed(exchange: &mut Exchange, done: Completed) -> Option<SubnetEvent> {
+/// The event in one answer of the light sweep; a set bit is cleared, and `uncleared` is who does not let it.
+fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>) -> Option<SubnetEvent> {
     let switch = NodeId(done.request.device);
-    let Ok((request, answer)) = settled(done) else { return Some(SubnetEvent::Silent { switch }) };
+    let (request, answer) = match settled(done) {
+        Ok(settled) => settled,
+        Err(failed) if failed.request.method == Method::Set => {
+            uncleared.push(failed);
+            return None;
+        }
+        Err(_) => return Some(SubnetEvent::Silent { switch }),
+    };
     let MadAnswer { data: MadData::Smp(_, data), .. } = answer else { return None };
     let info = SwitchInfo::decode(&data);
     if request.method == Method::Set || !info.port_state_change {

@@ -4,7 +4,9 @@
 //! [`Exchange::answer`] and [`Exchange::expire`] return requests that have ended, with their results. Time is an
 //! argument. At most `window` requests are outstanding, at most `per_device` at one device; devices take turns, and
 //! each device is served in the order of submission. A retry keeps its transaction ID, so the first answer counts,
-//! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request.
+//! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request. Where MADs are
+//! being lost, a request that has had all its tries waits until the others are done, and then has as many again: what is
+//! lost is asked later, not once for all.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -26,6 +28,18 @@ pub(super) struct MadRequest {
     pub(super) modifier: u32,
     /// The MAD's class, destination and content.
     pub(super) body: RequestBody,
+}
+
+impl MadRequest {
+    /// Whether it asks for the attribute that another one asks for, in the same way.
+    pub(super) fn asks_the_same(&self, other: &MadRequest) -> bool {
+        match (&self.body, &other.body) {
+            (RequestBody::Smp { attribute: own, .. }, RequestBody::Smp { attribute: other_one, .. }) => {
+                own == other_one && self.method == other.method
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The class-specific part of a request.
@@ -123,7 +137,20 @@ pub(super) struct Exchange {
     deadlines: BTreeSet<(u64, u32)>,
     /// Transactions to retry.
     again: VecDeque<u32>,
+    /// Transactions that have had all their tries while MADs are being lost. They are sent again when all others are done.
+    parked: VecDeque<u32>,
+    /// Requests answered, and those of them that were answered only when sent again.
+    answered: (usize, usize),
+    /// Whether MADs were being lost when this began.
+    expects_loss: bool,
 }
+
+/// Out of so many answers one that came only after a retry means that MADs are being lost.
+const LOSS_IS_ONE_IN: usize = 50;
+
+/// How many times over a request has its tries while MADs are being lost: with one in five lost on each way, one of ten
+/// million requests stays unanswered, instead of one of sixty.
+const ROUNDS_UNDER_LOSS: u32 = 4;
 
 impl Exchange {
     /// No request yet.
@@ -136,6 +163,9 @@ impl Exchange {
             flights: FxHashMap::default(),
             deadlines: BTreeSet::new(),
             again: VecDeque::new(),
+            parked: VecDeque::new(),
+            answered: (0, 0),
+            expects_loss: false,
         }
     }
 
@@ -163,7 +193,10 @@ impl Exchange {
         // Retries first: they occupy both windows, and requests behind them cannot go before they are done.
         let tid = match self.again.pop_front() {
             Some(tid) => tid,
-            None => self.start(next_tid)?,
+            None => match self.start(next_tid) {
+                Some(tid) => tid,
+                None => self.unpark()?,
+            },
         };
         let flight = self.flights.get_mut(&tid).expect("what is to be sent again is still under way");
         flight.last_sent_ns = now_ns;
@@ -176,7 +209,7 @@ impl Exchange {
     fn start(&mut self, next_tid: &mut u32) -> Option<u32> {
         // A silent request keeps its place in the window until it is given up: a subnet that loses MADs must not be
         // sent more of them.
-        if self.flights.len() >= self.timing.window {
+        if self.flights.len() - self.parked.len() >= self.timing.window {
             return None;
         }
         let device = self.ready.pop_front()?;
@@ -194,6 +227,46 @@ impl Exchange {
         Some(tid)
     }
 
+    /// The first of the parked transactions, once nothing else is under way.
+    fn unpark(&mut self) -> Option<u32> {
+        if !self.deadlines.is_empty() {
+            return None;
+        }
+        let turn = self.parked.len().min(self.timing.window);
+        self.again.extend(self.parked.drain(..turn));
+        self.again.pop_front()
+    }
+
+    /// Whether answers came only when requests were sent again.
+    pub(super) fn met_loss(&self) -> bool {
+        let (all, late) = self.answered;
+        late * LOSS_IS_ONE_IN > all
+    }
+
+    /// MADs are being lost, as earlier operations showed.
+    pub(super) fn expect_loss(&mut self) {
+        self.expects_loss = true;
+    }
+
+    /// Whether a request that was sent so often is given up. Where MADs are being lost it has more tries: what is lost is
+    /// asked again later, not once for all.
+    fn gives_up_after(&self, sent: u32) -> bool {
+        let lossy = self.expects_loss || self.met_loss();
+        let rounds = if lossy { ROUNDS_UNDER_LOSS } else { 1 };
+        sent >= (self.timing.retries + 1) * rounds
+    }
+
+    /// Takes back the unsent requests of a device that `picked` names.
+    pub(super) fn withdraw(&mut self, device: u32, picked: impl Fn(&MadRequest) -> bool) -> Vec<MadRequest> {
+        let Some(queue) = self.devices.get_mut(device as usize) else { return Vec::new() };
+        let (taken, left): (Vec<_>, Vec<_>) = queue.waiting.drain(..).partition(picked);
+        queue.waiting = left.into();
+        if queue.waiting.is_empty() && std::mem::take(&mut queue.listed) {
+            self.ready.retain(|&other| other != device);
+        }
+        taken
+    }
+
     /// Matches an answer with its request. None if no request waits for it, if it does not fit the request, or if the
     /// device is busy (the request is then repeated).
     pub(super) fn answer(&mut self, tid: u32, answer: MadAnswer) -> Option<Completed> {
@@ -205,6 +278,9 @@ impl Exchange {
         self.deadlines.remove(&(flight.deadline_ns, tid));
         // It may be queued for a retry. That is rare, and the list is then short.
         self.again.retain(|&other| other != tid);
+        self.parked.retain(|&other| other != tid);
+        let sent_again = self.flights[&tid].sent > 1;
+        self.answered = (self.answered.0 + 1, self.answered.1 + usize::from(sent_again));
         Some(self.land(tid, Some(answer)))
     }
 
@@ -217,8 +293,13 @@ impl Exchange {
             }
             self.deadlines.pop_first();
             // The first transmission is not a retry.
-            if self.flights[&tid].sent > self.timing.retries {
+            let sent = self.flights[&tid].sent;
+            if self.gives_up_after(sent) {
                 return Some(self.land(tid, None));
+            }
+            if sent > self.timing.retries {
+                self.parked.push_back(tid);
+                continue;
             }
             // Its old deadline is gone, and `transmit` sets the next: until then it cannot expire again.
             self.again.push_back(tid);
@@ -243,6 +324,8 @@ impl Exchange {
     /// end bounds how long such copies can live (P1.3).
     pub(super) fn abandon(&mut self) {
         self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
+        self.expects_loss = false;
+        self.answered = (0, 0);
         // Unlisted, or a device whose queue is refilled would never be listed again.
         self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
     }

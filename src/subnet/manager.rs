@@ -1,9 +1,11 @@
 //! [`Manager`]: the subnet manager over one port. Runs exchanges, dispatches incoming MADs, keeps counts.
 
+use super::apply::OnFailure;
 use super::attendant::Attendant;
 use super::error::status_meaning;
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
+use super::health::Health;
 use super::paths::DirectedPaths;
 use super::sweep::Sweep;
 use super::zero::CounterZero;
@@ -22,6 +24,9 @@ use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
+
+/// How long after an operation in which MADs were lost the next ones expect the same.
+const LOSSY_NS: u64 = 10_000_000_000;
 
 /// How sources are moved from one half to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,8 +77,9 @@ pub struct Manager<T> {
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
-    /// The transaction of the last trap of each (issuer, number); a trap with the same one is a repetition.
-    pub(super) last_trap: BTreeMap<(Lid, u16), u64>,
+    /// The transaction of the last trap of each (issuer, number), and when its last copy came; a trap with the same one soon
+    /// after is a repetition.
+    pub(super) last_trap: BTreeMap<(Lid, u16), (u64, u64)>,
     /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
     /// The last PortInfo of each port, by node GUID and number.
@@ -98,6 +104,12 @@ pub struct Manager<T> {
     pub(super) zero: CounterZero,
     /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
     pub(super) without_adaptive: BTreeSet<u32>,
+    /// LIDs of ports that speak as a manager's.
+    pub(super) callers: BTreeSet<Lid>,
+    /// What devices fail at.
+    pub(super) health: Health,
+    /// Until when MADs count as being lost: some were answered only when sent again.
+    lossy_until_ns: u64,
 }
 
 /// What sweeps and glances found.
@@ -160,6 +172,9 @@ impl<T: Transport> Manager<T> {
             found: Freshness::Stale,
             changed: BTreeSet::new(),
             without_adaptive: BTreeSet::new(),
+            callers: BTreeSet::new(),
+            health: Health::default(),
+            lossy_until_ns: 0,
         }
     }
 
@@ -204,6 +219,9 @@ impl<T: Transport> Manager<T> {
         exchange: &mut Exchange,
         mut on: impl FnMut(&mut Exchange, Completed),
     ) -> Result<(), SubnetError> {
+        if self.transport.now_ns() < self.lossy_until_ns {
+            exchange.expect_loss();
+        }
         loop {
             // Expired requests make room in the window, so they are handled before the next is sent.
             while let Some(done) = exchange.expire(self.transport.now_ns()) {
@@ -211,7 +229,12 @@ impl<T: Transport> Manager<T> {
                 on(exchange, done);
             }
             self.send_due(exchange).await?;
-            let Some(deadline_ns) = exchange.deadline_ns() else { return Ok(()) };
+            let Some(deadline_ns) = exchange.deadline_ns() else {
+                if exchange.met_loss() {
+                    self.lossy_until_ns = self.transport.now_ns().saturating_add(LOSSY_NS);
+                }
+                return Ok(());
+            };
             let Some(datagram) = self.receive(deadline_ns).await? else { continue };
             let Some((tid, answer)) = self.sort_in(datagram).await? else { continue };
             match exchange.answer(tid, answer) {
@@ -463,13 +486,15 @@ impl<T: Transport> SubnetManager for Manager<T> {
         // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
         self.found = Freshness::Stale;
         self.changed.clear();
+        self.health.readmit(self.transport.now_ns());
         let mut exchange = Exchange::new(self.timing);
-        let mut sweep = Sweep::begin(&mut exchange);
+        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out());
         self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
+        self.swept_over(&sweep);
         let discovered = sweep.finish()?;
         // While a copy of a `Set` is under way, it may clear a bit that a later change sets.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
@@ -482,7 +507,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
-        self.apply_writes(fabric, writes, order).await
+        self.apply_writes(fabric, writes, order, OnFailure::Ends).await
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {

@@ -28,6 +28,8 @@ pub struct Discovered {
     pub port_states: Vec<PortState>,
     /// Ports that let data through, and behind which no device has answered: whoever is there may live on, and send.
     pub silent: Vec<PortId>,
+    /// Ports of switches that let data through to a device that is left out ([`Manager::leave_out_ailing`](super::Manager::leave_out_ailing)).
+    pub to_left_out: Vec<PortId>,
     /// What was omitted, and why.
     pub notices: Vec<String>,
 }
@@ -43,6 +45,16 @@ enum Question {
     SwitchInfo(usize),
     ClearChange(usize),
     Port(FoundPort),
+}
+
+/// A request of a sweep that a device failed at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FailedQuestion {
+    pub(super) device: Guid,
+    pub(super) attribute: AttributeId,
+    pub(super) method: Method,
+    /// The status of its refusal; none if it was silent.
+    pub(super) status: Option<u16>,
 }
 
 /// A port of a device that answered.
@@ -78,14 +90,18 @@ pub(super) struct Sweep {
     /// Ports beyond which nobody was asked, since no directed route is as long.
     too_far: BTreeSet<FoundPort>,
     home: Option<FoundPort>,
+    /// Devices that are to be omitted, though they answer.
+    left_out: BTreeSet<Guid>,
+    /// Requests that devices failed at.
+    failing: Vec<FailedQuestion>,
     /// Queues used so far: one for each probe; a device keeps that of the probe that found it.
     queues: u32,
 }
 
 impl Sweep {
     /// Begins: requests NodeInfo of the SM's own device.
-    pub(super) fn begin(exchange: &mut Exchange) -> Sweep {
-        let mut sweep = Sweep::default();
+    pub(super) fn begin(exchange: &mut Exchange, left_out: BTreeSet<Guid>) -> Sweep {
+        let mut sweep = Sweep { left_out, ..Sweep::default() };
         sweep.probe(exchange, None, DirectedPath::default());
         sweep
     }
@@ -142,8 +158,10 @@ impl Sweep {
                 // A sweep submits SMPs only, and an exchange accepts only answers of the class of their request.
                 MadData::Perf(..) => return,
             },
-            Some(_) => return self.missing(question, &path, "it refused"),
-            None => return self.missing(question, &path, "it did not answer"),
+            answer => {
+                let status = answer.map(|answer| answer.status);
+                return self.missing(exchange, queue, question, &path, status);
+            }
         };
         match question {
             Question::Who { beyond } => self.met(exchange, queue, beyond, path, NodeInfo::decode(&data)),
@@ -154,7 +172,15 @@ impl Sweep {
         }
     }
 
-    fn missing(&mut self, question: Question, path: &DirectedPath, why: &'static str) {
+    fn missing(
+        &mut self,
+        exchange: &mut Exchange,
+        queue: u32,
+        question: Question,
+        path: &DirectedPath,
+        status: Option<u16>,
+    ) {
+        let why = if status.is_some() { "it refused" } else { "it did not answer" };
         let attribute = match question {
             Question::Who { beyond } => {
                 let whose = match beyond {
@@ -163,21 +189,29 @@ impl Sweep {
                 };
                 return self.notices.push(format!("path {path}: the device {whose} is omitted: {why}"));
             }
-            Question::Description(_) => "NodeDescription",
-            Question::SwitchInfo(_) | Question::ClearChange(_) => "SwitchInfo",
-            Question::Port(..) => "PortInfo",
+            // Without a name it goes by its GUID.
+            Question::Description(node) => return self.fails(node, AttributeId::NodeDescription, Method::Get, status),
+            // Its ports are read all the same; that they changed is reported once more.
+            Question::ClearChange(node) => {
+                self.fails(node, AttributeId::SwitchInfo, Method::Set, status);
+                return self.ask_ports(exchange, queue, node);
+            }
+            Question::SwitchInfo(_) => AttributeId::SwitchInfo,
+            Question::Port(..) => AttributeId::PortInfo,
         };
-        let (Question::Description(node)
-        | Question::SwitchInfo(node)
-        | Question::ClearChange(node)
-        | Question::Port(FoundPort { node, .. })) = question
-        else {
-            return;
-        };
+        let (Question::SwitchInfo(node) | Question::Port(FoundPort { node, .. })) = question else { return };
+        // It is omitted whatever it answers to these, and each would cost all tries.
+        exchange.withdraw(queue, |_| true);
+        self.fails(node, attribute, Method::Get, status);
         let found = &mut self.found[node];
         self.notices
-            .push(format!("path {path}: node {} is omitted: asked for {attribute}, {why}", found.info.node_guid));
+            .push(format!("path {path}: node {} is omitted: asked for {attribute:?}, {why}", found.info.node_guid));
         found.lost = Some(why);
+    }
+
+    fn fails(&mut self, node: usize, attribute: AttributeId, method: Method, status: Option<u16>) {
+        let device = self.found[node].info.node_guid;
+        self.failing.push(FailedQuestion { device, attribute, method, status });
     }
 
     /// A device has reported its identity and the port through which it was asked.
@@ -201,12 +235,17 @@ impl Sweep {
         let node = known.unwrap_or_else(|| self.add(info.clone(), path.clone()));
         let arrived = FoundPort { node, num: info.local_port };
         match beyond {
+            Some(from) if self.is_of_another(from, arrived) => return,
             Some(from) => {
                 // Both directions at once: two probes may cross on a cable, and the second must find it known.
                 self.cabled.insert(from, arrived);
                 self.cabled.insert(arrived, from);
             }
             None => self.home = Some(arrived),
+        }
+        if self.left_out.contains(&info.node_guid) {
+            self.found[node].lost = Some("it is left out");
+            return;
         }
         if known.is_none() {
             self.ask(exchange, queue, Question::Description(node), path.clone(), AttributeId::NodeDescription, 0);
@@ -229,6 +268,29 @@ impl Sweep {
                 u32::from(info.local_port.0),
             );
         }
+    }
+
+    /// Whether the device behind a port only has the GUID of one that is known elsewhere: that one's port is cabled to a third.
+    /// Of both, the one that carries data stays, else the one at the lower GUID and port; the cable of the other is omitted.
+    fn is_of_another(&mut self, from: FoundPort, arrived: FoundPort) -> bool {
+        let Some(&known) = self.cabled.get(&arrived).filter(|&&known| known != from) else { return false };
+        let rank = |at: FoundPort| {
+            let found = &self.found[at.node];
+            let flows = found.ports.get(&at.num).is_some_and(|info| state_of(info) == PortState::Active);
+            (!flows, found.info.node_guid, at.num)
+        };
+        let (stays, goes) = if rank(known) <= rank(from) { (known, from) } else { (from, known) };
+        let place = |at: FoundPort| format!("port {} of {}", at.num, self.found[at.node].info.node_guid);
+        let guid = self.found[arrived.node].info.node_guid;
+        self.notices.push(format!(
+            "two devices have the GUID {guid}: the one at {} is used, the one at {} is omitted",
+            place(stays),
+            place(goes)
+        ));
+        self.cabled.remove(&goes);
+        self.cabled.insert(stays, arrived);
+        self.cabled.insert(arrived, stays);
+        true
     }
 
     fn add(&mut self, info: NodeInfo, path: DirectedPath) -> usize {
@@ -329,9 +391,45 @@ impl Sweep {
         let sm_port = fabric.port_at(nodes[&home.node], num);
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
         let silent = self.silent(&fabric, &port_states, &nodes);
+        let to_left_out = self.to_left_out(&fabric, &port_states, &nodes);
         // Sorted, because the order of answers must not show.
         self.notices.sort();
-        Ok(Discovered { fabric, sm_port, port_states, silent, notices: self.notices })
+        Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices: self.notices })
+    }
+
+    /// What devices failed at.
+    pub(super) fn failing(&self) -> &[FailedQuestion] {
+        &self.failing
+    }
+
+    /// The name of a device that was met, empty if it did not say; none of one that was not.
+    pub(super) fn name(&self, device: Guid) -> Option<String> {
+        let found = &self.found[*self.by_guid.get(&device)?];
+        Some(found.description.trim().to_string())
+    }
+
+    /// Whether a device was asked for this and answered.
+    pub(super) fn answered(&self, device: Guid, attribute: AttributeId, method: Method) -> bool {
+        let Some(&node) = self.by_guid.get(&device) else { return false };
+        let found = &self.found[node];
+        let asked = match (attribute, method) {
+            (AttributeId::NodeDescription | AttributeId::PortInfo, Method::Get) => true,
+            (AttributeId::SwitchInfo, Method::Get) => is_switch(&found.info),
+            (AttributeId::SwitchInfo, Method::Set) => {
+                found.switch_info.as_ref().is_some_and(|info| info.port_state_change)
+            }
+            _ => false,
+        };
+        let failed = |at: &FailedQuestion| (at.device, at.attribute, at.method) == (device, attribute, method);
+        asked && !self.left_out.contains(&device) && !self.failing.iter().any(failed)
+    }
+
+    /// Ports of switches that let data through to a device that is left out.
+    fn to_left_out(&self, fabric: &Fabric, states: &[PortState], nodes: &BTreeMap<usize, NodeId>) -> Vec<PortId> {
+        let out = |node: usize| self.left_out.contains(&self.found[node].info.node_guid);
+        let ports = self.cabled.iter().filter(|(_, far)| out(far.node)).map(|(&near, _)| near);
+        let found = ports.filter_map(|at| fabric.port_at(*nodes.get(&at.node)?, at.num));
+        found.filter(|id| matches!(states[id.index()], PortState::Armed | PortState::Active)).collect()
     }
 
     /// Ports of switches that let data through to somebody who was asked and did not answer.

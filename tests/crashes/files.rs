@@ -76,7 +76,7 @@ fn another_version_is_kept_and_not_read_on() {
     let (folder, bytes) = written();
     let text = String::from_utf8(bytes).expect("text").replacen("reconfig.journal/1", "reconfig.journal/9", 1);
     let (first, rest) = text.split_once('\n').expect("lines");
-    let sum = format!("{:08x}", crc32(first[9..].as_bytes()));
+    let sum = format!("{:08x}", crc32(&first.as_bytes()[9..]));
     let path = folder.path().join("sm.journal");
     std::fs::write(&path, format!("{sum}{}\n{rest}", &first[8..])).expect("room");
     let (_, told) = Journal::open(&path, 0).expect("it begins anew");

@@ -43,6 +43,18 @@ pub(super) struct KeptRow {
     pub occupied: Occupied,
 }
 
+/// What was found of the moment before the first wave.
+pub(super) struct FirstMoment {
+    /// By DLID, and whether it is of answers.
+    pub rows: HashMap<(Lid, bool), KeptRow>,
+    /// As [`Closure::ways`](super::closure::Closure::ways), of that moment.
+    pub ways_taken: [Vec<Packed>; 2],
+    /// As [`Closure::entered`](super::closure::Closure::entered), of that moment.
+    pub entered: [Vec<Packed>; 2],
+    /// By channel: lanes in which something can stand.
+    pub occupied: Vec<u16>,
+}
+
 /// The rows that need no judgement in a plan.
 pub(super) struct JudgedRows<'b> {
     base: &'b CheckBase,
@@ -69,13 +81,9 @@ impl CheckBase {
         net: &CheckedNet,
         moments: &PlanMoments<'_>,
         groups: Groups,
-        (rows, ways_taken, entered, occupied): (
-            HashMap<(Lid, bool), KeptRow>,
-            [Vec<Packed>; 2],
-            [Vec<Packed>; 2],
-            Vec<u16>,
-        ),
+        found: FirstMoment,
     ) -> Option<CheckBase> {
+        let FirstMoment { rows, ways_taken, entered, occupied } = found;
         let draft = plan.draft();
         let plain = draft.stranded.is_empty()
             && !draft.begins_with_losses

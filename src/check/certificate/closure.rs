@@ -6,7 +6,7 @@
 //! listed too.
 
 use super::CertificateFault;
-use super::base::{CheckBase, KeptRow};
+use super::base::{CheckBase, FirstMoment, KeptRow};
 use super::file::Rows;
 use super::lanes::{DISCARDS, Groups, Packed, for_all, of_any, of_group, spread};
 use super::lost::Forsaken;
@@ -180,9 +180,12 @@ impl<'a> Closure<'a> {
 
     /// What was kept, and what follows from it at that moment.
     pub fn into_base(mut self) -> Option<CheckBase> {
-        let kept = self.kept.take()?;
-        let (ways, entered) = (std::mem::take(&mut self.ways[0]), std::mem::take(&mut self.entered[0]));
-        let found = (kept, ways, entered, std::mem::take(&mut self.occupied));
+        let found = FirstMoment {
+            rows: self.kept.take()?,
+            ways_taken: std::mem::take(&mut self.ways[0]),
+            entered: std::mem::take(&mut self.entered[0]),
+            occupied: std::mem::take(&mut self.occupied),
+        };
         CheckBase::with(self.plan, self.net, self.moments, self.groups.clone(), found)
     }
 

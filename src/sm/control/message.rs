@@ -5,6 +5,7 @@
 //! are nanoseconds of the manager's clock, which starts with the manager. Nodes and ports go by the names that people
 //! use.
 
+use super::super::degraded::Degraded;
 use super::super::element::SubnetElement;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord};
 use crate::fabric::{Fabric, NodeId, NodeKind};
@@ -159,6 +160,9 @@ pub struct Status {
     /// How far plans for losses to come are, if any are prepared.
     #[serde(default)]
     pub foreseen: Option<ForeseenCount>,
+    /// What devices fail at, and what follows; empty where all serve what they should.
+    #[serde(default)]
+    pub degraded: Vec<Degraded>,
     /// How changes are made.
     pub policy: PolicyStatus,
     /// SMPs since the start.

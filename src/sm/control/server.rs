@@ -5,14 +5,25 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::time::timeout;
 
 /// The most events kept for a slow listener.
 const BACKLOG: usize = 1_024;
+/// Connections at a time; more are refused.
+pub const MOST_CONNECTIONS: usize = 64;
+/// How long a client may take between the first byte of an order and its last.
+const ORDER: Duration = Duration::from_secs(10);
+/// How long a client may be silent between two orders.
+const IDLE: Duration = Duration::from_secs(600);
+/// How long a client may take no byte of what is sent to it.
+const STALLED: Duration = Duration::from_secs(60);
 /// The most bytes of an order.
 const LONGEST_LINE: u64 = 64 * 1_024;
 
@@ -127,16 +138,21 @@ impl Control {
 
     /// Serves connections until dropped. Spawn it on a runtime.
     pub async fn serve(self) {
+        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let connection = Connection { requests: self.requests.clone(), events: self.events.clone() };
-                    tokio::spawn(connection.serve(stream));
+                    let Ok(room) = room.clone().try_acquire_owned() else {
+                        tokio::spawn(refuse(stream));
+                        continue;
+                    };
+                    let (requests, events) = (self.requests.clone(), self.events.clone());
+                    tokio::spawn(Connection { requests, events, _room: room }.serve(stream));
                 }
                 Err(error) => {
                     // Usually out of descriptors; those in use are freed again.
                     tracing::warn!(%error, "accepting a connection to the control socket");
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }
@@ -183,6 +199,15 @@ fn remove(path: &Path) -> io::Result<()> {
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: broadcast::Sender<ControlEvent>,
+    _room: OwnedSemaphorePermit,
+}
+
+/// Tells a client that there is no room for it.
+async fn refuse(stream: UnixStream) {
+    let (_, mut writer) = stream.into_split();
+    let reason = format!("{MOST_CONNECTIONS} connections are open already: close one of them");
+    // It may be gone.
+    let _ = say(&mut writer, &Reply::refused(Fault::State, reason)).await;
 }
 
 impl Connection {
@@ -197,13 +222,13 @@ impl Connection {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = (&mut *reader).take(LONGEST_LINE).read_until(b'\n', &mut line).await?;
+            if timeout(IDLE, reader.fill_buf()).await??.is_empty() {
+                return Ok(());
+            }
+            let read = timeout(ORDER, (&mut *reader).take(LONGEST_LINE).read_until(b'\n', &mut line)).await??;
             if read as u64 == LONGEST_LINE {
                 let reason = format!("an order has at most {LONGEST_LINE} bytes; the connection is closed");
                 return say(writer, &Reply::refused(Fault::Request, reason)).await;
-            }
-            if read == 0 {
-                return Ok(());
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -257,5 +282,10 @@ impl Connection {
 async fn say(writer: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
-    writer.write_all(&line).await
+    let mut rest = &line[..];
+    while !rest.is_empty() {
+        let sent = timeout(STALLED, writer.write(rest)).await??;
+        rest = &rest[sent..];
+    }
+    Ok(())
 }

@@ -1,0 +1,88 @@
+//! What the subnet lacks because devices fail: for status, metrics and log.
+
+use crate::ids::Guid;
+use crate::subnet::{Ailment, FailingAs, Manager};
+use crate::transport::Transport;
+use crate::wire::{AttributeId, Method};
+use serde::{Deserialize, Serialize};
+
+/// A device that fails at an attribute, and what follows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Degraded {
+    /// Its name.
+    pub device: String,
+    /// Its GUID.
+    pub guid: Guid,
+    /// The attribute.
+    pub attribute: String,
+    /// `Get` or `Set`.
+    pub method: String,
+    /// `silent`, `refuses` or `holds-other`.
+    pub fails: String,
+    /// The status of its refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// Since when, in nanoseconds of the manager's clock.
+    pub since_ns: u64,
+    /// Whether it is left out of the subnet.
+    pub left_out: bool,
+    /// What follows, in words.
+    pub follows: String,
+}
+
+impl Degraded {
+    /// One line.
+    pub fn in_words(&self) -> String {
+        let Degraded { device, attribute, method, follows, .. } = self;
+        let fails = match (self.fails.as_str(), self.status) {
+            ("silent", _) => "does not answer".to_string(),
+            ("refuses", Some(status)) => format!("refuses, status {status:#06x}"),
+            _ => "holds something else than what was written".to_string(),
+        };
+        format!("{device}: {method} {attribute}: {fails}; {follows}")
+    }
+}
+
+/// What the devices of a manager fail at.
+pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
+    manager.ailments().map(|(ailment, left_out)| of(ailment, left_out)).collect()
+}
+
+fn of(ailment: &Ailment, left_out: bool) -> Degraded {
+    let (fails, status) = match ailment.fails {
+        FailingAs::Silent => ("silent", None),
+        FailingAs::Refuses(status) => ("refuses", Some(status)),
+        FailingAs::HoldsOther => ("holds-other", None),
+    };
+    Degraded {
+        device: ailment.name.clone(),
+        guid: ailment.device,
+        attribute: format!("{:?}", ailment.attribute),
+        method: format!("{:?}", ailment.method),
+        fails: fails.to_string(),
+        status,
+        since_ns: ailment.since_ns,
+        left_out,
+        follows: follows(ailment, left_out).to_string(),
+    }
+}
+
+/// What follows for the subnet.
+fn follows(ailment: &Ailment, left_out: bool) -> &'static str {
+    use AttributeId as A;
+    if left_out {
+        return "it is left out, and no data passes through it; it is tried again later";
+    }
+    match (ailment.attribute, ailment.method) {
+        (A::SwitchInfo, Method::Set) => {
+            "it keeps the limits that it was read to hold, and changes at its ports show by traps alone"
+        }
+        (A::PKeyTable, _) => "its partitions stay as they are",
+        (A::VlArbitrationTable, Method::Get) => {
+            "whether its ports serve all lanes is assumed (`arbitration-serves-all-lanes`), not read"
+        }
+        (A::NodeDescription, _) => "it goes by its GUID",
+        (A::PortInfo | A::SwitchInfo, Method::Get) => "what it is like is not known, and it is not used",
+        _ => "what needs this is tried again",
+    }
+}

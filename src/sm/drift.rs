@@ -1,0 +1,157 @@
+//! Addresses and forwarding entries that somebody else changed, found by asking devices in turn.
+//!
+//! Port-change bits and traps speak of links, not of a LID or an entry that another program wrote. So each light sweep is
+//! followed by as many further questions as there are switches, and all devices have been asked after a few of them; a
+//! survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
+
+use super::bring_up;
+use super::config::Config;
+use super::error::SmError;
+use crate::driver::Running;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Lid, Lmc, PortNum};
+use crate::subnet::{Ask, Manager, RequestTarget};
+use crate::tables::{LFT_BLOCK, Lft, Write};
+use crate::transport::Transport;
+use crate::wire::{AttributeId, LinearForwardingTable, PortInfo};
+use std::collections::BTreeSet;
+
+/// Questions after each light sweep, if there are fewer switches.
+const LEAST: usize = 16;
+
+/// What to ask for.
+#[derive(Clone, Copy, Debug)]
+enum Question {
+    Address(PortId),
+    Block(NodeId, u16),
+}
+
+/// Whom the next questions go to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rounds {
+    next: usize,
+}
+
+/// What devices hold that they were not given.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Drift {
+    ports: Vec<PortId>,
+    blocks: Vec<(NodeId, u16)>,
+}
+
+impl Drift {
+    /// What differs, in words; none if nothing does.
+    pub(super) fn in_words(&self, fabric: &Fabric) -> Option<String> {
+        let port = |&port: &PortId| format!("the LIDs of {}", fabric.describe_port(port));
+        let block = |&(switch, block): &(NodeId, u16)| format!("block {block} of {}", fabric.describe_node(switch));
+        let first = self.ports.iter().map(port).chain(self.blocks.iter().map(block)).next()?;
+        let more = match self.ports.len() + self.blocks.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!("somebody else has changed {first}{more}: written again"))
+    }
+}
+
+/// Asks the next devices in turn.
+pub(super) async fn look<T: Transport>(
+    manager: &mut Manager<T>,
+    running: &Running,
+    rounds: &mut Rounds,
+) -> Result<Drift, SmError> {
+    let fabric = &*running.routed;
+    let all = questions(manager, fabric);
+    let share = fabric.switches().count().max(LEAST).min(all.len());
+    let asked: Vec<Question> = all.iter().copied().cycle().skip(rounds.next % all.len().max(1)).take(share).collect();
+    rounds.next = (rounds.next + share) % all.len().max(1);
+    let ask = |question: &Question| match *question {
+        Question::Address(port) => {
+            Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, u32::from(fabric.port(port).num.0))
+        }
+        Question::Block(switch, block) => {
+            Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
+        }
+    };
+    let told = manager.ask(asked.iter().map(ask).collect()).await?;
+    let given: BTreeSet<Lid> = fabric.lid_ports().flat_map(|port| lids(fabric, port)).collect();
+    let mut drift = Drift::default();
+    for (question, told) in asked.into_iter().zip(told) {
+        // Silence is for others to judge.
+        let Ok(data) = told else { continue };
+        match question {
+            Question::Address(port) if differs(fabric, port, &PortInfo::decode(&data)) => drift.ports.push(port),
+            Question::Block(switch, block) => {
+                let mut held = Lft::default();
+                held.set_block(block, &LinearForwardingTable::decode(&data).0);
+                let wanted = &running.tables.lfts[switch.index()];
+                let lids = given.iter().filter(|lid| lid.index() / LFT_BLOCK == usize::from(block));
+                if lids.clone().any(|&lid| held.get(lid) != wanted.get(lid)) {
+                    drift.blocks.push((switch, block));
+                }
+            }
+            Question::Address(_) => {}
+        }
+    }
+    Ok(drift)
+}
+
+/// The ports whose LIDs are not those that they were given, as they last reported.
+pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running) -> Drift {
+    let fabric = &*running.routed;
+    let is_there = |&port: &PortId| addressed(&running.alive, port);
+    let drifted = |port: &PortId| manager.port_info(*port).is_some_and(|info| differs(fabric, *port, info));
+    let ports = fabric.lid_ports().filter(|&port| addressed(fabric, port)).filter(is_there).filter(drifted).collect();
+    Drift { ports, blocks: Vec::new() }
+}
+
+/// Gives devices back what they were given.
+pub(super) async fn mend<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    running: &Running,
+    drift: &Drift,
+) -> Result<(), SmError> {
+    let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref(), config);
+    bring_up::configure(manager, config, &running.alive, &drift.ports, &common).await?;
+    let write = |&(switch, block): &(NodeId, u16)| {
+        let entries = Box::new(running.tables.lfts[switch.index()].block(block));
+        Write::LftBlock { switch, block, entries }
+    };
+    manager.apply_each(&running.alive, &drift.blocks.iter().map(write).collect::<Vec<_>>()).await?;
+    Ok(())
+}
+
+fn questions<T: Transport>(manager: &Manager<T>, fabric: &Fabric) -> Vec<Question> {
+    let blocks = fabric.max_lid().unwrap_or_default().index() / LFT_BLOCK + 1;
+    let ports = fabric.lid_ports().filter(|&port| addressed(fabric, port)).map(Question::Address);
+    let of_switch = |switch| (0..blocks as u16).map(move |block| Question::Block(switch, block));
+    let all = ports.chain(fabric.switches().flat_map(of_switch));
+    // Whoever was silent lately would hold up the rest.
+    let answers = |question: &Question| match *question {
+        Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
+        Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
+    };
+    all.filter(answers).collect()
+}
+
+/// The LIDs of a port.
+fn lids(fabric: &Fabric, port: PortId) -> impl Iterator<Item = Lid> {
+    let at = fabric.port(port);
+    let (first, count) = (at.lid, at.lmc.lids());
+    first.into_iter().flat_map(move |first| (0..count).map(move |rank| Lid(first.0 + rank)))
+}
+
+/// Whether a port is present and has LIDs.
+fn addressed(fabric: &Fabric, port: PortId) -> bool {
+    let at = fabric.port(port);
+    let node = fabric.node(at.node);
+    let reached = node.is_switch() && at.num == PortNum::ZERO || fabric.peer(port).is_some();
+    node.present && reached && at.lid.is_some()
+}
+
+fn differs(fabric: &Fabric, port: PortId, held: &PortInfo) -> bool {
+    let given = fabric.port(port);
+    // A switch's base port 0 has one LID, whatever its LMC.
+    let lmc = |lmc: Lmc| if fabric.node(given.node).is_switch() { Lmc::default() } else { lmc };
+    Some(held.lid) != given.lid || lmc(held.lmc) != lmc(given.lmc)
+}

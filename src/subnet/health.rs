@@ -1,0 +1,286 @@
+//! What devices fail at, attribute by attribute, and which of them are left out for it.
+//!
+//! A device that fails at one attribute may serve all others. Each failure is kept until the same request succeeds; who
+//! uses the manager decides whether the device can be used all the same. One that cannot is *left out*: sweeps count it as
+//! one that does not answer, so its neighbours take the links to it down, and nothing of it passes. It is asked again after
+//! a pause, which doubles each time that it fails anew.
+
+use super::manager::{Failed, KnownTopology, Manager};
+use super::sweep::{FailedQuestion, Sweep};
+use crate::fabric::NodeId;
+use crate::ids::Guid;
+use crate::transport::Transport;
+use crate::wire::{AttributeId, Method};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long a device is left out at first.
+const FIRST_PAUSE_NS: u64 = 10_000_000_000;
+/// How long who failed when asked is not asked by those who can do without.
+const LATELY_NS: u64 = 300_000_000_000;
+/// The longest that it is left out at a time.
+const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
+
+/// How a device fails at an attribute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FailingAs {
+    /// It does not answer.
+    Silent,
+    /// It refuses with this status.
+    Refuses(u16),
+    /// It answers that it holds something else than what was written.
+    HoldsOther,
+}
+
+/// A device that fails at an attribute.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ailment {
+    /// The device.
+    pub device: Guid,
+    /// Its name.
+    pub name: String,
+    /// The attribute.
+    pub attribute: AttributeId,
+    /// Get or Set.
+    pub method: Method,
+    /// How it fails.
+    pub fails: FailingAs,
+    /// Whether no data may pass through a device that fails at this.
+    pub essential: bool,
+    /// Since when, in nanoseconds of the transport's clock.
+    pub since_ns: u64,
+    /// When it was seen last.
+    pub last_ns: u64,
+    /// How often it was seen.
+    pub times: u32,
+}
+
+/// A device that was left out for what it fails at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Absence {
+    /// Whether it is left out now, and not on trial.
+    is_out: bool,
+    until_ns: u64,
+    pause_ns: u64,
+}
+
+/// The health of all devices.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    /// By device, number of the attribute, and whether it is written.
+    ailing: BTreeMap<(Guid, u16, bool), Ailment>,
+    absent: BTreeMap<Guid, Absence>,
+}
+
+impl Health {
+    /// Devices that are left out.
+    pub(super) fn left_out(&self) -> BTreeSet<Guid> {
+        self.absent.iter().filter(|(_, absence)| absence.is_out).map(|(&device, _)| device).collect()
+    }
+
+    fn works(&mut self, device: Guid, attribute: AttributeId, method: Method) {
+        if self.ailing.is_empty() || self.ailing.remove(&key(device, attribute, method)).is_none() {
+            return;
+        }
+        let still = self.ailing.values().any(|ailment| ailment.device == device && ailment.essential);
+        if !still && self.absent.get(&device).is_some_and(|absence| !absence.is_out) {
+            self.absent.remove(&device);
+        }
+    }
+
+    fn fails(&mut self, new: Ailment) {
+        let known = self.ailing.entry(key(new.device, new.attribute, new.method)).or_insert_with(|| new.clone());
+        known.times += 1;
+        (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
+        known.essential |= new.essential;
+    }
+
+    /// Puts on trial every device whose time is over.
+    pub(super) fn readmit(&mut self, now_ns: u64) {
+        for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
+            if absence.until_ns <= now_ns {
+                absence.is_out = false;
+                tracing::info!(%device, "a device that was left out is tried again");
+            }
+        }
+    }
+}
+
+fn key(device: Guid, attribute: AttributeId, method: Method) -> (Guid, u16, bool) {
+    (device, attribute.into(), method == Method::Set)
+}
+
+/// Whether a device that fails at this cannot be trusted with data. Whether it must take a switch's SwitchInfo depends on
+/// what the switch holds, and the rest harms nobody else.
+fn is_essential(attribute: AttributeId) -> bool {
+    use AttributeId as A;
+    matches!(attribute, A::PortInfo | A::LinearForwardingTable | A::SlToVlMappingTable)
+}
+
+impl<T: Transport> Manager<T> {
+    /// Records that a device of the known fabric fails at an attribute; `essential` if nothing may pass through it then.
+    pub fn device_fails(
+        &mut self,
+        node: NodeId,
+        attribute: AttributeId,
+        method: Method,
+        fails: FailingAs,
+        essential: bool,
+    ) {
+        let Some(topology) = &self.topology else { return };
+        let device = topology.fabric.node(node).guid;
+        let name = topology.fabric.describe_node(node);
+        self.device_of_fails(device, name, attribute, method, fails, essential || is_essential(attribute));
+    }
+
+    /// Records what a sweep found. Who is gone fails at nothing.
+    pub(super) fn swept_over(&mut self, sweep: &Sweep) {
+        self.health.absent.retain(|&device, _| sweep.name(device).is_some());
+        self.health.ailing.retain(|_, ailment| match sweep.name(ailment.device) {
+            None => false,
+            Some(name) => {
+                if !name.is_empty() {
+                    ailment.name = name;
+                }
+                !sweep.answered(ailment.device, ailment.attribute, ailment.method)
+                    || ailment.fails == FailingAs::HoldsOther
+            }
+        });
+        for &FailedQuestion { device, attribute, method, status } in sweep.failing() {
+            let fails = status.map_or(FailingAs::Silent, FailingAs::Refuses);
+            let name = sweep.name(device).filter(|name| !name.is_empty()).unwrap_or_else(|| device.to_string());
+            // Sweeps omit such a device by themselves.
+            self.device_of_fails(device, name, attribute, method, fails, false);
+        }
+    }
+
+    /// Whether a device failed in the last minutes when it was asked for an attribute.
+    pub fn failed_lately(&self, node: NodeId, attribute: AttributeId) -> bool {
+        let Some(topology) = &self.topology else { return false };
+        let known = self.health.ailing.get(&key(topology.fabric.node(node).guid, attribute, Method::Get));
+        known.is_some_and(|ailment| self.transport.now_ns().saturating_sub(ailment.last_ns) < LATELY_NS)
+    }
+
+    /// Whether a switch's port-change bit stays set whatever is written.
+    pub(super) fn keeps_its_bit(&self, node: NodeId) -> bool {
+        let Some(topology) = &self.topology else { return false };
+        let device = topology.fabric.node(node).guid;
+        self.health.ailing.contains_key(&key(device, AttributeId::SwitchInfo, Method::Set))
+    }
+
+    fn device_of_fails(
+        &mut self,
+        device: Guid,
+        name: String,
+        attribute: AttributeId,
+        method: Method,
+        fails: FailingAs,
+        essential: bool,
+    ) {
+        let now_ns = self.transport.now_ns();
+        // Of managers and of outputs chosen by devices themselves others keep account.
+        if matches!(attribute, AttributeId::SmInfo | AttributeId::AdaptiveRoutingInfo) {
+            return;
+        }
+        self.health.fails(Ailment {
+            device,
+            name,
+            attribute,
+            method,
+            fails,
+            essential,
+            since_ns: now_ns,
+            last_ns: now_ns,
+            times: 0,
+        });
+    }
+
+    /// Records the outcome of a request to a device of the known fabric.
+    pub(super) fn request_went(
+        &mut self,
+        node: NodeId,
+        attribute: AttributeId,
+        method: Method,
+        outcome: Result<(), &Failed>,
+    ) {
+        match outcome {
+            Ok(()) => {
+                if let Some(topology) = &self.topology {
+                    self.health.works(topology.fabric.node(node).guid, attribute, method);
+                }
+            }
+            Err(failed) => {
+                let fails = failed.status.map_or(FailingAs::Silent, FailingAs::Refuses);
+                self.device_fails(node, attribute, method, fails, false);
+            }
+        }
+    }
+
+    /// What devices fail at, by GUID and attribute, and whether each is left out for it.
+    pub fn ailments(&self) -> impl Iterator<Item = (&Ailment, bool)> {
+        let is_out = |device: &Guid| self.health.absent.get(device).is_some_and(|absence| absence.is_out);
+        self.health.ailing.values().map(move |ailment| (ailment, ailment.essential && is_out(&ailment.device)))
+    }
+
+    /// Leaves out every device that has failed at something essential since `since_ns`, `least` times at least: what it holds
+    /// is not known, or not what the proof is of. The manager's own device is never left out, nor the switch that it hangs
+    /// on. Returns what was wrong with those that are out from now on.
+    pub fn leave_out_ailing(&mut self, since_ns: u64, least: u32) -> Vec<Ailment> {
+        let now_ns = self.transport.now_ns();
+        let kept = self.indispensable();
+        let failed = |ailment: &&Ailment| ailment.essential && ailment.last_ns >= since_ns && ailment.times >= least;
+        let candidates =
+            || self.health.ailing.values().filter(failed).filter(|ailment| !kept.contains(&ailment.device));
+        let out: BTreeSet<Guid> = candidates().map(|ailment| ailment.device).collect();
+        if self.are_most(&out) {
+            tracing::error!(
+                devices = out.len(),
+                "most devices fail: none is left out for it, since little would be left"
+            );
+            return Vec::new();
+        }
+        let mut left = Vec::new();
+        for ailment in candidates() {
+            let absence = self.health.absent.get(&ailment.device);
+            if absence.is_some_and(|absence| absence.is_out) {
+                continue;
+            }
+            let pause_ns = absence.map_or(FIRST_PAUSE_NS, |absence| (absence.pause_ns * 2).min(LONGEST_PAUSE_NS));
+            let until_ns = now_ns.saturating_add(pause_ns);
+            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns }));
+        }
+        for (ailment, absence) in &left {
+            self.health.absent.insert(ailment.device, *absence);
+            let (device, attribute, how) = (&ailment.name, ailment.attribute, &ailment.fails);
+            tracing::error!(%device, ?attribute, ?how, "left out: no data passes through this device until it serves this");
+        }
+        left.into_iter().map(|(ailment, _)| ailment).collect()
+    }
+
+    /// Whether all of these devices can be left out.
+    pub fn can_leave_out(&self, nodes: &[NodeId]) -> bool {
+        let kept = self.indispensable();
+        let guid = |node: NodeId| self.topology.as_ref().map(|topology| topology.fabric.node(node).guid);
+        let out: BTreeSet<Guid> = nodes.iter().filter_map(|&node| guid(node)).collect();
+        out.len() == nodes.len() && out.iter().all(|device| !kept.contains(device)) && !self.are_most(&out)
+    }
+
+    /// Whether these devices and those that are out are more than half of all: then the fault is rather the manager's, or the
+    /// subnet's, than theirs.
+    fn are_most(&self, out: &BTreeSet<Guid>) -> bool {
+        let Some(topology) = &self.topology else { return false };
+        let all = topology.fabric.nodes().filter(|(_, node)| node.present).count();
+        2 * (self.health.left_out().union(out).count()) > all
+    }
+
+    /// The manager's own device, and the switch that it hangs on.
+    fn indispensable(&self) -> Vec<Guid> {
+        let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return Vec::new() };
+        let nodes = [Some(fabric.port(*sm).node), fabric.neighbour(*sm)];
+        nodes.into_iter().flatten().map(|node| fabric.node(node).guid).collect()
+    }
+
+    /// When the next device that is left out is to be tried again.
+    pub fn next_trial_ns(&self) -> Option<u64> {
+        self.health.absent.values().filter(|absence| absence.is_out).map(|absence| absence.until_ns).min()
+    }
+}

@@ -1,0 +1,63 @@
+//! Two managers in a subnet that falls apart and is joined again.
+
+use super::scene::{POLL_NS, S, Scene, Setup};
+use reconfig::fabric::PortId;
+use reconfig::sim::{Halt, SimConfig};
+
+/// Runs both until something holds, or for so long; whether it came to hold.
+fn both(one: &mut Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene, &Scene) -> bool) -> bool {
+    let end_ns = one.now_ns() + limit_ns;
+    loop {
+        one.poll();
+        other.poll();
+        if holds(one, other) {
+            return true;
+        }
+        if one.now_ns() >= end_ns {
+            return false;
+        }
+        let next_ns = end_ns.min(other.transport.waits_until_ns());
+        assert_ne!(one.transport.advance(next_ns), Halt::Deadlock, "deadlock");
+    }
+}
+
+fn roles(one: &Scene, other: &Scene) -> [&'static str; 2] {
+    [one.role(), other.role()]
+}
+
+/// Ports of ibsim lose their capability bits with their link, so the bit alone must not decide: the manager of higher rank
+/// is not seen by it, and asks for the subnet itself.
+#[test]
+fn two_masters_are_one_within_two_polls_of_the_joint() {
+    for shows_bit in [true, false] {
+        let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        let own = first.port("host-1 HCA-1");
+        assert!(first.until(S, |scene| scene.arrival().is_some()), "{:?}", first.failures());
+        let mut second = first.beside("host-9 HCA-1", Setup::default());
+        let other = first.port("host-9 HCA-1");
+        first.transport.with(|sim| sim.set_is_sm(other, true));
+        assert!(both(&mut first, &mut second, 20 * S, |one, other| roles(one, other) == ["master", "standby"]));
+        both(&mut first, &mut second, 3 * S, |_, _| false);
+        // The first manager's switch loses all its cables to other switches.
+        let leaf = first.node("leaf-1");
+        let is_up = |port: &PortId| {
+            let next = first.fabric.neighbour(*port);
+            next.is_some_and(|next| first.fabric.node(next).is_switch())
+        };
+        let cables: Vec<PortId> = first.fabric.ports_of(leaf).filter(is_up).collect();
+        first.transport.with(|sim| {
+            cables.iter().for_each(|&cable| sim.kill_link(cable));
+            sim.set_is_sm(own, shows_bit);
+        });
+        let split = both(&mut first, &mut second, 60 * S, |one, other| roles(one, other) == ["master", "master"]);
+        assert!(split, "{:?}", roles(&first, &second));
+        assert!(both(&mut first, &mut second, 30 * S, |_, other| other.arrival().is_some()), "{:?}", second.failures());
+        both(&mut first, &mut second, 5 * S, |_, _| false);
+        first.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive_link(cable)));
+        let one = |one: &Scene, other: &Scene| roles(one, other) == ["master", "standby"];
+        let joined = both(&mut first, &mut second, 2 * POLL_NS, one);
+        assert!(joined, "bit {shows_bit}: {:?}", roles(&first, &second));
+        let whole = both(&mut first, &mut second, 60 * S, |one, _| one.unreached(&[]).is_empty());
+        assert!(whole, "bit {shows_bit}: {:?}", first.failures());
+    }
+}

@@ -1,0 +1,9 @@
+//! Devices that fail at one attribute, keys that do not fit, SMPs that are lost, and what others
+//! write: the rest of the subnet is served, and
+//! what is wrong is said.
+
+mod keys;
+mod masters;
+mod one_device;
+mod scene;
+mod strangers;

@@ -1,0 +1,147 @@
+//! One device fails at one attribute: every attribute that the manager asks for or writes, each way to fail, at each kind
+//! of device, from the start and later.
+
+use super::scene::{S, Scene, Setup};
+use reconfig::fabric::NodeId;
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::SubnetArrival;
+use reconfig::wire::AttributeId;
+
+/// What the manager reads or writes while it brings a subnet up or changes it.
+const ATTRIBUTES: [AttributeId; 7] = [
+    AttributeId::NodeDescription,
+    AttributeId::SwitchInfo,
+    AttributeId::PortInfo,
+    AttributeId::LinearForwardingTable,
+    AttributeId::SlToVlMappingTable,
+    AttributeId::PKeyTable,
+    AttributeId::VlArbitrationTable,
+];
+
+const WAYS: [(Sickness, bool); 5] = [
+    (Sickness::Silent, false),
+    (Sickness::Silent, true),
+    (Sickness::Refuses, false),
+    (Sickness::Refuses, true),
+    (Sickness::Ignores, true),
+];
+
+/// A spine, a leaf and a host, none of them the manager's own.
+const DEVICES: [&str; 3] = ["spine-1", "leaf-4", "host-9 HCA-1"];
+
+fn every(mut check: impl FnMut(&str, SickAttribute)) {
+    for device in DEVICES {
+        for attribute in ATTRIBUTES {
+            for (sickness, writes_only) in WAYS {
+                check(device, SickAttribute { attribute, sickness, writes_only });
+            }
+        }
+    }
+}
+
+/// Whom the loss of a device cuts off: itself, and the hosts on it.
+fn goes_with(scene: &Scene, node: NodeId) -> Vec<NodeId> {
+    let mut gone = scene.hosts_on(node);
+    gone.push(node);
+    gone
+}
+
+/// Everybody else reaches everybody else, and if somebody is cut off the status says which device, and at what it fails.
+fn the_rest_is_served(scene: &Scene, device: &str, sick: SickAttribute) {
+    let what = format!("{device}, {sick:?}");
+    let node = scene.node(device);
+    let (degraded, gone) = (scene.degraded(), goes_with(scene, node));
+    assert_eq!(scene.unreached(&gone), [], "{what}: {degraded:?}, {:?}", scene.failures());
+    let guid = scene.fabric.node(node).guid;
+    assert!(degraded.iter().all(|degraded| degraded.guid == guid), "{what}: only this one: {degraded:?}");
+    if !scene.unreached(&[]).is_empty() {
+        let named = |degraded: &reconfig::sm::Degraded| degraded.attribute == format!("{:?}", sick.attribute);
+        assert!(degraded.iter().any(named), "{what}: {degraded:?}");
+    }
+}
+
+#[test]
+fn the_rest_comes_up_whatever_one_device_fails_at() {
+    let mut hindered = 0;
+    every(|device, sick| {
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[(device, sick)]);
+        let up = scene.until(60 * S, |scene| scene.arrival().is_some());
+        assert!(up, "{device}, {sick:?}: {:?}", scene.failures());
+        assert_eq!(scene.arrival(), Some(SubnetArrival::Cold), "{device}, {sick:?}");
+        scene.pass(3 * S);
+        the_rest_is_served(&scene, device, sick);
+        hindered += usize::from(!scene.degraded().is_empty());
+    });
+    assert!(hindered > 50, "most of these are noticed: {hindered}");
+}
+
+/// A spine dies after another device has fallen sick.
+#[test]
+fn the_rest_is_rerouted_whatever_one_device_fails_at() {
+    every(|device, sick| {
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(3 * S);
+        assert_eq!(scene.unreached(&[]), []);
+        let (node, dead) = (scene.node(device), scene.node("spine-2"));
+        scene.transport.with(|sim| {
+            sim.sicken_node(node, sick);
+            sim.kill_node(dead);
+        });
+        scene.pass(60 * S);
+        the_rest_is_served(&scene, device, sick);
+    });
+}
+
+/// What falls ill and gets well again is used again, by itself.
+#[test]
+fn who_gets_well_is_taken_back() {
+    for attribute in [AttributeId::LinearForwardingTable, AttributeId::SlToVlMappingTable, AttributeId::PortInfo] {
+        for device in DEVICES {
+            let sick = SickAttribute { attribute, sickness: Sickness::Silent, writes_only: true };
+            let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[(device, sick)]);
+            assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+            scene.pass(60 * S);
+            the_rest_is_served(&scene, device, sick);
+            let node = scene.node(device);
+            scene.transport.with(|sim| sim.heal_node(node));
+            // The longest pause so far, and the change that brings it in.
+            let back = scene.until(200 * S, |scene| scene.degraded().is_empty() && scene.unreached(&[]).is_empty());
+            assert!(back, "{device}, {attribute:?}: {:?}, {:?}", scene.degraded(), scene.failures());
+        }
+    }
+}
+
+/// Many SMPs are lost: what is asked again in the end answers, and nobody is taken for sick or dead.
+#[test]
+fn lost_smps_keep_nobody_out() {
+    for (loss, seed) in [(0.05, 1), (0.05, 2), (0.2, 1), (0.2, 2), (0.2, 3)] {
+        let config = SimConfig { smp_loss: loss, seed, ..SimConfig::default() };
+        let mut scene = Scene::cold("fat-tree:4,2", config, Setup::default(), &[]);
+        assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{loss}: {:?}", scene.failures());
+        let dead = scene.node("spine-2");
+        scene.pass(S);
+        assert_eq!(scene.unreached(&[]), [], "loss {loss}, seed {seed}: {:?}", scene.degraded());
+        scene.transport.with(|sim| sim.kill_node(dead));
+        scene.pass(60 * S);
+        assert_eq!(scene.unreached(&[]), [], "loss {loss}, seed {seed}: {:?}", scene.degraded());
+        assert_eq!(scene.degraded(), [], "loss {loss}, seed {seed}");
+    }
+}
+
+/// If nearly all devices fail, the fault is not theirs, and what little would be left is no subnet.
+#[test]
+fn most_devices_are_never_left_out() {
+    let sick =
+        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
+    let hosts: Vec<String> = (2..=16).map(|host| format!("host-{host} HCA-1")).collect();
+    let all: Vec<(&str, SickAttribute)> = hosts.iter().map(|host| (host.as_str(), sick)).collect();
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &all);
+    scene.pass(9 * S);
+    assert_eq!(scene.arrival(), None);
+    let failures = scene.failures();
+    assert!(failures.iter().all(|why| why.contains("SlToVlMappingTable")) && failures.len() > 2, "{failures:?}");
+    scene.transport.with(|sim| (0..scene.fabric.node_count() as u32).for_each(|node| sim.heal_node(NodeId(node))));
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "nobody has to wait: {:?}", scene.failures());
+    assert_eq!(scene.unreached(&[]), []);
+}

@@ -1,0 +1,325 @@
+//! The manager that `reconfig sm` runs, on a cold simulated subnet whose clock is the simulation's.
+
+use reconfig::fabric::generate::{Options, Topology, generate};
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Guid, Lid, Lmc, PortNum};
+use reconfig::lid;
+use reconfig::plan::Policy;
+use reconfig::routing::UpDown;
+use reconfig::sa::Remote;
+use reconfig::sim::{Halt, SickAttribute, Sim, SimConfig, SimTransport};
+use reconfig::sm::election::{ElectionRules, Rank};
+use reconfig::sm::pace::SweepPolicy;
+use reconfig::sm::{
+    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Responder, RunUntil, SharedMailbox,
+    SharedResponder, SmError, SubnetArrival, Takeover,
+};
+use reconfig::subnet::{Manager, SourceControl, Timing};
+use reconfig::transport::{AnyTransport, Datagram};
+use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp};
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+pub const MS: u64 = 1_000_000;
+pub const S: u64 = 1_000 * MS;
+
+/// A manager at work, and all that it has said.
+pub struct Scene {
+    pub transport: SimTransport,
+    pub fabric: Fabric,
+    pub mailbox: SharedMailbox,
+    pub said: Rc<RefCell<Vec<Happening>>>,
+    responder: SharedResponder,
+    manager: Pin<Box<dyn Future<Output = Result<(), SmError>>>>,
+}
+
+pub fn timing() -> Timing {
+    Timing {
+        timeout_ns: 2 * MS,
+        retries: 3,
+        window: 16,
+        smp_lifetime_ns: 4 * MS,
+        light_sweep_ns: Some(S),
+        ..Timing::default()
+    }
+}
+
+/// How a manager is set up here.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub m_key: u64,
+    pub takeover: Takeover,
+    /// The most data VLs, whatever is found.
+    pub data_vls: u8,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup { m_key: 0, takeover: Takeover::Proved, data_vls: 4 }
+    }
+}
+
+/// Nanoseconds between two polls of a master by a standby.
+pub const POLL_NS: u64 = 2 * S;
+
+fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
+    let config = Config {
+        engine: Rc::new(UpDown::default()),
+        policy: Policy::default(),
+        auto: true,
+        sources: SourceControl::Fenced { settle_ns: 50 * MS },
+        lmc: Lmc::masked(1),
+        lmc_is_required: false,
+        data_vls: setup.data_vls,
+        data_vls_are_required: true,
+        m_key: setup.m_key,
+        m_key_lease_s: 0,
+        m_key_protection: 1,
+        subnet_prefix: 0xfe80_0000_0000_0000,
+        remote: Remote::none().into(),
+        limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
+        subnet_timeout: 18,
+        takeover: setup.takeover,
+        foresee: None,
+    };
+    let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: 0, guid }) };
+    let kept = RefCell::new(lid::Guid2Lid::new());
+    Context {
+        config,
+        responder: Responder::new(rules, mailbox.clone()),
+        mailbox,
+        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept.borrow())?)),
+        keep: Box::new(|_| {}),
+        pace: SweepPolicy::default(),
+        epoch_ns: 0,
+        journal: None,
+    }
+}
+
+impl Scene {
+    /// A subnet as after a power cut, with a manager at its first host; `sick` before anybody asks anything.
+    pub fn cold(topology: &str, config: SimConfig, setup: Setup, sick: &[(&str, SickAttribute)]) -> Scene {
+        let plain = generate(&topology.parse::<Topology>().expect("a topology"), &Options::default()).expect("it is");
+        let fabric = plain.with_capabilities(4, false);
+        let mut sim = Sim::cold(&fabric, SimConfig { load: 0.0, fixed_links: true, ..config })
+            .unwrap_or_else(|error| panic!("{error}"));
+        for &(name, sick) in sick {
+            sim.sicken_node(named(&fabric, name), sick);
+        }
+        let sm = fabric.end_ports().next().expect("hosts");
+        let transport = SimTransport::attach(sim, sm).unwrap_or_else(|error| panic!("{error}"));
+        transport.with(|sim| sim.set_is_sm(sm, true));
+        Scene::on(transport, fabric, setup, sm)
+    }
+
+    fn on(transport: SimTransport, fabric: Fabric, setup: Setup, sm: PortId) -> Scene {
+        let mailbox = Mailbox::new(false);
+        let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
+        let manager = Manager::new(Box::new(transport.clone()) as AnyTransport, timing(), setup.m_key);
+        let context = context(setup, guid, mailbox.clone());
+        let responder = context.responder.clone();
+        let manager = sm::run(manager, context, RunUntil::Stopped);
+        Scene { transport, fabric, mailbox, said: Rc::default(), responder, manager: Box::pin(manager) }
+    }
+
+    /// The manager dies at once, and another one starts in its place.
+    pub fn another(self, setup: Setup) -> Scene {
+        let Scene { transport, fabric, manager, .. } = self;
+        drop(manager);
+        transport.hang_up();
+        let sm = fabric.end_ports().next().expect("hosts");
+        transport.with(|sim| sim.attach(sm)).expect("as before");
+        Scene::on(transport, fabric, setup, sm)
+    }
+
+    /// A second manager in the same subnet, at a host of its own; its port does not say so.
+    pub fn beside(&self, host: &str, setup: Setup) -> Scene {
+        let port = self.port(host);
+        let transport = self.transport.attach_another(port).expect("a host's port");
+        Scene::on(transport, self.fabric.clone(), setup, port)
+    }
+
+    /// The state of the election here.
+    pub fn role(&self) -> &'static str {
+        self.responder.borrow().state().name()
+    }
+
+    pub fn now_ns(&self) -> u64 {
+        self.transport.with(|sim| sim.now_ns())
+    }
+
+    /// Lets the manager do what it can now.
+    pub fn poll(&mut self) {
+        let mut polls = std::task::Context::from_waker(Waker::noop());
+        if let Poll::Ready(ended) = self.manager.as_mut().poll(&mut polls) {
+            panic!("the manager ends by itself: {ended:?}");
+        }
+        let happened: Vec<Happening> = self.mailbox.borrow_mut().happenings().map(|(_, what)| what).collect();
+        self.said.borrow_mut().extend(happened);
+    }
+
+    /// Runs until something holds, or for so long; whether it came to hold.
+    pub fn until(&mut self, limit_ns: u64, holds: impl Fn(&Scene) -> bool) -> bool {
+        let end_ns = self.now_ns() + limit_ns;
+        loop {
+            self.poll();
+            if holds(self) {
+                return true;
+            }
+            if self.now_ns() >= end_ns {
+                return false;
+            }
+            assert_ne!(self.transport.advance(end_ns), Halt::Deadlock, "deadlock");
+        }
+    }
+
+    /// Runs for so long.
+    pub fn pass(&mut self, length_ns: u64) {
+        self.until(length_ns, |_| false);
+    }
+
+    pub fn arrival(&self) -> Option<SubnetArrival> {
+        self.said.borrow().iter().rev().find_map(|said| match said {
+            Happening::Up { arrival, .. } => Some(arrival.clone()),
+            _ => None,
+        })
+    }
+
+    /// Why something failed, each time.
+    pub fn failures(&self) -> Vec<String> {
+        let said = self.said.borrow();
+        said.iter()
+            .filter_map(|said| if let Happening::Failed(why) = said { Some(why.clone()) } else { None })
+            .collect()
+    }
+
+    pub fn degraded(&self) -> Vec<Degraded> {
+        self.mailbox.borrow().view.degraded.clone()
+    }
+
+    /// What somebody at the second host's port gets from a device by subnet management: what it answers to this.
+    pub fn meddle(
+        &self,
+        device: &str,
+        method: Method,
+        attribute: AttributeId,
+        modifier: u32,
+        data: [u8; SMP_DATA_SIZE],
+    ) -> [u8; SMP_DATA_SIZE] {
+        let from = self.fabric.end_ports().nth(1).expect("a second host");
+        let path = self.path(from, self.node(device));
+        let smp = Smp::directed(&path, method, attribute, modifier, data).expect("a short path").with_tid(77);
+        let bytes = Box::new(smp.encode());
+        let datagram = Datagram { lid: Lid::PERMISSIVE, from: None, qp: 0, sl: Default::default(), bytes };
+        self.transport.with(|sim| {
+            sim.attach(from).expect("a host's port");
+            sim.send_from(from, &datagram);
+            for _ in 0..100 {
+                let later_ns = sim.now_ns() + MS / 10;
+                sim.run(later_ns, false);
+                if let Some(came) = sim.received_at(from) {
+                    sim.detach(from);
+                    let answer = Smp::decode(&came.bytes).expect("an SMP");
+                    assert_eq!((answer.attribute, answer.status), (attribute, 0), "{device}");
+                    return answer.data;
+                }
+            }
+            panic!("{device} does not answer");
+        })
+    }
+
+    /// Reads a table of a device, and writes what is made of it.
+    pub fn rewrite(
+        &self,
+        device: &str,
+        attribute: AttributeId,
+        modifier: u32,
+        edit: impl FnOnce([u8; SMP_DATA_SIZE]) -> [u8; SMP_DATA_SIZE],
+    ) {
+        let held = self.meddle(device, Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]);
+        self.meddle(device, Method::Set, attribute, modifier, edit(held));
+    }
+
+    /// The ports that a directed route from a host to a device leaves by.
+    fn path(&self, from: PortId, to: NodeId) -> Vec<PortNum> {
+        let mut reached = vec![(self.fabric.port(from).node, Vec::new())];
+        let mut next = 0;
+        while next < reached.len() {
+            let (node, path) = reached[next].clone();
+            if node == to {
+                return path;
+            }
+            let outs: Vec<PortId> = self
+                .fabric
+                .ports_of(node)
+                .filter(|&port| node != self.fabric.port(from).node || port == from)
+                .collect();
+            for port in outs {
+                let Some(far) = self.fabric.neighbour(port) else { continue };
+                if reached.iter().all(|(known, _)| *known != far) {
+                    let mut path = path.clone();
+                    path.push(self.fabric.port(port).num);
+                    reached.push((far, path));
+                }
+            }
+            next += 1;
+        }
+        panic!("no way leads there")
+    }
+
+    /// The first port of a device that ends paths.
+    pub fn port(&self, name: &str) -> PortId {
+        let node = self.node(name);
+        self.fabric.lid_ports().find(|&port| self.fabric.port(port).node == node).expect("it has LIDs")
+    }
+
+    pub fn node(&self, name: &str) -> NodeId {
+        named(&self.fabric, name)
+    }
+
+    /// Whether data that one host sends comes to another: through ACTIVE ports, by the entries that switches hold.
+    pub fn leads(&self, from: PortId, to: PortId) -> bool {
+        let lid = self.transport.with(|sim| sim.port_lid(to));
+        if lid.0 == 0 {
+            return false;
+        }
+        let is_active = |port: PortId| self.transport.with(|sim| sim.port_state(port)) == PortState::Active;
+        let mut out = from;
+        for _ in 0..16 {
+            let Some(next) = self.fabric.peer(out) else { return false };
+            if !is_active(out) || !is_active(next) {
+                return false;
+            }
+            if next == to {
+                return true;
+            }
+            let switch = self.fabric.port(next).node;
+            let Some(num) = self.transport.with(|sim| sim.output(switch, lid)) else { return false };
+            let Some(port) = self.fabric.port_at(switch, num).filter(|_| num != PortNum::ZERO) else { return false };
+            out = port;
+        }
+        false
+    }
+
+    /// Pairs of hosts, none of them in `but`, of which one does not reach the other.
+    pub fn unreached(&self, but: &[NodeId]) -> Vec<(PortId, PortId)> {
+        let hosts: Vec<PortId> =
+            self.fabric.end_ports().filter(|&port| !but.contains(&self.fabric.port(port).node)).collect();
+        let pairs = hosts.iter().flat_map(|&from| hosts.iter().map(move |&to| (from, to)));
+        pairs.filter(|&(from, to)| from != to && !self.leads(from, to)).collect()
+    }
+
+    /// The hosts on a switch.
+    pub fn hosts_on(&self, switch: NodeId) -> Vec<NodeId> {
+        let next = self.fabric.ports_of(switch).filter_map(|port| self.fabric.neighbour(port));
+        next.filter(|&next| !self.fabric.node(next).is_switch()).collect()
+    }
+}
+
+pub fn named(fabric: &Fabric, name: &str) -> NodeId {
+    let found = fabric.nodes().find(|(_, node)| node.description.trim() == name);
+    found.unwrap_or_else(|| panic!("no node is called {name}")).0
+}

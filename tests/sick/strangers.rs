@@ -1,0 +1,129 @@
+//! What other programs write, or have written: addresses and entries are given back, partitions are left alone, and lanes
+//! change only while a link is down.
+
+use super::scene::{S, Scene, Setup};
+use reconfig::fabric::PortId;
+use reconfig::ids::{Lid, Lmc};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::{Happening, Takeover};
+use reconfig::wire::{AttributeId, DEFAULT_P_KEY, Method, PKeyTable, PortInfo, SMP_DATA_SIZE};
+
+fn up(setup: Setup) -> Scene {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    scene
+}
+
+fn mended(scene: &Scene) -> usize {
+    scene.said.borrow().iter().filter(|said| matches!(said, Happening::Mended(_))).count()
+}
+
+fn address(scene: &Scene, name: &str) -> (PortId, Lid) {
+    let port = scene.port(name);
+    (port, scene.transport.with(|sim| sim.port_lid(port)))
+}
+
+/// No trap reports it, and no port-change bit: light sweeps find it.
+#[test]
+fn a_lid_that_somebody_else_changes_is_given_back() {
+    for (device, modifier) in [("host-9 HCA-1", 1), ("spine-2", 0)] {
+        let mut scene = up(Setup::default());
+        let ((port, own), (_, other)) = (address(&scene, device), address(&scene, "host-3 HCA-1"));
+        scene.rewrite(device, AttributeId::PortInfo, modifier, |held| {
+            // The LID of another host: both would take its packets.
+            PortInfo { lid: other, lmc: Lmc::default(), ..unchanged(PortInfo::decode(&held)) }.encode()
+        });
+        assert_eq!(scene.transport.with(|sim| sim.port_lid(port)), other);
+        let given = scene.until(120 * S, |scene| scene.transport.with(|sim| sim.port_lid(port)) == own);
+        assert!(given, "{device}: {:?}", scene.failures());
+        assert_eq!((mended(&scene), scene.unreached(&[])), (1, vec![]), "{device}");
+        scene.pass(60 * S);
+        assert_eq!(mended(&scene), 1, "{device}: once is enough");
+    }
+}
+
+fn unchanged(held: PortInfo) -> PortInfo {
+    use reconfig::wire::{PortPhysState, PortState};
+    PortInfo {
+        port_state: PortState::NoChange,
+        port_phys_state: PortPhysState::NoChange,
+        link_down_default_state: 0,
+        ..held
+    }
+}
+
+#[test]
+fn entries_that_somebody_else_changes_are_given_back() {
+    let mut scene = up(Setup::default());
+    scene.rewrite("leaf-3", AttributeId::LinearForwardingTable, 0, |_| [0xFF; SMP_DATA_SIZE]);
+    assert_ne!(scene.unreached(&[]), []);
+    assert!(scene.until(120 * S, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
+    assert_eq!(mended(&scene), 1);
+}
+
+fn keys(own: &[u16]) -> [u8; SMP_DATA_SIZE] {
+    let mut table = PKeyTable { keys: [0; 32] };
+    table.keys[..own.len()].copy_from_slice(own);
+    table.encode()
+}
+
+/// A limited member stays limited, and who is kept out of the default partition stays out.
+#[test]
+fn partitions_are_never_widened() {
+    let cases: [(&str, &[u16], &[u16]); 4] = [
+        ("host-9 HCA-1", &[0x7FFF, 0x8001], &[0x7FFF, 0x8001]),
+        ("host-10 HCA-1", &[0x8001], &[0x8001]),
+        ("host-11 HCA-1", &[], &[DEFAULT_P_KEY]),
+        ("leaf-2", &[0x7FFF], &[0x7FFF]),
+    ];
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    for (device, before, _) in cases {
+        scene.meddle(device, Method::Set, AttributeId::PKeyTable, 0, keys(before));
+    }
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    for (device, _, after) in cases {
+        let held = scene.meddle(device, Method::Get, AttributeId::PKeyTable, 0, [0; SMP_DATA_SIZE]);
+        assert_eq!(held, keys(after), "{device}");
+    }
+    assert_eq!(scene.degraded(), []);
+}
+
+/// A port that serves no lane and takes no list would hold up whoever sends through it.
+#[test]
+fn a_port_that_does_not_serve_its_lanes_is_left_out() {
+    let sick =
+        SickAttribute { attribute: AttributeId::VlArbitrationTable, sickness: Sickness::Ignores, writes_only: true };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    let node = scene.node("host-9 HCA-1");
+    scene.meddle("host-9 HCA-1", Method::Set, AttributeId::VlArbitrationTable, 1 << 16 | 1, [0; SMP_DATA_SIZE]);
+    scene.transport.with(|sim| sim.sicken_node(node, sick));
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    assert_eq!(scene.unreached(&[node]), []);
+    assert_ne!(scene.unreached(&[]), []);
+    let degraded = scene.degraded();
+    assert!(degraded.iter().any(|at| at.left_out && at.attribute == "VlArbitrationTable"), "{degraded:?}");
+}
+
+/// The simulated devices refuse other lanes while a link lets data through.
+#[test]
+fn lanes_of_a_running_subnet_change_with_the_link_taken_down() {
+    let lanes = |scene: &Scene| {
+        let held = scene.meddle("host-9 HCA-1", Method::Get, AttributeId::PortInfo, 1, [0; SMP_DATA_SIZE]);
+        PortInfo::decode(&held).operational_vls.lanes()
+    };
+    let setup = |data_vls| Setup { data_vls, takeover: Takeover::Rewrite, ..Setup::default() };
+    let mut scene = up(setup(2));
+    assert_eq!(lanes(&scene), Some(2));
+    for data_vls in [4, 2] {
+        scene = scene.another(setup(data_vls));
+        assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{data_vls}: {:?}", scene.failures());
+        scene.pass(3 * S);
+        assert_eq!(scene.unreached(&[]), [], "{data_vls}");
+        assert_eq!(scene.degraded(), [], "{data_vls}");
+        // Lanes that are no longer in use may stay in operation.
+        assert_eq!(lanes(&scene), Some(4), "{data_vls}");
+    }
+}

@@ -249,11 +249,15 @@ impl Exchange {
     }
 
     /// Whether a request that was sent so often is given up. Where MADs are being lost it has more tries: what is lost is
-    /// asked again later, not once for all.
-    fn gives_up_after(&self, sent: u32) -> bool {
-        let lossy = self.expects_loss || self.met_loss();
+    /// asked again later, not once for all. Except of other managers: one that is gone must not hold up every survey, and the
+    /// next one asks again.
+    fn gives_up_after(&self, flight: &Flight) -> bool {
+        let Flight { request, sent, .. } = flight;
+        let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })
+            && request.method == Method::Get;
+        let lossy = (self.expects_loss || self.met_loss()) && !is_of_manager;
         let rounds = if lossy { ROUNDS_UNDER_LOSS } else { 1 };
-        sent >= (self.timing.retries + 1) * rounds
+        *sent >= (self.timing.retries + 1) * rounds
     }
 
     /// Takes back the unsent requests of a device that `picked` names.
@@ -294,7 +298,7 @@ impl Exchange {
             self.deadlines.pop_first();
             // The first transmission is not a retry.
             let sent = self.flights[&tid].sent;
-            if self.gives_up_after(sent) {
+            if self.gives_up_after(&self.flights[&tid]) {
                 return Some(self.land(tid, None));
             }
             if sent > self.timing.retries {

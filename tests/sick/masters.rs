@@ -59,5 +59,8 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
         assert!(joined, "bit {shows_bit}: {:?}", roles(&first, &second));
         let whole = both(&mut first, &mut second, 60 * S, |one, _| one.unreached(&[]).is_empty());
         assert!(whole, "bit {shows_bit}: {:?}", first.failures());
+        // Longer than a standby waits for a master that does not answer.
+        let parted = both(&mut first, &mut second, 10 * POLL_NS, |first, second| !one(first, second));
+        assert!(!parted, "bit {shows_bit}: {:?}", roles(&first, &second));
     }
 }

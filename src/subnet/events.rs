@@ -111,7 +111,10 @@ impl<T: Transport> Manager<T> {
         }
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
-        let ran = self.run(&mut exchange, |exchange, done| seen.extend(changed(exchange, done, &mut uncleared))).await;
+        // A trap that comes meanwhile is heeded at once: who asks on may wait for a switch that died, and for as long as
+        // all tries take, while the trap has said that something has.
+        let on = |exchange: &mut Exchange, done| seen.extend(changed(exchange, done, &mut uncleared));
+        let ran = self.run_heeding(&mut exchange, on, |manager| !manager.events.is_empty()).await;
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
         seen.retain(|event| !matches!(*event, SubnetEvent::PortsChanged { switch } if self.keeps_its_bit(switch)));
         for failed in &uncleared {

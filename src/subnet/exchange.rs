@@ -143,6 +143,8 @@ pub(super) struct Exchange {
     answered: (usize, usize),
     /// Whether MADs were being lost when this began.
     expects_loss: bool,
+    /// How many times over a request has its tries while MADs are being lost.
+    rounds_under_loss: u32,
 }
 
 /// Out of so many answers one that came only after a retry means that MADs are being lost.
@@ -166,7 +168,13 @@ impl Exchange {
             parked: VecDeque::new(),
             answered: (0, 0),
             expects_loss: false,
+            rounds_under_loss: ROUNDS_UNDER_LOSS,
         }
+    }
+
+    /// The same for questions whose answers another operation finds out too: none is asked again later.
+    pub(super) fn of_one_round(timing: Timing) -> Exchange {
+        Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
     }
 
     /// Queues a request for its device.
@@ -256,7 +264,7 @@ impl Exchange {
         let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })
             && request.method == Method::Get;
         let lossy = (self.expects_loss || self.met_loss()) && !is_of_manager;
-        let rounds = if lossy { ROUNDS_UNDER_LOSS } else { 1 };
+        let rounds = if lossy { self.rounds_under_loss } else { 1 };
         *sent >= (self.timing.retries + 1) * rounds
     }
 
@@ -322,6 +330,24 @@ impl Exchange {
     /// was.
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
+    }
+
+    /// Drops what only reads, outstanding or not: nothing changes by it, so nobody need wait for its end.
+    pub(super) fn forget_reads(&mut self) {
+        let is_read = |request: &MadRequest| request.method == Method::Get;
+        for device in 0..self.devices.len() as u32 {
+            self.withdraw(device, is_read);
+        }
+        let mut reads: Vec<u32> =
+            self.flights.iter().filter(|(_, flight)| is_read(&flight.request)).map(|(&tid, _)| tid).collect();
+        reads.sort_unstable();
+        for tid in reads {
+            let deadline_ns = self.flights[&tid].deadline_ns;
+            self.deadlines.remove(&(deadline_ns, tid));
+            self.again.retain(|&other| other != tid);
+            self.parked.retain(|&other| other != tid);
+            self.land(tid, None);
+        }
     }
 
     /// Drops every unsent request. Outstanding ones run to their end: copies of them are on the wire, and only their
@@ -410,6 +436,24 @@ mod tests {
         assert!(exchange.expire(100).is_none());
         assert!(exchange.answer(1, done()).is_some());
         assert_eq!(sent(&mut exchange, 100, &mut tid), [0; 0]);
+    }
+
+    #[test]
+    fn reads_are_forgotten_wherever_they_are_and_writes_are_seen_to_their_end() {
+        let mut exchange = exchange(3, 1, &[(0, 1), (0, 2)]);
+        for (device, tag) in [(4, 3), (5, 4), (5, 5), (6, 6)] {
+            exchange.submit(MadRequest { method: Method::Get, ..request(device, tag) });
+        }
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [1, 3, 4]);
+        assert!(exchange.expire(100).is_none());
+        exchange.forget_reads();
+        assert!(exchange.answer(2, done()).is_none());
+        assert_eq!(sent(&mut exchange, 100, &mut tid), [1], "its retry");
+        assert!(exchange.answer(1, done()).is_some());
+        assert_eq!(sent(&mut exchange, 100, &mut tid), [2]);
+        assert!(exchange.answer(4, done()).is_some());
+        assert_eq!(exchange.deadline_ns(), None);
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl<T: Transport> Manager<T> {
         if std::mem::replace(&mut self.found, Freshness::Stale) != Freshness::Known {
             return Ok(Glance::Unsure);
         }
-        let mut exchange = Exchange::new(self.timing);
+        let mut exchange = Exchange::of_one_round(self.timing);
         let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
         let mut glancing = Glancing {
             fabric: &fabric,
@@ -141,7 +141,14 @@ impl<T: Transport> Manager<T> {
             // Nobody but a switch reports a link.
             None => glancing.unsure = fabric.links().next().is_some(),
         }
-        self.run(&mut exchange, |exchange, done| glancing.take(exchange, done)).await?;
+        let on = |exchange: &mut Exchange, done| {
+            glancing.take(exchange, done);
+            if glancing.unsure {
+                // A sweep follows, and asks anew. Whoever died amid the glance is silent to each question anew.
+                exchange.forget_reads();
+            }
+        };
+        self.run(&mut exchange, on).await?;
         if self.transport.now_ns() < self.quiet_at_ns {
             // A late copy of a `Set` may clear what a later change sets.
             self.changed.append(&mut glancing.changed);

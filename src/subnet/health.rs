@@ -94,6 +94,16 @@ impl Health {
         known.essential |= new.essential;
     }
 
+    /// A cable is gone, and what was silent may have been asked through it: it is tried again at once.
+    pub(super) fn try_the_silent(&mut self, now_ns: u64) {
+        for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
+            let mut own = self.ailing.values().filter(|ailment| ailment.device == *device && ailment.essential);
+            if own.all(|ailment| ailment.fails == FailingAs::Silent) {
+                *absence = Absence { is_out: true, until_ns: now_ns, pause_ns: FIRST_PAUSE_NS };
+            }
+        }
+    }
+
     /// Puts on trial every device whose time is over.
     pub(super) fn readmit(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {

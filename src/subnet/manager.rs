@@ -217,7 +217,17 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn run(
         &mut self,
         exchange: &mut Exchange,
+        on: impl FnMut(&mut Exchange, Completed),
+    ) -> Result<(), SubnetError> {
+        self.run_heeding(exchange, on, |_| false).await
+    }
+
+    /// The same, but what only reads is dropped as soon as `is_settled`.
+    pub(super) async fn run_heeding(
+        &mut self,
+        exchange: &mut Exchange,
         mut on: impl FnMut(&mut Exchange, Completed),
+        is_settled: impl Fn(&Manager<T>) -> bool,
     ) -> Result<(), SubnetError> {
         if self.transport.now_ns() < self.lossy_until_ns {
             exchange.expect_loss();
@@ -236,7 +246,11 @@ impl<T: Transport> Manager<T> {
                 return Ok(());
             };
             let Some(datagram) = self.receive(deadline_ns).await? else { continue };
-            let Some((tid, answer)) = self.sort_in(datagram).await? else { continue };
+            let answer = self.sort_in(datagram).await?;
+            if is_settled(self) {
+                exchange.forget_reads();
+            }
+            let Some((tid, answer)) = answer else { continue };
             match exchange.answer(tid, answer) {
                 Some(done) => {
                     self.note_repeats(&done);
@@ -468,6 +482,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         let paths = DirectedPaths::new(fabric, sm_port);
         self.forget_counters_without(fabric);
+        let out = self.health.left_out();
+        if !out.is_empty() && self.topology.as_ref().is_some_and(|known| has_lost_cable(&known.fabric, fabric, &out)) {
+            self.health.try_the_silent(self.transport.now_ns());
+        }
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
         if self.found == Freshness::New {
             self.found = Freshness::Known;
@@ -562,4 +580,15 @@ impl<T: Transport> SubnetManager for Manager<T> {
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {
         self.await_event(until_ns).await
     }
+}
+
+/// Whether a cable between switches is gone from one fabric to the next, over one index space; not for want of these devices,
+/// whose cables are taken down.
+fn has_lost_cable(known: &Fabric, fabric: &Fabric, without: &BTreeSet<Guid>) -> bool {
+    let counts = |port: PortId| {
+        let node = known.node(known.port(port).node);
+        node.is_switch() && !without.contains(&node.guid)
+    };
+    (known.node_count(), known.port_count()) == (fabric.node_count(), fabric.port_count())
+        && known.links().any(|(a, b)| counts(a) && counts(b) && fabric.peer(a) != Some(b))
 }

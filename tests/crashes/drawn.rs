@@ -7,11 +7,12 @@ use super::world::{Death, Deed, Life, Setting, World};
 use super::{closing, sound};
 use crate::support::is_thorough;
 use proptest::prelude::*;
-use proptest::sample::{Index, select};
+use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use reconfig::fabric::{NodeId, PortId};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 const TOPOLOGIES: [&str; 8] = [
     "ring:6,1",
@@ -24,15 +25,19 @@ const TOPOLOGIES: [&str; 8] = [
     "random-regular:8,4,2",
 ];
 
-#[derive(Clone, Debug)]
+/// A deed; switches and cables by their number among those that may be chosen, modulo how many there are.
+#[derive(Clone, Copy, Debug)]
 enum Drawn {
-    SwitchDies(Index),
+    SwitchDies(usize),
     SwitchRevives,
-    CableGoes(Index),
+    CableGoes(usize),
     CableComes,
-    SwitchRemoved(Index),
+    SwitchRemoved(usize),
     SwitchTakenBack,
 }
+
+/// The numbers that are drawn.
+const NUMBERS: Range<usize> = 0..1_000;
 
 /// Who follows a manager that was killed.
 #[derive(Clone, Copy, Debug)]
@@ -52,11 +57,11 @@ struct Case {
 
 fn cases() -> impl Strategy<Value = Case> {
     let deed = prop_oneof![
-        4 => any::<Index>().prop_map(Drawn::SwitchDies),
+        4 => NUMBERS.prop_map(Drawn::SwitchDies),
         2 => Just(Drawn::SwitchRevives),
-        4 => any::<Index>().prop_map(Drawn::CableGoes),
+        4 => NUMBERS.prop_map(Drawn::CableGoes),
         2 => Just(Drawn::CableComes),
-        3 => any::<Index>().prop_map(Drawn::SwitchRemoved),
+        3 => NUMBERS.prop_map(Drawn::SwitchRemoved),
         1 => Just(Drawn::SwitchTakenBack),
     ];
     // Within a phase, within a change, after it.
@@ -87,9 +92,9 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
     let (mut dead, mut unplugged, mut aside) = (Vec::new(), Vec::new(), Vec::new());
-    let mut deed = |drawn: &Drawn| match drawn {
+    let mut deed = |drawn: Drawn| match drawn {
         Drawn::SwitchDies(which) => {
-            let node = *which.get(&switches);
+            let node = switches[which % switches.len()];
             (!dead.contains(&node)).then(|| {
                 dead.push(node);
                 Deed::Dies(node)
@@ -97,7 +102,7 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
         }
         Drawn::SwitchRevives => dead.pop().map(Deed::Revives),
         Drawn::CableGoes(which) => {
-            let port = *which.get(&cables);
+            let port = cables[which % cables.len()];
             (!unplugged.contains(&port)).then(|| {
                 unplugged.push(port);
                 Deed::Unplugged(port)
@@ -105,13 +110,13 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
         }
         Drawn::CableComes => unplugged.pop().map(Deed::Plugged),
         Drawn::SwitchRemoved(which) => {
-            let node = *which.get(&switches);
+            let node = switches[which % switches.len()];
             aside.push(node);
             Some(Deed::Removed(node))
         }
         Drawn::SwitchTakenBack => aside.pop().map(Deed::TakenBack),
     };
-    drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(drawn)?))).collect()
+    drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(*drawn)?))).collect()
 }
 
 /// Lives one case; how each manager came to the subnet.
@@ -140,6 +145,34 @@ fn live(case: &Case) -> Vec<&'static str> {
             Successor::Standby => (world.other_port(), None),
         };
     }
+}
+
+/// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance asked a
+/// switch that died meanwhile for one port after the other; a switch that was silent because the cable to it went stayed
+/// left out.
+#[test]
+fn what_went_wrong_once_does_not_again() {
+    use Drawn::{CableGoes, SwitchDies, SwitchRevives};
+    let agents =
+        |topology| Setting { topology, auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 0, patient: true };
+    let cases = [
+        Case {
+            setting: agents("hypercube:3,1"),
+            deeds: vec![(0, SwitchDies(1)), (1_000_000, CableGoes(0))],
+            deaths: vec![(75, Successor::Itself)],
+        },
+        Case {
+            setting: Setting { fenced: true, load: 0.0, loss: 0.02, seed: 700, ..agents("torus:3x3,1") },
+            deeds: vec![(0, SwitchDies(1)), (200_000, SwitchDies(4))],
+            deaths: vec![(78, Successor::Itself)],
+        },
+        Case {
+            setting: agents("ring:6,1"),
+            deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, CableGoes(0))],
+            deaths: Vec::new(),
+        },
+    ];
+    cases.iter().for_each(|case| _ = live(case));
 }
 
 #[test]

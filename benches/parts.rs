@@ -12,7 +12,7 @@ use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::scenario::{self, Departure, Scenario};
 use reconfig::sim::{Sim, SimConfig};
 use reconfig_measuring::bench::quick::quick;
-use std::rc::Rc;
+use std::sync::Arc;
 
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
@@ -55,7 +55,7 @@ fn prove_double(bencher: Bencher<'_, '_>, topology: &str) {
 
 fn removal_of_the_root(topology: &str) -> Plan {
     let scenario = Scenario { departure: Departure::Planned, ..Scenario::remove_root(made(topology)) };
-    let vetted = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("a fat tree survives its root");
+    let vetted = scenario::plan(&scenario, Arc::new(UpDown::default())).expect("a fat tree survives its root");
     vetted.plan().clone()
 }
 

@@ -16,7 +16,7 @@ use reconfig::verify::{Binding, Scope, prove, prove_certified, prove_tables};
 use reconfig_measuring::bench::clock::Stopwatch;
 use reconfig_measuring::bench::quick::quick;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Fat trees by pods, leaves, spines, cores and hosts, of switches with twice as many ports; the first is for a quick
 /// run.
@@ -60,7 +60,7 @@ fn capture(name: &str) -> Option<Fabric> {
 
 fn removal_of_the_root(fabric: Fabric) -> Plan {
     let scenario = Scenario { departure: Departure::Planned, ..Scenario::remove_root(fabric) };
-    let vetted = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("the fabric survives its root");
+    let vetted = scenario::plan(&scenario, Arc::new(UpDown::default())).expect("the fabric survives its root");
     vetted.plan().clone()
 }
 

@@ -7,7 +7,7 @@
 //! Arguments name fabrics, to measure no others.
 
 use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_cheapest};
-use reconfig::driver::{ForeseeSettings, Foreseer, Intent, Running};
+use reconfig::driver::{Foreseer, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lmc};
@@ -17,7 +17,6 @@ use reconfig::routing::{Demand, Engine, Parameters};
 use reconfig::tables::SubnetTables;
 use reconfig_measuring::bench::clock::Stopwatch;
 use reconfig_measuring::bench::quick::quick;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -143,15 +142,13 @@ impl Routed {
             sm: self.sm,
         };
         let intent = Intent {
-            engine: Rc::from(made(self.engine)),
+            engine: Arc::from(made(self.engine)),
             scheme: Scheme::Double,
             auto: true,
             policy: Policy::default(),
             unproved_baselines: false,
         };
-        let name = self.engine;
-        let settings = ForeseeSettings { engine: Arc::new(move || made(name)), most_bytes: 1 << 30 };
-        let mut foreseer = Foreseer::new(settings);
+        let mut foreseer = Foreseer::new(1 << 30);
         foreseer.begin(&running, &intent, None);
         loop {
             for switch in fabric.switches().take(foreseer.count().ready + foreseer.count().without) {

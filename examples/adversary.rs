@@ -8,7 +8,7 @@ use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Departure, Scenario, ScenarioError, SimulationReport, Unwatched, adversary};
 use reconfig::sim::Latch;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Switches, links to other switches, hosts on each.
 const TOPOLOGIES: [&str; 5] = [
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     let base = Scenario::remove_root(fabric);
                     let mut scenario = Scenario { departure, scheme: Scheme::InPlace, ..base };
                     scenario.sim.latch = latch;
-                    if scenario::plan(&scenario, Rc::new(UpDown::default()))?.refusal().is_some() {
+                    if scenario::plan(&scenario, Arc::new(UpDown::default()))?.refusal().is_some() {
                         tally.add(&steer(&scenario)?, &mut misses);
                     }
                 }
@@ -80,5 +80,5 @@ fn kind(why: &str) -> String {
 }
 
 fn steer(scenario: &Scenario) -> Result<SimulationReport, ScenarioError> {
-    adversary::run(scenario, Rc::new(UpDown::default()), &mut Unwatched)
+    adversary::run(scenario, Arc::new(UpDown::default()), &mut Unwatched)
 }

@@ -23,7 +23,6 @@ use reconfig::subnet::{
 use reconfig::tables::{SubnetTables, Write};
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -248,7 +247,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = UpDown::default();
     let root = engine.route(&fabric, &Demand::all(&fabric, 1))?.root().ok_or("up*/down* has a root")?;
     let intent = Intent {
-        engine: Rc::new(engine),
+        engine: Arc::new(engine),
         scheme: Scheme::Double,
         auto: false,
         policy: Policy::default(),

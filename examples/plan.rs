@@ -6,13 +6,13 @@ use reconfig::fabric::generate::BUNDLED;
 use reconfig::plan::Scheme;
 use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Departure, Scenario};
-use std::rc::Rc;
+use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bundled = BUNDLED.iter().find(|bundled| bundled.name == "seed-16").ok_or("seed-16 is bundled")?;
     for scheme in [Scheme::Double, Scheme::Static] {
         let scenario = Scenario { scheme, departure: Departure::Planned, ..Scenario::remove_root(bundled.generate()?) };
-        let vetted = scenario::plan(&scenario, Rc::new(UpDown::default()))?;
+        let vetted = scenario::plan(&scenario, Arc::new(UpDown::default()))?;
         let plan = vetted.plan();
         println!("scheme {scheme} on {}: from the {} half to the {}", bundled.name, plan.old(), plan.new_half());
         for wave in plan.waves() {

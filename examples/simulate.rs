@@ -4,7 +4,7 @@
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Scenario, Watch};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Prints the run's progress.
 struct Narrator;
@@ -23,7 +23,7 @@ impl Watch for Narrator {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = generate(&"fat-tree:4,2".parse()?, &Options::default())?;
-    let report = scenario::run(&Scenario::remove_root(fabric), Rc::new(UpDown::default()), &mut Narrator)?;
+    let report = scenario::run(&Scenario::remove_root(fabric), Arc::new(UpDown::default()), &mut Narrator)?;
     println!("{}: {:?} in {:?} ns, {}", report.change.what, report.outcome, report.change_ns, report.proof.status);
     for phase in &report.phases {
         println!("  {:<8} {:>9} ns, {} SMPs", phase.name, phase.end_ns - phase.start_ns, phase.smps);

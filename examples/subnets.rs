@@ -6,7 +6,7 @@ use reconfig::fabric::generate::{JoinShape, JoinedTopology, Options, joined};
 use reconfig::ids::SubnetId;
 use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Element, Scenario, ScenarioChange, SimulationReport, Unwatched};
-use std::rc::Rc;
+use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = "random-regular:8,3,2".parse()?;
@@ -14,13 +14,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subnets = joined(&asked, &Options { seed: 3, ..Options::default() })?;
     let root = ScenarioChange::In { subnet: SubnetId(0), element: Element::Root };
     let mut scenario = Scenario::new(subnets, root);
-    let report = scenario::run(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
+    let report = scenario::run(&scenario, Arc::new(UpDown::default()), &mut Unwatched)?;
     show(&report);
     assert_eq!(report.packets.lost_to_change, 0, "the change loses nothing");
 
     scenario.change = ScenarioChange::Router(0);
     scenario.departure = Departure::Planned;
-    let report = scenario::run(&scenario, Rc::new(UpDown::default()), &mut Unwatched)?;
+    let report = scenario::run(&scenario, Arc::new(UpDown::default()), &mut Unwatched)?;
     show(&report);
     assert_eq!(report.packets.delivered, report.packets.injected, "a planned removal loses nothing at all");
     Ok(())

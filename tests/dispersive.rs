@@ -14,7 +14,7 @@ use reconfig::scenario::{self, Departure, Ending, Scenario, SimulationReport};
 use reconfig::sim::{Dispersal, PACKET_BYTES, PathChoice, Sim, SimConfig, SimError, Spray, Traffic};
 use reconfig::tables::RoutingFunction;
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 const FAT_TREE: &str = "fat-tree:4,2";
 
@@ -232,7 +232,7 @@ fn changed(case: &Case, departure: Departure, choice: PathChoice, spray: Spray) 
     let (lmc, load) = (Lmc::masked(3), Some(case.load));
     let (before_ns, after_ns) = (150_000, 150_000);
     let scenario = Scenario { departure, lmc, load, sim, before_ns, after_ns, ..Scenario::remove_root(fabric) };
-    let engine: Rc<dyn Engine> = Rc::from(engine_named(case.engine, &Parameters::default()).unwrap());
+    let engine: Arc<dyn Engine> = Arc::from(engine_named(case.engine, &Parameters::default()).unwrap());
     scenario::run(&scenario, engine, &mut Unwatched).unwrap()
 }
 

@@ -107,7 +107,9 @@ fn timeless(state: LifecycleState) -> LifecycleState {
     match state {
         LifecycleState::BackingOff { .. } => LifecycleState::BackingOff { until_ns: 0 },
         LifecycleState::Idle(unfinished) => LifecycleState::Idle(still(unfinished)),
-        LifecycleState::Halted(unfinished) => LifecycleState::Halted(still(unfinished)),
+        LifecycleState::Halted { unfinished, in_vain } => {
+            LifecycleState::Halted { unfinished: still(unfinished), in_vain }
+        }
         LifecycleState::Preparing(of) => LifecycleState::Preparing(purpose(of)),
         LifecycleState::Changing(of) => LifecycleState::Changing(purpose(of)),
         other => other,
@@ -308,7 +310,7 @@ fn owed(state: &LifecycleState) -> usize {
         LifecycleState::Surveying(reaction)
         | LifecycleState::Mirroring(reaction)
         | LifecycleState::SettingUp(reaction)
-        | LifecycleState::Resuming(reaction)
+        | LifecycleState::Resuming { reaction, .. }
         | LifecycleState::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction))
         | LifecycleState::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => by_order(reaction),
         LifecycleState::Preparing(Purpose::Remove { .. }) | LifecycleState::Changing(Purpose::Remove { .. }) => 1,
@@ -336,7 +338,7 @@ fn every_order_is_answered_once() {
 fn what_is_left_to_do_is_done_without_an_event() {
     explore(|step| {
         let tried_again = match step.to {
-            LifecycleState::Halted(halted) => halted.retry_ns.is_some(),
+            LifecycleState::Halted { unfinished, .. } => unfinished.retry_ns.is_some(),
             LifecycleState::Idle(idle) if step.names().contains(&"report") => idle.retry_ns.is_some(),
             _ => true,
         };
@@ -351,13 +353,13 @@ fn what_is_left_to_do_is_done_without_an_event() {
 fn only_a_mirror_makes_the_retired_half_current_again() {
     explore(|step| {
         let stale = |state: &LifecycleState| match state {
-            LifecycleState::Idle(unfinished) | LifecycleState::Halted(unfinished) => {
+            LifecycleState::Idle(unfinished) | LifecycleState::Halted { unfinished, .. } => {
                 Some(unfinished.retired != RetiredHalf::Current)
             }
             LifecycleState::Surveying(reaction)
             | LifecycleState::SettingUp(reaction)
             | LifecycleState::Mirroring(reaction)
-            | LifecycleState::Resuming(reaction)
+            | LifecycleState::Resuming { reaction, .. }
             | LifecycleState::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction))
             | LifecycleState::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => {
                 Some(reaction.retired != RetiredHalf::Current)

@@ -15,8 +15,8 @@ use reconfig::subnet::{DeviceProfile, SourceControl};
 use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// The engines that compute routing functions.
 #[derive(Clone, Debug, Args)]
@@ -39,10 +39,10 @@ pub(super) fn engine_names() -> PossibleValuesParser {
 }
 
 impl EngineArguments {
-    fn named(&self, name: &str) -> Result<Rc<dyn Engine>, Failure> {
+    fn named(&self, name: &str) -> Result<Arc<dyn Engine>, Failure> {
         let parameters = Parameters { seed: self.engine_seed, ..Parameters::default() };
         let engine = change::engine_named(name, &parameters).map_err(Failure::input)?;
-        Ok(Rc::from(engine))
+        Ok(Arc::from(engine))
     }
 
     /// The name of the engine before the change, as a static string for reports.

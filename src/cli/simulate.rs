@@ -31,7 +31,7 @@ use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, 
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -459,7 +459,7 @@ impl Routers {
     fn engines(&self) -> Result<Engines, Failure> {
         let named = self.engine.engines()?;
         Ok(match &self.running {
-            Some(running) => Engines { before: Rc::new(running.clone()), ..named },
+            Some(running) => Engines { before: Arc::new(running.clone()), ..named },
             None => named,
         })
     }

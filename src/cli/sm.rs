@@ -7,7 +7,6 @@ use super::outcome::{Answer, Failure};
 use super::{Common, choice, output};
 use anyhow::anyhow;
 use reconfig::change;
-use reconfig::driver::ForeseeSettings;
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
@@ -20,8 +19,8 @@ use reconfig::sm::frontend::{Frontend, StaticStatus};
 use reconfig::sm::metrics::{Metrics, MetricsServer};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox, Takeover,
-    lid_file, prefix_file, systemd,
+    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, Responder, RunUntil, SharedMailbox,
+    Takeover, lid_file, prefix_file, systemd,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;
@@ -37,6 +36,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Fat trees by their own engine; elsewhere up*/down* by the order that outlives its root.
 const DEFAULT_ENGINES: &str = "fat-tree,up-down-robust";
+/// What routes where the chosen engines find nothing.
+const FALLBACK_ENGINE: &str = "up-down-robust";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -66,6 +67,10 @@ pub(super) struct Arguments {
     /// The routing engine, or several: the first that can route the subnet does.
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = DEFAULT_ENGINES, value_parser = choice::engine_names())]
     engine: Vec<String>,
+    /// Where the engine, or the scheme, finds nothing that is proved, leave things as they are: otherwise engine
+    /// up-down-robust and scheme auto stand in, and the log and `reconfig status` say so.
+    #[arg(long)]
+    no_fallback: bool,
     /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
     /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
@@ -363,7 +368,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let engine = change::engine_listed(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
     let observer = arguments.devices.observer(arguments.devices());
     Ok(Config {
-        engine: Rc::from(engine),
+        engine: Arc::from(engine),
         policy: Policy {
             observer,
             partition: arguments.partition.chosen(),
@@ -372,10 +377,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             ..Policy::default()
         },
         auto: arguments.scheme == "auto",
-        foresee: arguments.foresee.map(|mib| ForeseeSettings {
-            engine: Arc::new(engine_again(arguments.engine.clone())),
-            most_bytes: usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX),
-        }),
+        foresee: arguments.foresee.map(|mib| usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX)),
         sources: arguments.devices.sources(arguments.devices()),
         lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
         lmc_is_required: arguments.lmc.is_some(),
@@ -393,13 +395,16 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             ..AgeLimits::default()
         },
         subnet_timeout: 18,
+        planning: Planning::Threaded,
+        fallback: if arguments.no_fallback { None } else { Some(fallback()?) },
         takeover: if arguments.takeover == "proved" { Takeover::Proved } else { Takeover::Rewrite },
     })
 }
 
-/// Makes the engine once more.
-fn engine_again(names: Vec<String>) -> impl Fn() -> Box<dyn Engine> {
-    move || change::engine_listed(&names, &Parameters::default()).expect("it was made before")
+/// Routes every connected subnet.
+fn fallback() -> Result<Arc<dyn Engine>, Failure> {
+    let engine = change::engine_named(FALLBACK_ENGINE, &Parameters::default()).map_err(Failure::input)?;
+    Ok(Arc::from(engine))
 }
 
 /// The routes to other subnets, for the SA.

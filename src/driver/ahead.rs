@@ -20,8 +20,18 @@ pub(super) struct BaseKeeper {
 /// One state, and what is known of it.
 struct Work {
     of: InForce,
-    /// Empty until it is known; none where the routing in force cannot be proved.
-    base: Arc<OnceLock<Option<ChangeBase>>>,
+    base: KnownBase,
+}
+
+/// What is known of a state: empty until it is known; none where the routing in force cannot be proved.
+#[derive(Clone, Default)]
+pub(super) struct KnownBase(Arc<OnceLock<Option<ChangeBase>>>);
+
+impl KnownBase {
+    /// It, if it is known so far.
+    pub fn get(&self) -> Option<&ChangeBase> {
+        self.0.get()?.as_ref()
+    }
 }
 
 impl BaseKeeper {
@@ -31,8 +41,8 @@ impl BaseKeeper {
             return;
         }
         let of = running.in_force(policy);
-        let base = Arc::<OnceLock<Option<ChangeBase>>>::default();
-        let (own, shared, turn) = (of.clone(), base.clone(), self.turn.clone());
+        let base = KnownBase::default();
+        let (own, KnownBase(shared), turn) = (of.clone(), base.clone(), self.turn.clone());
         let work = move || {
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             // Nobody waits for it any more where the state has passed.
@@ -46,9 +56,9 @@ impl BaseKeeper {
         self.at_work = Some(Work { of, base });
     }
 
-    /// What is known of the state that it began with last, if anything is so far.
-    pub fn base(&self) -> Option<&ChangeBase> {
-        self.at_work.as_ref()?.base.get()?.as_ref()
+    /// What is known of the state that it began with last, now or later.
+    pub fn known(&self) -> Option<KnownBase> {
+        self.at_work.as_ref().map(|work| work.base.clone())
     }
 }
 

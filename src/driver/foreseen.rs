@@ -9,31 +9,16 @@
 use super::{Intent, Running, prepared};
 use crate::change::{self, ChangeBase, Prepared};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
-use crate::plan::{Policy, Scheme};
-use crate::routing::Engine;
 use crate::tables::LFT_BLOCK;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long a thread that pauses waits before it looks again.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Makes engines equal to that of the intent: one engine cannot serve two threads.
-pub type EngineMaker = Arc<dyn Fn() -> Box<dyn Engine> + Send + Sync>;
-
-/// How plans for losses to come are prepared.
-#[derive(Clone)]
-pub struct ForeseeSettings {
-    /// Makes the engine of the driver's intent once more.
-    pub engine: EngineMaker,
-    /// The most memory that plans take, about, in bytes. What a preparation takes while it lasts comes on top.
-    pub most_bytes: usize,
-}
 
 /// How far the plans for single losses are.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -52,7 +37,8 @@ pub struct ForeseenCount {
 
 /// Prepares plans for the losses that may come next.
 pub struct Foreseer {
-    settings: ForeseeSettings,
+    /// The most memory that plans take, about, in bytes. What a preparation takes while it lasts comes on top.
+    most_bytes: usize,
     at_work: Option<Work>,
     /// Held while a plan is prepared: a thread that ends with the plan in hand may still be there when the next begins.
     turn: Arc<Mutex<()>>,
@@ -74,31 +60,13 @@ impl Drop for Work {
 #[derive(Clone)]
 struct Base {
     running: Running,
-    how: Manner,
-}
-
-/// How plans are made.
-#[derive(Clone, Copy, PartialEq)]
-struct Manner {
-    /// The engine's name: its parameters are those of [`ForeseeSettings::engine`].
-    engine: &'static str,
-    scheme: Scheme,
-    auto: bool,
-    policy: Policy,
-    unproved_baselines: bool,
+    intent: Intent,
     settle_ns: Option<u64>,
-}
-
-impl Manner {
-    fn of(intent: &Intent, settle_ns: Option<u64>) -> Manner {
-        let Intent { scheme, auto, policy, unproved_baselines, .. } = *intent;
-        Manner { engine: intent.engine.name(), scheme, auto, policy, unproved_baselines, settle_ns }
-    }
 }
 
 impl Base {
     /// Whether plans from it are plans from this state.
-    fn is(&self, running: &Running, how: Manner) -> bool {
+    fn is(&self, running: &Running, intent: &Intent, settle_ns: Option<u64>) -> bool {
         let own = &self.running;
         Arc::ptr_eq(&own.routed, &running.routed)
             && own.tables == running.tables
@@ -107,7 +75,8 @@ impl Base {
             && own.half == running.half
             && own.both_halves == running.both_halves
             && own.sm == running.sm
-            && self.how == how
+            && self.intent.is(intent)
+            && self.settle_ns == settle_ns
     }
 }
 
@@ -141,9 +110,10 @@ enum Loss {
 }
 
 impl Foreseer {
-    /// One that has not begun.
-    pub fn new(settings: ForeseeSettings) -> Foreseer {
-        Foreseer { settings, at_work: None, turn: Arc::default() }
+    /// One that has not begun. Its plans take `most_bytes` at most, by an estimate; what a preparation takes while it lasts
+    /// comes on top.
+    pub fn new(most_bytes: usize) -> Foreseer {
+        Foreseer { most_bytes, at_work: None, turn: Arc::default() }
     }
 
     /// How far it is.
@@ -153,18 +123,17 @@ impl Foreseer {
 
     /// Begins with the losses that may come next, unless it has begun from this very state.
     pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: Option<u64>) {
-        let how = Manner::of(intent, settle_ns);
-        if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(running, how)) {
+        if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(running, intent, settle_ns)) {
             work.shared.pause.store(false, Ordering::Relaxed);
             return;
         }
-        let base = Base { running: running.clone(), how };
+        let base = Base { running: running.clone(), intent: intent.clone(), settle_ns };
         let losses = losses(&running.routed);
         let shared = Arc::<Shared>::default();
         shared.plans().count.losses = losses.len();
         let (thread_base, thread_shared) = (base.clone(), shared.clone());
-        let (settings, turn) = (self.settings.clone(), self.turn.clone());
-        let work = move || prepare_all(&thread_base, losses, &settings, &turn, &thread_shared);
+        let (most_bytes, turn) = (self.most_bytes, self.turn.clone());
+        let work = move || prepare_all(&thread_base, losses, most_bytes, &turn, &thread_shared);
         if let Err(error) = std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
             tracing::warn!(%error, "no plans for losses to come from this state");
         }
@@ -190,7 +159,7 @@ impl Foreseer {
         surviving: &Fabric,
         after: &Fabric,
     ) -> Option<Prepared> {
-        let work = self.at_work.as_ref().filter(|work| work.base.is(running, Manner::of(intent, settle_ns)))?;
+        let work = self.at_work.as_ref().filter(|work| work.base.is(running, intent, settle_ns))?;
         let rest = change::within_reach(surviving, running.sm);
         let key = missing(&running.routed, &rest);
         let is_for = |prepared: &&Prepared| {
@@ -209,13 +178,8 @@ fn losses(fabric: &Fabric) -> Vec<Loss> {
     switches.chain(cables.map(|(one, _)| Loss::Cable(one))).collect()
 }
 
-fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, turn: &Mutex<()>, shared: &Shared) {
-    let Manner { scheme, auto, policy, unproved_baselines, settle_ns, .. } = base.how;
-    let intent = Intent { engine: Rc::from((settings.engine)()), scheme, auto, policy, unproved_baselines };
-    if intent.engine.name() != base.how.engine {
-        // Plans by another engine would be taken for the intent's.
-        return tracing::warn!("no plans for losses to come: they would be made with another engine");
-    }
+fn prepare_all(base: &Base, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<()>, shared: &Shared) {
+    let Base { running, intent, settle_ns } = base;
     let mut ground: Option<Option<ChangeBase>> = None;
     for loss in losses {
         while shared.pause.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
@@ -225,23 +189,23 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, settings: &ForeseeSettings, turn:
         if shared.stop.load(Ordering::Relaxed) {
             return;
         }
-        let routed = &base.running.routed;
+        let routed = &running.routed;
         let rest = match loss {
             Loss::Switch(node) => routed.without_nodes(&[node]),
             Loss::Cable(port) => routed.without_links(&[port]),
         };
-        let rest = Arc::new(change::within_reach(&rest, base.running.sm));
+        let rest = Arc::new(change::within_reach(&rest, running.sm));
         // All losses begin with the same routing.
-        let ground = ground
-            .get_or_insert_with(|| ChangeBase::of(&base.running.in_force(super::policy(&intent, settle_ns))).ok());
-        let found = prepared(&base.running, &intent, rest.clone(), rest.clone(), settle_ns, ground.as_ref());
+        let ground =
+            ground.get_or_insert_with(|| ChangeBase::of(&running.in_force(super::policy(intent, *settle_ns))).ok());
+        let found = prepared(running, intent, rest.clone(), rest.clone(), *settle_ns, ground.as_ref());
         let mut plans = shared.plans();
         let Ok(found) = found else {
             plans.count.without += 1;
             continue;
         };
         let bytes = plans.count.bytes + size(&found);
-        if bytes > settings.most_bytes {
+        if bytes > most_bytes {
             plans.count.full = true;
             return;
         }
@@ -284,7 +248,8 @@ mod tests {
     use crate::fabric::generate::{Options, generate};
     use crate::ids::{Half, Lmc};
     use crate::lid;
-    use crate::routing::{Demand, UpDown};
+    use crate::plan::{Policy, Scheme};
+    use crate::routing::{Demand, Engine, UpDown};
     const SETTLE_NS: Option<u64> = Some(1000);
 
     fn running() -> Running {
@@ -305,12 +270,12 @@ mod tests {
     }
 
     fn intent() -> Intent {
-        let engine: Rc<dyn Engine> = Rc::new(UpDown::default());
+        let engine: Arc<dyn Engine> = Arc::new(UpDown::default());
         Intent { engine, scheme: Scheme::Double, auto: true, policy: Policy::default(), unproved_baselines: false }
     }
 
     fn foreseer(most_bytes: usize) -> Foreseer {
-        Foreseer::new(ForeseeSettings { engine: Arc::new(|| Box::new(UpDown::default())), most_bytes })
+        Foreseer::new(most_bytes)
     }
 
     /// Waits until nothing more is prepared.

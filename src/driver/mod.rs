@@ -17,9 +17,9 @@ mod record;
 mod standing;
 mod watch;
 
-use ahead::BaseKeeper;
+use ahead::{BaseKeeper, KnownBase};
 pub use error::DriverError;
-pub use foreseen::{EngineMaker, ForeseeSettings, ForeseenCount, Foreseer};
+pub use foreseen::{ForeseenCount, Foreseer};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use standing::StandingChange;
 pub use watch::Sighting;
@@ -65,7 +65,7 @@ pub struct Running {
 #[derive(Clone)]
 pub struct Intent {
     /// The engine for new routings.
-    pub engine: Rc<dyn Engine>,
+    pub engine: Arc<dyn Engine>,
     /// The scheme.
     pub scheme: Scheme,
     /// Whether `ordered`, which costs less, is taken wherever it is proved, and `double` elsewhere; `scheme` is not
@@ -75,6 +75,14 @@ pub struct Intent {
     pub policy: Policy,
     /// Whether plans of baseline schemes run even if the prover refused them, to show the consequences.
     pub unproved_baselines: bool,
+}
+
+impl Intent {
+    /// Whether changes are made alike: by the very same engine, too.
+    fn is(&self, other: &Intent) -> bool {
+        let by = |intent: &Intent| (intent.scheme, intent.auto, intent.policy, intent.unproved_baselines);
+        Arc::ptr_eq(&self.engine, &other.engine) && by(self) == by(other)
+    }
 }
 
 /// Calls off a driver's change from outside its future.
@@ -236,17 +244,22 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// The change cannot be routed, planned or proved.
     pub fn prepare(&self, after: Arc<Fabric>) -> Result<Prepared, DriverError> {
+        self.preparation(after).carried_out()
+    }
+
+    /// The same as work that any thread may do: it takes seconds on a thousand switches.
+    pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
         let Driver { running, intent, .. } = self;
         // An element that has left the routing, and does not return, takes no part.
         let surviving = Arc::new(watch::in_either(&running.alive, [&running.routed, &after]));
         let settle_ns = self.subnet.settle_ns();
         let foreseen = self.foreseer.as_ref().and_then(|own| own.find(running, intent, settle_ns, &surviving, &after));
-        if let Some(prepared) = foreseen {
-            tracing::info!("the plan for this loss was prepared before it happened");
-            return Ok(prepared);
+        match foreseen {
+            Some(_) => tracing::info!("the plan for this loss was prepared before it happened"),
+            None => self.foreseer.iter().for_each(Foreseer::pause),
         }
-        self.foreseer.iter().for_each(Foreseer::pause);
-        prepared(running, intent, surviving, after, settle_ns, self.bases.base())
+        let (running, intent, base) = (running.clone(), intent.clone(), self.bases.known());
+        Preparation { foreseen, running, intent, surviving, after, settle_ns, base }
     }
 
     /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as often
@@ -356,6 +369,36 @@ impl<S: SubnetManager> Driver<S> {
         let mut report = self.run(prepared).await?;
         report.sweep = Some(found);
         Ok(report)
+    }
+}
+
+/// A change that is to be prepared, from the state in which it was asked for.
+#[derive(Clone)]
+pub struct Preparation {
+    /// The change, where it was prepared before.
+    foreseen: Option<Prepared>,
+    running: Running,
+    intent: Intent,
+    surviving: Arc<Fabric>,
+    after: Arc<Fabric>,
+    settle_ns: Option<u64>,
+    base: Option<KnownBase>,
+}
+
+impl Preparation {
+    /// The same change by the cheapest scheme that is proved, with the routing of another engine.
+    pub fn otherwise(self, engine: Arc<dyn Engine>) -> Preparation {
+        Preparation { foreseen: None, intent: Intent { engine, auto: true, ..self.intent }, ..self }
+    }
+
+    /// Prepares it.
+    ///
+    /// # Errors
+    /// As for [`Driver::prepare`].
+    pub fn carried_out(self) -> Result<Prepared, DriverError> {
+        let Preparation { foreseen, running, intent, surviving, after, settle_ns, base } = self;
+        let base = base.as_ref().and_then(KnownBase::get);
+        foreseen.map_or_else(|| prepared(&running, &intent, surviving, after, settle_ns, base), Ok)
     }
 }
 

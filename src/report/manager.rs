@@ -4,7 +4,9 @@ use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
 use reconfig::plan::LanePartition;
-use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus};
+use reconfig::sm::control::{
+    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus,
+};
 
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {
@@ -75,6 +77,15 @@ fn facts(status: &Status) -> comfy_table::Table {
             if standing { ", standing partition of lanes" } else { "" }
         ),
     );
+    if let Some(instead) = &status.instead {
+        row("instead of that", instead.clone());
+    }
+    if let Some(ChannelStatus { channels, used, busiest, pairs }) = &status.channels {
+        let busiest = busiest.as_ref().map_or_else(String::new, |port| {
+            format!("; the busiest, out of {port}, by {} of host to host", counted(*pairs, "path"))
+        });
+        row("channels", format!("{used} of {channels} between switches used{busiest}"));
+    }
     if let Some(why) = &status.without_double {
         row("", format!("by forwarding entries alone, never by double: {why}"));
     }

@@ -183,7 +183,7 @@ pub enum RouteError {
 }
 
 /// A routing engine.
-pub trait Engine {
+pub trait Engine: Send + Sync {
     /// Its name on the command line and in reports.
     fn name(&self) -> &'static str;
 
@@ -195,7 +195,7 @@ pub trait Engine {
 }
 
 /// An engine whose routes depend on the source: it yields paths, which `lid` realises.
-pub trait PathEngine {
+pub trait PathEngine: Send + Sync {
     /// Its name on the command line and in reports.
     fn name(&self) -> &'static str;
 

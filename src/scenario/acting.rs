@@ -19,7 +19,6 @@ use crate::routing::Engine;
 use crate::sim::{Sim, SimTransport};
 use crate::subnet::{Manager, SubnetManager};
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// The result of a driver's work.
@@ -50,7 +49,7 @@ impl ActingSubnet<'_> {
         })
     }
 
-    pub fn driver(&self, engine: Rc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
+    pub fn driver(&self, engine: Arc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
         let timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);

@@ -207,13 +207,13 @@ mod tests {
     use crate::fabric::generate::{Options, generate};
     use crate::routing::{Engine, UpDown};
     use crate::scenario::Engines;
-    use std::rc::Rc;
+    use std::sync::Arc;
 
     /// Slow agents, so that the change is what takes long and the load is lowered for it.
     #[test]
     fn every_scheme_gets_the_same_load() {
         let fabric = generate(&"fat-tree:2,3".parse().expect("a topology"), &Options::default()).expect("it exists");
-        let engine: Rc<dyn Engine> = Rc::new(UpDown::default());
+        let engine: Arc<dyn Engine> = Arc::new(UpDown::default());
         let load_of = |scheme: &Scheme| {
             let mut scenario = Scenario { scheme: *scheme, ..Scenario::remove_root(fabric.clone()) };
             scenario.sim.sma_service_ns = 50_000_000;

@@ -7,18 +7,15 @@
 use super::config::{Config, Takeover};
 use super::error::SmError;
 use super::fair;
+use super::fallback::{self, FoundRouting};
 use super::installed::{self, InstalledTables};
 use super::settings::{self, Common};
-use crate::change::{
-    BringUp, BringUpError, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, room_for_layers,
-};
+use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::journal::Standing;
-use crate::lid;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
-use crate::routing::Demand;
 use crate::subnet::{Ask, AskResult, Discovered, FailingAs, Manager, RequestTarget, SubnetError, SubnetManager};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables};
 use crate::transport::Transport;
@@ -86,6 +83,8 @@ pub(super) struct BroughtUp {
     pub(super) arrival: SubnetArrival,
     /// Who made the routing, if it was computed here.
     pub(super) routed_by: Option<RoutedBy>,
+    /// What stands in for the engine that was settled, if anything does.
+    pub(super) instead: Option<String>,
     /// What is still to be run before it is up.
     pub(super) pending: Option<Pending>,
 }
@@ -109,20 +108,12 @@ pub(super) async fn bring_up<T: Transport>(
     check_reserved(&fabric, config)?;
     manager.set_topology(&fabric, sm);
     refuse_adaptive(manager, &fabric).await?;
-    let lanes = Lanes::of_fabric(&fabric, config.policy.reserved_sl);
-    let demand =
-        Demand::joined_with(&fabric, sm, paths(config)).within(room_for_layers(&fabric, config.policy.reserved_sl));
     // Compute and prove before any write: if either fails, the subnet stays untouched.
-    let function = config.engine.route(&fabric, &demand)?;
-    lid::check_fits(&fabric, &function).map_err(BringUpError::from)?;
-    let wanted = lid::bring_up(&fabric, &function, 1).on_lanes(lanes.steady(config.policy.partition));
-    let scope = Scope::of(fabric.halves()).by(function.path_layers());
-    // Prove both halves together: until a change separates them, hosts may send to any LID of either.
-    verify::prove_tables(&fabric, &wanted, &scope).map_err(SmError::Unproved)?;
+    let routing = fallback::routed(config, &fabric, sm)?;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
-        let common = common(&fabric, sm, Half::Lower, function.path_layers(), config);
-        write(manager, config, &fabric, &common, None, &wanted).await?;
-        return Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Cold));
+        let common = common(&fabric, sm, Half::Lower, routing.function.path_layers(), config);
+        write(manager, config, &fabric, &common, None, &routing.tables).await?;
+        return Ok(brought_up(fabric, sm, routing, SubnetArrival::Cold));
     }
     let top = fabric.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
@@ -137,9 +128,15 @@ pub(super) async fn bring_up<T: Transport>(
             let common = common(&fabric, sm, installed.half, None, config);
             set_up(manager, config, &fabric, &common).await?;
             let running = running(fabric, sm, installed.tables, 1, None, installed.half);
-            Ok(BroughtUp { running, arrival: SubnetArrival::Adopted, routed_by: None, pending: None })
+            Ok(BroughtUp {
+                running,
+                arrival: SubnetArrival::Adopted,
+                routed_by: None,
+                instead: routing.instead,
+                pending: None,
+            })
         }
-        Err(why) => match recoverable(found, &fabric, &installed, config, sm, &function) {
+        Err(why) => match recoverable(found, &fabric, &installed, config, sm, &routing.function) {
             Ok(Recovery { prepared, kept, way }) => {
                 tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
                 // Age limits too: the first barrier counts by them.
@@ -147,7 +144,8 @@ pub(super) async fn bring_up<T: Transport>(
                 set_up(manager, config, &fabric, &common).await?;
                 let running = running(fabric, sm, installed.tables, 1, None, kept);
                 let arrival = SubnetArrival::Recovered { way, why };
-                Ok(BroughtUp { running, arrival, routed_by: None, pending: Some(Pending::Recovery(prepared)) })
+                let instead = routing.instead;
+                Ok(BroughtUp { running, arrival, routed_by: None, instead, pending: Some(Pending::Recovery(prepared)) })
             }
             Err(unmended) => {
                 let why = format!("{why}; {unmended}");
@@ -157,9 +155,9 @@ pub(super) async fn bring_up<T: Transport>(
                 // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
                 // moment (E.6).
                 tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
-                let common = common(&fabric, sm, Half::Lower, function.path_layers(), config);
-                write(manager, config, &fabric, &common, Some(&installed.tables), &wanted).await?;
-                Ok(brought_up(fabric, sm, wanted, &function, SubnetArrival::Rewritten { why }))
+                let common = common(&fabric, sm, Half::Lower, routing.function.path_layers(), config);
+                write(manager, config, &fabric, &common, Some(&installed.tables), &routing.tables).await?;
+                Ok(brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why }))
             }
         },
     }
@@ -207,7 +205,7 @@ pub(super) async fn taken_up<T: Transport>(
     let what = change.in_words();
     let running = change.running(alive);
     let arrival = SubnetArrival::Resumed { what };
-    Ok(Ok(BroughtUp { running, arrival, routed_by: None, pending: Some(Pending::Standing(change)) }))
+    Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending: Some(Pending::Standing(change)) }))
 }
 
 /// The proved way from the tables of a running subnet to one routing on all lanes (section E of docs/PROTOCOL.md).
@@ -295,21 +293,13 @@ pub(super) fn equip(
     Ok(bring_up.equip(&assign(found)?)?)
 }
 
-fn paths(config: &Config) -> usize {
-    usize::from(config.lmc.lids() / 2).max(1)
-}
-
-fn brought_up(
-    fabric: Fabric,
-    sm: PortId,
-    tables: SubnetTables,
-    function: &RoutingFunction,
-    arrival: SubnetArrival,
-) -> BroughtUp {
+fn brought_up(fabric: Fabric, sm: PortId, routing: FoundRouting, arrival: SubnetArrival) -> BroughtUp {
+    let FoundRouting { function, tables, instead } = routing;
     BroughtUp {
         running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
         arrival,
         routed_by: Some(function.routed_by()),
+        instead,
         pending: None,
     }
 }

@@ -1,26 +1,27 @@
 //! Settings of the subnet manager, fixed when it starts.
 
-use crate::driver::ForeseeSettings;
+use super::planning::Planning;
 use crate::ids::Lmc;
 use crate::plan::Policy;
 use crate::routing::Engine;
 use crate::sa::Remote;
 use crate::subnet::SourceControl;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Settings of a subnet manager. Names in parentheses are OpenSM's for the same setting.
 #[derive(Clone)]
 pub struct Config {
     /// The engine that computes routings.
-    pub engine: Rc<dyn Engine>,
+    pub engine: Arc<dyn Engine>,
+    /// Stands in where that one, or the scheme, finds nothing that is proved; none: nothing does.
+    pub fallback: Option<Arc<dyn Engine>>,
     /// How changes are made.
     pub policy: Policy,
     /// Whether forwarding entries alone are written where every mixture of them is proved, and hosts are moved to the
     /// other half elsewhere only; otherwise every change moves them.
     pub auto: bool,
-    /// Whether plans for losses to come are prepared while nothing happens.
-    pub foresee: Option<ForeseeSettings>,
+    /// The most memory, in bytes, for plans for losses to come, prepared while nothing happens; none: none are.
+    pub foresee: Option<usize>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
     /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare. 0 only where a subnet that carries traffic
@@ -48,8 +49,17 @@ pub struct Config {
     pub limits: AgeLimits,
     /// The shortest interval between traps, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
+    /// Who does the work that takes long.
+    pub planning: Planning,
     /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
     pub takeover: Takeover,
+}
+
+impl Config {
+    /// Paths to each port in one half of its LIDs.
+    pub(super) fn paths(&self) -> usize {
+        usize::from(self.lmc.lids() / 2).max(1)
+    }
 }
 
 /// Age limits of packets, as written to devices.

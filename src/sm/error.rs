@@ -100,6 +100,12 @@ pub enum SmError {
         /// The first of them.
         device: String,
     },
+    /// Nothing can be computed beside the manager's other work.
+    #[error("there is no thread for what is to be computed: {why}")]
+    NoThread {
+        /// What the system says.
+        why: String,
+    },
     /// A change has not ended.
     #[error("the change stands still ({outcome}) and will be tried again")]
     StandsStill {

@@ -8,8 +8,9 @@
 
 use super::bring_up::SubnetArrival;
 use super::control::{
-    Answers, ChangeDone, ChangeOutcome, ControlEvent, ControlOrder, ControlRequest, EventKind, FabricStatus, Fault,
-    LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus, Status, SweepStatus,
+    Answers, ChangeDone, ChangeOutcome, ChannelStatus, ControlEvent, ControlOrder, ControlRequest, EventKind,
+    FabricStatus, Fault, LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus, Status,
+    SweepStatus,
 };
 use super::element::SubnetElement;
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
@@ -24,6 +25,7 @@ use crate::machine::Outcome;
 use crate::subnet::SubnetEvent;
 use crate::tables::RoutedBy;
 use crate::wire::sa::SaAttributeId;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,11 +64,14 @@ pub struct Frontend {
     events: broadcast::Sender<ControlEvent>,
     metrics: Option<Arc<Metrics>>,
     measured: Option<Instant>,
+    watchdog: systemd::Watchdog,
     set_log: Option<SetLog>,
     responder: Option<SharedResponder>,
     /// Pending orders: a description of each, and where to answer.
     waiting: BTreeMap<OrderId, (String, Answers)>,
     history: History,
+    /// The use of channels, and the state of the subnet that it was counted for.
+    channels: RefCell<Option<(Arc<Running>, ChannelStatus)>>,
 }
 
 /// What the frontend has seen so far.
@@ -113,10 +118,12 @@ impl Frontend {
             events: broadcast::Sender::new(1),
             metrics: None,
             measured: None,
+            watchdog: systemd::Watchdog::asked_for(),
             set_log: None,
             responder: None,
             waiting: BTreeMap::new(),
             history: History::default(),
+            channels: RefCell::default(),
         }
     }
 
@@ -166,6 +173,7 @@ impl Frontend {
             self.measured = Some(Instant::now());
             self.measure();
         }
+        self.watchdog.keep_quiet();
     }
 
     /// Passes an event to listeners, to clients that wait for an order, and to the supervisor.
@@ -224,7 +232,7 @@ impl Frontend {
                 self.history.trouble = Some(why.clone());
                 EventKind::Warning { text: why }
             }
-            Happening::Mended(what) => EventKind::Warning { text: what },
+            Happening::Mended(what) | Happening::Instead(what) => EventKind::Warning { text: what },
             Happening::Election { state } => {
                 self.history.role = state;
                 EventKind::Role { role: state.to_string() }
@@ -366,7 +374,7 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded } =
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, instead } =
             self.mailbox.borrow().view.clone();
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
@@ -393,6 +401,8 @@ impl Frontend {
                 .map(|(root, running)| NamedNode::of(&running.known, root)),
             data_vls: running.map_or(self.fixed.data_vls, |running| change::data_vls(&running.alive)),
             without_double: running.and_then(|running| change::without_double(&running.alive)),
+            instead,
+            channels: self.channels(),
             aside,
             foreseen,
             degraded,
@@ -409,6 +419,17 @@ impl Frontend {
             last_change: self.history.last_change.clone(),
             trouble: self.history.trouble.clone(),
         }
+    }
+
+    /// Counted once for each state of the subnet: a thousand switches have millions of pairs.
+    fn channels(&self) -> Option<ChannelStatus> {
+        let running = self.running()?;
+        let mut known = self.channels.borrow_mut();
+        if known.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, &running)) {
+            let channels = ChannelStatus::of(&running);
+            *known = Some((running, channels));
+        }
+        known.as_ref().map(|(_, channels)| channels.clone())
     }
 
     fn sa_requests(&self) -> BTreeMap<String, u64> {

@@ -27,6 +27,10 @@ const CHANGES: u8 = 8;
 /// Pause before the manager retries what failed on a subnet that is up.
 const RETRY_NS: u64 = 5_000_000_000;
 
+/// How often a halted change is resumed when its time comes, a minute in all. Hosts may stand behind its fence, or send
+/// where nobody is: then the subnet is taken over as if a manager had died amid the change.
+pub(super) const RESUMED: u8 = 12;
+
 /// Pause before the manager retries a subnet that could not be swept or brought up.
 const BACK_OFF_NS: u64 = 2_000_000_000;
 
@@ -57,9 +61,19 @@ pub enum LifecycleState {
     /// A change is in progress (`state-machines/change.yaml`).
     Changing(Purpose),
     /// It resumes a halted change.
-    Resuming(Reaction),
+    Resuming {
+        /// What goes on afterwards.
+        reaction: Reaction,
+        /// How often its time came before, and it stood still again.
+        in_vain: u8,
+    },
     /// A change is halted in a safe state and waits to be resumed.
-    Halted(Unfinished),
+    Halted {
+        /// Work left over.
+        unfinished: Unfinished,
+        /// How often its time came, and it stood still again.
+        in_vain: u8,
+    },
     /// It was ordered to stop.
     Stopped,
 }
@@ -234,6 +248,8 @@ pub enum LifecycleCommand {
     Report(String),
     /// Forget the subnet: another manager is master.
     StepDown,
+    /// Forget the halted change, and the subnet with it.
+    Abandon,
 }
 
 impl LifecycleState {
@@ -250,15 +266,15 @@ impl LifecycleState {
             LifecycleState::SettingUp(_) => "setting-up",
             LifecycleState::Preparing(_) => "preparing",
             LifecycleState::Changing(_) => "changing",
-            LifecycleState::Resuming(_) => "resuming",
-            LifecycleState::Halted(_) => "halted",
+            LifecycleState::Resuming { .. } => "resuming",
+            LifecycleState::Halted { .. } => "halted",
             LifecycleState::Stopped => "stopped",
         }
     }
 
     /// Whether a change is writing: it may then be called off, and the election waits for its end.
     pub fn is_changing(&self) -> bool {
-        matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming(_))
+        matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming { .. })
     }
 
     /// Whether what is due comes before orders: until the retired half follows, a removal would be planned beside stale
@@ -272,7 +288,7 @@ impl LifecycleState {
     pub fn due_ns(&self) -> Option<u64> {
         match self {
             LifecycleState::BackingOff { until_ns } => Some(*until_ns),
-            LifecycleState::Idle(unfinished) | LifecycleState::Halted(unfinished) => unfinished.retry_ns,
+            LifecycleState::Idle(unfinished) | LifecycleState::Halted { unfinished, .. } => unfinished.retry_ns,
             _ => None,
         }
     }
@@ -321,6 +337,7 @@ impl LifecycleCommand {
             LifecycleCommand::Announce(_) => "announce",
             LifecycleCommand::Report(_) => "report",
             LifecycleCommand::StepDown => "step-down",
+            LifecycleCommand::Abandon => "abandon",
         }
     }
 }
@@ -370,7 +387,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Looking | S::BringingUp, E::Failed(why)) => back_off(why, at),
         (S::Standby, E::Summoned) => begin(),
         (S::BackingOff { .. }, E::Due) => begin(),
-        (S::Idle(_) | S::Halted(_), E::Deposed) => (S::Looking, vec![C::StepDown, C::Look]),
+        (S::Idle(_) | S::Halted { .. }, E::Deposed) => (S::Looking, vec![C::StepDown, C::Look]),
 
         // What is gone is routed around before the rest of the subnet is asked anything.
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
@@ -382,10 +399,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
         (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
-        (S::Halted(halted), E::Noticed | E::Due) => resume(halted, None),
+        (S::Halted { in_vain: RESUMED, .. }, E::Due) if at.mandate == Mandate::Full => abandon(),
+        (S::Halted { unfinished, in_vain }, E::Due) => resume(unfinished, None, (in_vain + 1).min(RESUMED)),
+        (S::Halted { unfinished, in_vain }, E::Noticed) => resume(unfinished, None, in_vain),
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
         (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
-        (S::Halted(halted), E::Summoned) => (S::Halted(halted.retry_at(at.now_ns)), Vec::new()),
+        (S::Halted { unfinished, in_vain }, E::Summoned) => {
+            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), in_vain }, Vec::new())
+        }
 
         // The sweep may have found a manager of higher rank; the rest is then its work.
         (S::Surveying(reaction), E::Surveyed) if at.mandate < Mandate::Full => rest(reaction),
@@ -414,11 +435,11 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
             removed(order, element, unfinished, record, at)
         }
-        (S::Resuming(reaction), E::Changed(record)) => resumed(reaction, &record, at),
-        (S::Resuming(reaction), E::Failed(why)) => give_up(reaction, why, at),
+        (S::Resuming { reaction, in_vain }, E::Changed(record)) => resumed(reaction, in_vain, &record, at),
+        (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
 
         (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
-        (S::Halted(halted), E::Ordered(order)) => resume(halted, Some(order)),
+        (S::Halted { unfinished, in_vain }, E::Ordered(order)) => resume(unfinished, Some(order), in_vain),
         (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager is master of this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
         // A removal begins a change, so it needs the full mandate.
@@ -430,10 +451,10 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Idle(_), E::RemovalOrdered { order, .. }) => {
             refuse(state, order, "this manager is handing over to another")
         }
-        (S::Halted(_), E::RemovalOrdered { order, .. }) => {
+        (S::Halted { .. }, E::RemovalOrdered { order, .. }) => {
             refuse(state, order, "a change stands still: see `reconfig status`; it will be tried again")
         }
-        (S::Standby | S::BackingOff { .. } | S::Idle(_) | S::Halted(_), E::StopOrdered) => (S::Stopped, Vec::new()),
+        (S::Standby | S::BackingOff { .. } | S::Idle(_) | S::Halted { .. }, E::StopOrdered) => (S::Stopped, Vec::new()),
 
         // While a command runs, orders and the election wait for its answer; any other event is stale.
         (state, _) => (state, Vec::new()),
@@ -459,8 +480,15 @@ fn react(idle: Unfinished, order: Option<OrderId>) -> Next {
     survey(Reaction::to(idle, order))
 }
 
-fn resume(halted: Unfinished, order: Option<OrderId>) -> Next {
-    (LifecycleState::Resuming(Reaction::to(halted, order)), vec![LifecycleCommand::Resume])
+fn resume(halted: Unfinished, order: Option<OrderId>, in_vain: u8) -> Next {
+    (LifecycleState::Resuming { reaction: Reaction::to(halted, order), in_vain }, vec![LifecycleCommand::Resume])
+}
+
+/// The change cannot be ended as it was planned.
+fn abandon() -> Next {
+    let why = "the change that stands still is given up: the subnet is taken over as it is".to_string();
+    let commands = vec![LifecycleCommand::Report(why), LifecycleCommand::Abandon, LifecycleCommand::Look];
+    (LifecycleState::Looking, commands)
 }
 
 fn survey(reaction: Reaction) -> Next {
@@ -548,7 +576,7 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 /// A change in reaction to the subnet has ended; more may be left to do.
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
-        Outcome::Failed { state, reason } => return halt(reaction, format!("in state {state}: {reason}"), at),
+        Outcome::Failed { state, reason } => return halt(reaction, 0, format!("in state {state}: {reason}"), at),
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
             give_up(reaction, stands_still(format!("called off: {why}")), at)
@@ -563,12 +591,12 @@ fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
 }
 
 /// A halted change has been resumed. Only if it completes does the survey that caused this follow.
-fn resumed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
+fn resumed(reaction: Reaction, in_vain: u8, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let outcome = format!("{:?}", record.outcome);
     match &record.outcome {
         Outcome::Completed => published(survey(reaction)),
         Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
-        Outcome::Failed { .. } => halt(reaction, outcome, at),
+        Outcome::Failed { .. } => halt(reaction, in_vain, outcome, at),
     }
 }
 
@@ -583,7 +611,8 @@ fn removed(
     let (halted, made) = (matches!(record.outcome, Outcome::Failed { .. }), record.outcome == Outcome::Completed);
     let answer = LifecycleCommand::Answer(order, OrderAnswer::Changed(record));
     if halted {
-        return (LifecycleState::Halted(later(unfinished.retired, at)), vec![answer]);
+        let unfinished = later(unfinished.retired, at);
+        return (LifecycleState::Halted { unfinished, in_vain: 0 }, vec![answer]);
     }
     let set_aside = made.then_some(LifecycleCommand::SetAside(element));
     let commands = set_aside.into_iter().chain([answer]).collect();
@@ -592,10 +621,10 @@ fn removed(
 }
 
 /// A change is halted. Nothing is published: the SA keeps the half and the tables that the change gave it.
-fn halt(reaction: Reaction, outcome: String, at: LifecycleInput) -> Next {
+fn halt(reaction: Reaction, in_vain: u8, outcome: String, at: LifecycleInput) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
     let commands = [report].into_iter().chain(answered(reaction)).collect();
-    (LifecycleState::Halted(later(reaction.retired, at)), commands)
+    (LifecycleState::Halted { unfinished: later(reaction.retired, at), in_vain }, commands)
 }
 
 fn stands_still(outcome: String) -> String {

@@ -103,6 +103,8 @@ pub enum Happening {
     Failed(String),
     /// What somebody else had changed was written again.
     Mended(String),
+    /// What stands in for what the user settled, and why.
+    Instead(String),
     /// An order was answered.
     Answered(OrderId, OrderAnswer),
     /// A sweep has settled who is master.
@@ -127,6 +129,8 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
+    /// What stands in for what the user settled, and why, if anything does.
+    pub instead: Option<String>,
 }
 
 /// Whether changes pause at their barriers.

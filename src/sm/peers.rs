@@ -88,7 +88,7 @@ impl PeerManagers {
         mailbox: &SharedMailbox,
     ) -> Result<Option<LifecycleEvent>, SmError> {
         let (mut summoned, mut deposed) = (false, false);
-        let is_up = matches!(mailbox.borrow().lifecycle(), LifecycleState::Idle(_) | LifecycleState::Halted(_));
+        let is_up = matches!(mailbox.borrow().lifecycle(), LifecycleState::Idle(_) | LifecycleState::Halted { .. });
         loop {
             let Some(command) = responder.borrow_mut().next_command() else { break };
             match command {

@@ -4,11 +4,11 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::bring_up::{self, BroughtUp};
+use super::bring_up::{self, BroughtUp, Pending};
 use super::context::Context;
 use super::error::SmError;
 use super::keys;
-use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf};
+use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
 use super::upkeep::Upkeep;
@@ -38,7 +38,8 @@ pub enum RunUntil {
 pub async fn run(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
-    let mut service = Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until };
+    let mut service =
+        Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until, in_vain: 0 };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
         let event = match commands.pop_front() {
@@ -61,6 +62,8 @@ struct Service<T> {
     subnet: Subnet<T>,
     peers: PeerManagers,
     until: RunUntil,
+    /// How often a change of the journal was gone on with and stood still again.
+    in_vain: u8,
 }
 
 /// The port, with what is known of its subnet.
@@ -114,10 +117,15 @@ impl<T: Transport> Service<T> {
                     let answer;
                     (self.subnet, answer) = match command {
                         LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
-                        LifecycleCommand::BringUp => bring_up(manager, found, context).await,
+                        LifecycleCommand::BringUp => bring_up(manager, found, context, &mut self.in_vain).await,
                         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
                     };
                     answer.map(Some)
+                }
+                Subnet::Up(mut upkeep) if matches!(command, LifecycleCommand::Abandon) => {
+                    upkeep.abandon();
+                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
+                    return Ok((self, None));
                 }
                 Subnet::Up(upkeep) if matches!(command, LifecycleCommand::StepDown) => {
                     self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
@@ -223,6 +231,7 @@ async fn bring_up<T: Transport>(
     mut manager: Box<Manager<T>>,
     found: Option<Box<Discovered>>,
     context: &mut Context,
+    in_vain: &mut u8,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
@@ -251,6 +260,7 @@ async fn bring_up<T: Transport>(
             let mut upkeep = Upkeep::new(*manager, &up, context);
             let without_double = change::without_double(&up.running.alive);
             let BroughtUp { arrival, routed_by, pending, .. } = up;
+            let is_standing = matches!(pending, Some(Pending::Standing(_)));
             let finished = match pending {
                 Some(pending) => upkeep.finish(context, pending).await,
                 None => Ok(RetiredHalf::Current),
@@ -258,8 +268,16 @@ async fn bring_up<T: Transport>(
             let retired = match finished {
                 Ok(retired) => retired,
                 // The next look reads anew what the subnet has come to.
-                Err(error) => return (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Err(error)),
+                Err(error) => {
+                    *in_vain += u8::from(is_standing);
+                    if *in_vain >= RESUMED {
+                        *in_vain = 0;
+                        upkeep.abandon();
+                    }
+                    return (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Err(error));
+                }
             };
+            *in_vain = 0;
             if let Some(why) = without_double {
                 tracing::warn!(
                     "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"

@@ -1,6 +1,7 @@
 //! Notifies systemd, or another supervisor that speaks its protocol (`NOTIFY_SOCKET`); without one it does nothing.
 
 use sd_notify::NotifyState;
+use std::time::{Duration, Instant};
 
 /// The subnet is up.
 pub fn ready() {
@@ -15,6 +16,31 @@ pub fn status(text: &str) {
 /// The manager is about to exit.
 pub fn stopping() {
     say(&[NotifyState::Stopping]);
+}
+
+/// Shows the supervisor that the event loop turns, where it asks for that (`WatchdogSec`).
+#[derive(Debug)]
+pub struct Watchdog {
+    /// How often; none where nobody asks.
+    period: Option<Duration>,
+    last: Instant,
+}
+
+impl Watchdog {
+    /// As the environment says.
+    pub fn asked_for() -> Watchdog {
+        let mut limit_us = 0;
+        let period = sd_notify::watchdog_enabled(false, &mut limit_us).then(|| Duration::from_micros(limit_us / 4));
+        Watchdog { period, last: Instant::now() }
+    }
+
+    /// Says so, if it is time to.
+    pub fn keep_quiet(&mut self) {
+        if self.period.is_some_and(|period| self.last.elapsed() >= period) {
+            self.last = Instant::now();
+            say(&[NotifyState::Watchdog]);
+        }
+    }
 }
 
 fn say(states: &[NotifyState<'_>]) {

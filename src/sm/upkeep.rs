@@ -13,24 +13,24 @@ use super::drift::{self, Drift};
 use super::election::ElectionEvent;
 use super::element::FoundElement;
 use super::error::SmError;
+use super::fallback::{self, FoundChange};
 use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId};
-use super::mirroring::Mirroring;
+use super::mirroring;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
+use super::planning::computed;
 use super::watched::Watched;
 use crate::change::Prepared;
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
-use crate::lid;
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Plan, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, SubnetTables, Write};
 use crate::transport::Transport;
-use crate::verify::{self, Scope};
 use crate::wire;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,6 +47,8 @@ pub(super) struct Upkeep<T> {
     sighting: Option<Sighting>,
     /// Whom to ask next whether it holds what it was given.
     rounds: drift::Rounds,
+    /// What stands in for what the user settled, and why.
+    instead: Option<String>,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -76,15 +78,16 @@ impl<T: Transport> Upkeep<T> {
                 aside
             }
         };
-        if let Some(settings) = context.config.foresee.clone() {
-            driver.foresee_by(Foreseer::new(settings));
+        if let Some(most_bytes) = context.config.foresee {
+            driver.foresee_by(Foreseer::new(most_bytes));
         }
         let trail = driver.trail();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
-        let upkeep = Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None, rounds };
+        let mut upkeep = Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None, rounds, instead: None };
+        upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
     }
@@ -120,6 +123,14 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet().now_ns()
     }
 
+    /// Has nobody go on with the change that stands still.
+    pub(super) fn abandon(&mut self) {
+        let now_ns = self.now_ns();
+        if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.abandoned(now_ns, "it stood still")) {
+            tracing::error!("{error}; a manager that starts anew goes on with it");
+        }
+    }
+
     pub(super) fn into_manager(mut self, context: &mut Context) -> Manager<T> {
         context.journal = self.driver.take_journal();
         self.driver.into_subnet().into_manager()
@@ -145,8 +156,11 @@ impl<T: Transport> Upkeep<T> {
             }
             LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),
             LifecycleCommand::Prepare(goal) => {
-                let prepared = self.driver.prepare(goal.fabric);
-                prepared.map(|prepared| LifecycleEvent::Prepared(Box::new(prepared))).map_err(SmError::from)
+                let found = fallback::prepared(&mut self.driver, &context.config, goal.fabric).await;
+                found.map(|FoundChange { prepared, instead }| {
+                    self.stands_in(context, instead);
+                    LifecycleEvent::Prepared(Box::new(prepared))
+                })
             }
             LifecycleCommand::Change(prepared) => self.change(context, *prepared).await.map(changed),
             LifecycleCommand::Resume => self.resume(context).await.map(changed),
@@ -259,6 +273,15 @@ impl<T: Transport> Upkeep<T> {
         drift::mend(&mut self.driver.subnet_mut().manager, &context.config, running, found).await
     }
 
+    /// Says what stands in for what the user settled, if anything does.
+    fn stands_in(&mut self, context: &Context, instead: Option<String>) {
+        if let Some(what) = instead.as_ref().filter(|_| self.instead != instead) {
+            tracing::warn!("{what}");
+            context.post(self.now_ns(), Happening::Instead(what.clone()));
+        }
+        self.instead = instead;
+    }
+
     /// Publishes the state of the subnet.
     fn show(&self, context: &Context) {
         let running = self.driver.running();
@@ -266,6 +289,7 @@ impl<T: Transport> Upkeep<T> {
         view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
+        view.instead = self.instead.clone();
         view.degraded = degraded::list(self.driver.subnet().manager());
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
@@ -441,27 +465,15 @@ impl<T: Transport> Upkeep<T> {
     /// afterwards. Without `reopen`, some paths or layers belong to certain sources: a host that never queried again
     /// would send on what was proved for others.
     async fn mirror(&mut self, context: &Context, reopen: bool) -> Result<(), SmError> {
-        let running = self.driver.running().clone();
-        let (fabric, half) = (&running.routed, running.half);
-        let lfts = lid::mirrored(fabric, &running.tables.lfts, half);
-        let tables = SubnetTables { lfts: lfts.clone(), ..running.tables.clone() };
-        // Prove both halves together: once the retired one is open, packets of both are under way at the same time.
-        verify::prove_tables(fabric, &tables, &Scope::of(&[half, half.other()]).by(running.ways.as_ref()))
-            .map_err(SmError::Unproved)?;
-        let (before, ways, sm) = (&running.tables, running.ways.as_ref(), running.sm);
-        let mirroring = Mirroring { fabric, before, after: &tables, half, ways, sm };
-        if let Err((_, refusal)) = verify::prove(mirroring) {
-            tracing::warn!(%refusal, "answers to base LIDs are not proved while the retired half's entries are written");
-        }
-        let lanes = Lanes::of_fabric(fabric, context.config.policy.reserved_sl);
-        if let Some(level) = lanes.reserved
-            && let Err(refusal) = verify::prove_reserved(fabric, level, &[&running.tables, &tables])
-        {
-            tracing::warn!(%refusal, "packets on the reserved level are not proved while the retired half's entries are written");
-        }
-        let steady = lanes.steady(context.config.policy.partition);
-        let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
+        let (running, policy) = (self.driver.running().clone(), context.config.policy);
         let manager = &mut self.driver.subnet_mut().manager;
+        let work = {
+            let running = running.clone();
+            move || mirroring::mirrored(&running, &policy)
+        };
+        let lfts = computed(manager, context.config.planning, work).await?.map_err(SmError::Unproved)?;
+        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
+        let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
         let now_ns = self.driver.subnet().now_ns();
         if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.followed(now_ns)) {

@@ -15,8 +15,8 @@ use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, Responder, RunUntil,
-    SharedMailbox, SubnetArrival, SubnetElement, Takeover,
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, Planning, Responder,
+    RunUntil, SharedMailbox, SubnetArrival, SubnetElement, Takeover,
 };
 use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
@@ -34,8 +34,8 @@ use tempfile::TempDir;
 const QUIET_NS: u64 = 3_000_000;
 /// The same where light sweeps are awaited.
 const LIGHT_SWEEPS_NS: u64 = 25_000_000;
-/// What nobody needs: whoever is not at rest by then never will be.
-const LIMIT_NS: u64 = 60_000_000_000;
+/// What nobody needs: whoever is not at rest by then never will be. A change that stands still is given up after a minute.
+const LIMIT_NS: u64 = 200_000_000_000;
 const DATA_VLS: u8 = 4;
 
 /// A subnet, and how its manager is to react.
@@ -272,7 +272,7 @@ impl World {
                 life.note(happening);
             }
             let now_ns = self.now_ns();
-            let is_at_rest = is_idle(&mailbox) && life.arrival.is_some() && now_ns >= busy_ns + quiet_ns;
+            let is_at_rest = is_idle(&mailbox, &life) && life.arrival.is_some() && now_ns >= busy_ns + quiet_ns;
             life.was_killed = fate.borrow().is_dead;
             if is_at_rest && life.deeds == deeds.len() && std::mem::take(&mut is_to_sweep) {
                 orders.insert(mailbox.borrow_mut().order(ManagerOrder::Sweep));
@@ -431,7 +431,7 @@ impl World {
         let profile = if self.setting.fenced { DeviceProfile::Standard } else { DeviceProfile::Agents };
         let policy = Policy { observer: profile.settings().observer, ..Policy::default() };
         let config = Config {
-            engine: Rc::new(UpDown::default()),
+            engine: Arc::new(UpDown::default()),
             policy,
             auto: self.setting.auto,
             sources: self.sources(),
@@ -446,6 +446,8 @@ impl World {
             remote: Remote::none().into(),
             limits: AgeLimits { life_time_value: 8, hoq_life: 7, ..AgeLimits::default() },
             subnet_timeout: 18,
+            planning: Planning::Inline,
+            fallback: None,
             takeover: Takeover::default(),
             foresee: None,
         };
@@ -488,10 +490,11 @@ fn answer_in_words(answer: &OrderAnswer) -> String {
     }
 }
 
-fn is_idle(mailbox: &SharedMailbox) -> bool {
+fn is_idle(mailbox: &SharedMailbox, life: &Life) -> bool {
     match mailbox.borrow().lifecycle() {
         LifecycleState::Idle(unfinished) => unfinished.retry_ns.is_none(),
-        LifecycleState::Halted(_) => true,
+        // Until somebody makes room nothing can be recorded, and so nothing done.
+        LifecycleState::Halted { .. } => life.changes.last().is_some_and(|change| change.contains("no storage space")),
         _ => false,
     }
 }

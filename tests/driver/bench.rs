@@ -12,7 +12,6 @@ use reconfig::sim::{Halt, PacketCounts, SimConfig, SimTransport};
 use reconfig::subnet::{Manager, Timing};
 use reconfig::tables::SubnetTables;
 use std::future::Future;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -68,7 +67,7 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
         both_halves: false,
         sm,
     };
-    let intent = Intent { engine: Rc::new(engine), scheme, auto: false, policy, unproved_baselines: true };
+    let intent = Intent { engine: Arc::new(engine), scheme, auto: false, policy, unproved_baselines: true };
     let mut manager = Manager::new(transport.clone(), timing(), 0);
     manager.count_from_power_on();
     let driver = Driver::new(manager, running, intent);

@@ -12,7 +12,6 @@ use reconfig::sim::SimConfig;
 use reconfig::subnet::{SubnetManager, WriteOrder};
 use reconfig::tables::RoutingFunction;
 use reconfig::wire::AttributeId;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// A planned removal of the root, one host of which is never cut off.
@@ -84,7 +83,7 @@ fn a_change_after_one_of_scheme_double_knows_of_hosts_on_the_retired_half() {
     remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     assert!(!bench.driver.running().both_halves, "the half that retired is not fit to be sent on");
 
-    let engine = Rc::new(UpDown::default());
+    let engine = Arc::new(UpDown::default());
     let (scheme, policy) = (Scheme::Ordered, policy(Observer::Token));
     bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
     let everything = bench.driver.running().routed.clone();
@@ -186,7 +185,7 @@ fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
 
         let (mut bench, at_ns) = swept();
         let (first, second) = (bench.root, second(&bench));
-        let engine = Rc::new(Particular { first, second });
+        let engine = Arc::new(Particular { first, second });
         let policy = policy(Observer::Token);
         bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
         let deeds = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
@@ -365,7 +364,7 @@ fn counters_drain_nothing_once_an_end_port_has_died() {
 fn a_removal_that_stale_entries_forbid_is_proved_once_they_follow() {
     let mut bench = bench("fat-tree:4,3", light(), Scheme::Double, policy(Observer::Token));
     remove_root(&mut bench, Vec::new()).expect("it can be prepared");
-    let (engine, policy) = (Rc::new(UpDown::default()), policy(Observer::Token));
+    let (engine, policy) = (Arc::new(UpDown::default()), policy(Observer::Token));
     bench.driver.intend(Intent { engine, scheme: Scheme::Ordered, auto: false, policy, unproved_baselines: false });
     let routed = bench.driver.running().routed.clone();
     let last = routed.switches().last().expect("a switch");

@@ -70,7 +70,7 @@ fn failing(failures: usize) -> Failing {
     let asked = Rc::default();
     let silent = Silent { inner: bench.transport.clone(), failures, asked: Rc::clone(&asked) };
     let intent = Intent {
-        engine: Rc::new(UpDown::default()),
+        engine: Arc::new(UpDown::default()),
         scheme: Scheme::Ordered,
         auto: false,
         policy,

@@ -18,7 +18,6 @@ use reconfig::sim::PacketCounts;
 use reconfig::subnet::SubnetManager;
 use reconfig::tables::{NodeSlToVl, Write};
 use reconfig::verify::{Refusal, prove};
-use std::rc::Rc;
 use std::sync::Arc;
 
 const ENGINE: UpDown = UpDown { root: None };
@@ -223,7 +222,7 @@ fn comes(fabric: &str, name: &str, scheme: Scheme) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> scenario::SimulationReport {
-    scenario::run(scenario, Rc::new(ENGINE), &mut Unwatched).unwrap_or_else(|error| panic!("{error}"))
+    scenario::run(scenario, Arc::new(ENGINE), &mut Unwatched).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn simulate(fabric: &str, name: &str, scheme: Scheme) -> scenario::SimulationReport {

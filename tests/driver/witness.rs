@@ -8,7 +8,6 @@ use reconfig::routing::UpDown;
 use reconfig::scenario::Witnessed;
 use reconfig::sim::{SimConfig, Traffic};
 use reconfig::subnet::{Manager, SubnetError, Timing};
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Every host sends to one, as fast as it can, and buffers are large, so that packets wait for long; switches keep them
@@ -44,7 +43,7 @@ fn with_liars(case: &Case) -> DriverError {
     let mut manager = Manager::new(liars, timing, 0);
     manager.count_from_power_on();
     let intent = Intent {
-        engine: Rc::new(UpDown::default()),
+        engine: Arc::new(UpDown::default()),
         scheme: case.scheme,
         auto: false,
         policy,

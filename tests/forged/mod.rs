@@ -34,7 +34,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::rc::Rc;
+use std::sync::Arc;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/check_certificate.py");
 
@@ -160,7 +160,7 @@ impl Files {
 
 /// A plan in whose old and new routing sources choose among paths on several layers.
 fn layered(name: &str) -> Plan {
-    let engine = || Rc::from(engine_named("dfsssp", &Parameters { root: None, seed: 7 }).expect("an engine"));
+    let engine = || Arc::from(engine_named("dfsssp", &Parameters { root: None, seed: 7 }).expect("an engine"));
     let mut scenario = Scenario { departure: Departure::Sudden, ..short(Scenario::remove_root(bundled(name))) };
     scenario.sim.data_vls = 8;
     let plan = scenario::plan(&scenario, Engines { before: engine(), after: engine() }).expect("a plan");

@@ -394,7 +394,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
     };
     let policy = Policy { arming: Arming::Hold, ..Policy::default() };
     let intent = Intent {
-        engine: Rc::new(UpDown::default()),
+        engine: Arc::new(UpDown::default()),
         scheme: Scheme::Double,
         auto: false,
         policy,

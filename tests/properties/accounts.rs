@@ -16,7 +16,7 @@ use reconfig::scenario::{
     self, Departure, Element, Ending, Engines, Scenario, ScenarioError, SimulationReport, Unwatched,
 };
 use reconfig::sim::{ArmedPort, Latch, SimConfig, Traffic};
-use std::rc::Rc;
+use std::sync::Arc;
 
 const TOPOLOGIES: [&str; 8] = [
     "ring:5,2",
@@ -216,7 +216,7 @@ fn is_slow(case: &Case, report: &SimulationReport, reason: &str) -> bool {
 fn agrees(tally: &Tally, case: &Case) -> Result<(), TestCaseError> {
     let named = |at| {
         let parameters = Parameters { root: None, seed: case.sim.seed };
-        Rc::from(engine_named(case.engine(at).name, &parameters).expect("an engine of the list"))
+        Arc::from(engine_named(case.engine(at).name, &parameters).expect("an engine of the list"))
     };
     let engines = Engines { before: named(0), after: named(1) };
     let report = match scenario::run(&case.scenario(), engines, &mut Unwatched) {

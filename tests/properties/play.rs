@@ -18,7 +18,6 @@ use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::vet::{self, Objection, Vetted};
 use std::future::Future;
 use std::pin::pin;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -338,7 +337,7 @@ fn advance(transport: &SimTransport, deeds: &mut Vec<Deed>) -> Option<End> {
 
 fn intent(world: &World, setting: &Setting) -> Intent {
     Intent {
-        engine: Rc::new(world.new),
+        engine: Arc::new(world.new),
         scheme: setting.scheme,
         auto: false,
         policy: setting.policy,

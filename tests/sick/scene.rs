@@ -1,17 +1,18 @@
 //! The manager that `reconfig sm` runs, on a cold simulated subnet whose clock is the simulation's.
 
+use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
 use reconfig::lid;
 use reconfig::plan::Policy;
-use reconfig::routing::UpDown;
+use reconfig::routing::{Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sim::{Halt, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Responder, RunUntil, SharedMailbox,
+    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, Responder, RunUntil, SharedMailbox,
     SharedResponder, SmError, SubnetArrival, Takeover,
 };
 use reconfig::subnet::{Manager, SourceControl, Timing};
@@ -21,6 +22,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 pub const MS: u64 = 1_000_000;
@@ -54,22 +56,31 @@ pub struct Setup {
     pub takeover: Takeover,
     /// The most data VLs, whatever is found.
     pub data_vls: u8,
+    pub engine: &'static str,
+    /// By `auto`, or by `double` alone.
+    pub auto: bool,
+    /// Whether something stands in for engine and scheme.
+    pub falls_back: bool,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { m_key: 0, takeover: Takeover::Proved, data_vls: 4 }
+        Setup { m_key: 0, takeover: Takeover::Proved, data_vls: 4, engine: "up-down", auto: true, falls_back: false }
     }
 }
 
 /// Nanoseconds between two polls of a master by a standby.
 pub const POLL_NS: u64 = 2 * S;
 
+fn engine(name: &str) -> Arc<dyn Engine> {
+    Arc::from(engine_named(name, &Parameters::default()).expect("it is in the list"))
+}
+
 fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
     let config = Config {
-        engine: Rc::new(UpDown::default()),
+        engine: engine(setup.engine),
         policy: Policy::default(),
-        auto: true,
+        auto: setup.auto,
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
         lmc: Lmc::masked(1),
         lmc_is_required: false,
@@ -82,6 +93,8 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
         remote: Remote::none().into(),
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
         subnet_timeout: 18,
+        planning: Planning::Inline,
+        fallback: setup.falls_back.then(|| engine("up-down-robust")),
         takeover: setup.takeover,
         foresee: None,
     };

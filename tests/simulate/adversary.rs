@@ -15,7 +15,7 @@ use reconfig::sim::{Latch, SimConfig, StuckPacket};
 use reconfig::verify::{EntryAge, Refusal, Witness, prove, witness};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::rc::Rc;
+use std::sync::Arc;
 
 fn scenario(scheme: Scheme, departure: Departure, latch: Latch) -> Scenario {
     let mut scenario = Scenario { scheme, departure, ..Scenario::remove_root(bundled("ghost-cycle")) };
@@ -24,11 +24,11 @@ fn scenario(scheme: Scheme, departure: Departure, latch: Latch) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> SimulationReport {
-    adversary::run(scenario, Rc::new(UpDown::default()), &mut Unwatched).expect("a run")
+    adversary::run(scenario, Arc::new(UpDown::default()), &mut Unwatched).expect("a run")
 }
 
 fn plan(scenario: &Scenario) -> (Plan, Option<Refusal>) {
-    let vetted = scenario::plan(scenario, Rc::new(UpDown::default())).expect("R and R′ are each proved");
+    let vetted = scenario::plan(scenario, Arc::new(UpDown::default())).expect("R and R′ are each proved");
     (vetted.plan().clone(), vetted.refusal().cloned())
 }
 

@@ -9,7 +9,7 @@ use reconfig::plan::{Arming, Assumption, Observer, Policy, Scheme};
 use reconfig::routing::{Engine, Parameters, UpDown};
 use reconfig::scenario::{self, Departure, Element, Ending, Engines, Scenario, SimulationReport, Unwatched};
 use reconfig::sim::SimConfig;
-use std::rc::Rc;
+use std::sync::Arc;
 
 const TOPOLOGIES: [&str; 6] =
     ["leaf-spine:4,3,2", "mesh:3x3,2", "ring:6,2", "random-regular:8,3,2", "torus:3x3,1", "waxman:10,0.7,0.5"];
@@ -29,7 +29,7 @@ fn scenario(case: u64, scheme: Scheme) -> (Scenario, Engines) {
     let policy = Policy { arming: Arming::Off, ..Policy::default() };
     let change = leaving(&fabric, case / 18).into();
     let departure = Departure::Planned;
-    (Scenario { change, departure, scheme, policy, sim, ..periods }, Engines::from(Rc::<dyn Engine>::from(engine)))
+    (Scenario { change, departure, scheme, policy, sim, ..periods }, Engines::from(Arc::<dyn Engine>::from(engine)))
 }
 
 fn leaving(fabric: &Fabric, which: u64) -> Element {
@@ -99,7 +99,7 @@ fn vacating_rests_on_no_counter() {
     let base = small(bundled("fat-tree-4-2"));
     let policy = Policy { observer: Observer::Conservation, ..base.policy };
     let scenario = Scenario { departure: Departure::Planned, scheme: Scheme::InPlace, policy, ..base };
-    let plan = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("a plan");
+    let plan = scenario::plan(&scenario, Arc::new(UpDown::default())).expect("a plan");
     let assumed = &plan.plan().draft().assumptions;
     assert!(assumed.contains(&Assumption::AgentsKeepTheProtocol), "{assumed:?}");
     assert!(!assumed.contains(&Assumption::CountersAreUntouched), "{assumed:?}");

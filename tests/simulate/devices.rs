@@ -18,12 +18,12 @@ use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Responder, RunUntil, SharedMailbox,
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, Responder, RunUntil, SharedMailbox,
     SubnetElement, Takeover,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SourceControl};
 use reconfig::transport::AnyTransport;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Waker;
 
 /// How far apart both may be, as a share of what `sm` takes.
@@ -51,7 +51,7 @@ struct Managed {
 
 impl Managed {
     fn new(scenario: &Scenario) -> Managed {
-        let prepared = scenario::plan(scenario, Rc::new(UpDown::default())).unwrap_or_else(|error| panic!("{error}"));
+        let prepared = scenario::plan(scenario, Arc::new(UpDown::default())).unwrap_or_else(|error| panic!("{error}"));
         let draft = prepared.plan().draft();
         let leaves = |id: &NodeId| draft.before.node(*id).is_switch() && !draft.after.node(*id).present;
         let root = draft.before.nodes().map(|(id, _)| id).find(leaves).expect("the root leaves");
@@ -66,7 +66,7 @@ impl Managed {
     fn context(&self, sm: PortId) -> Context {
         let lmc = Lmc::masked(1);
         let config = Config {
-            engine: Rc::new(UpDown::default()),
+            engine: Arc::new(UpDown::default()),
             policy: self.scenario.policy,
             auto: self.scenario.auto,
             sources: self.scenario.sources,
@@ -81,6 +81,8 @@ impl Managed {
             remote: Remote::none().into(),
             limits: AgeLimits::default(),
             subnet_timeout: 18,
+            planning: Planning::Inline,
+            fallback: None,
             takeover: Takeover::Proved,
             foresee: None,
         };

@@ -12,11 +12,10 @@ use reconfig::scenario::{self, Departure, Ending, Engines, Scenario, ScenarioErr
 use reconfig::tables::PathLayers;
 use reconfig::verify::{Binding, prove, prove_certified};
 use std::process::Command;
-use std::rc::Rc;
 use std::sync::Arc;
 
 pub(super) fn engines(before: &str, after: &str) -> Engines {
-    let named = |name| Rc::from(engine_named(name, &Parameters { root: None, seed: 7 }).expect("an engine"));
+    let named = |name| Arc::from(engine_named(name, &Parameters { root: None, seed: 7 }).expect("an engine"));
     Engines { before: named(before), after: named(after) }
 }
 

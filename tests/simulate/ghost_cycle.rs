@@ -13,7 +13,7 @@ use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Foresight, Scenario, SimulationReport};
 use reconfig::verify::{Cycle, Refusal, Wait, foresee};
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The seed that docs/TOUR.md names.
 const SEED: u64 = 2;
@@ -25,14 +25,14 @@ fn scenario(scheme: Scheme, departure: Departure, seed: u64) -> Scenario {
 }
 
 fn run(scheme: Scheme, departure: Departure, seed: u64) -> SimulationReport {
-    scenario::run(&scenario(scheme, departure, seed), Rc::new(UpDown::default()), &mut Unwatched).expect("a run")
+    scenario::run(&scenario(scheme, departure, seed), Arc::new(UpDown::default()), &mut Unwatched).expect("a run")
 }
 
 /// The plan to rewrite in place, and the cycle for which it was refused.
 fn refused(departure: Departure) -> (Plan, Cycle) {
     let scenario = scenario(Scheme::InPlace, departure, SEED);
     // That there is a plan means that R and R′ were each proved: `change::prepare_baseline` returns neither otherwise.
-    let vetted = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("R and R′ are each proved");
+    let vetted = scenario::plan(&scenario, Arc::new(UpDown::default())).expect("R and R′ are each proved");
     match vetted.refusal() {
         Some(Refusal::Deadlock(cycle)) => (vetted.plan().clone(), cycle.clone()),
         other => panic!("refused for a cycle of several classes, not for {other:?}"),
@@ -130,7 +130,7 @@ fn what_the_prover_names_it_also_foresees_and_nothing_else() {
 fn the_double_scheme_could_not_meet_that_cycle() {
     let (_, named) = refused(Departure::Sudden);
     let scenario = scenario(Scheme::Double, Departure::Sudden, SEED);
-    let vetted = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("a plan");
+    let vetted = scenario::plan(&scenario, Arc::new(UpDown::default())).expect("a plan");
     let plan = vetted.plan();
     assert!(vetted.refusal().is_none());
     for vl in 0..4 {

@@ -28,7 +28,7 @@ use reconfig::routing::UpDown;
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Departure, Ending, Scenario, ScenarioError, SimulationReport, Watch};
 use reconfig::sim::Latch;
-use std::rc::Rc;
+use std::sync::Arc;
 
 const DEPARTURES: [Departure; 2] = [Departure::Sudden, Departure::Planned];
 const LATCHES: [Latch; 3] = [Latch::Arrival, Latch::Head, Latch::Grant];
@@ -45,7 +45,7 @@ fn run(scenario: &Scenario) -> SimulationReport {
 }
 
 fn watched(scenario: &Scenario, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
-    scenario::run(scenario, Rc::new(UpDown::default()), watch)
+    scenario::run(scenario, Arc::new(UpDown::default()), watch)
 }
 
 /// Every packet has met one fate, and none is on its way for ever.

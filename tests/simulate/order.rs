@@ -12,7 +12,7 @@ use reconfig::scenario::{
     self, Departure, DisorderCause, Ending, Scenario, ScenarioError, SimulationReport, Unwatched,
 };
 use reconfig::sim::{Latch, SimConfig};
-use std::rc::Rc;
+use std::sync::Arc;
 
 const TOPOLOGIES: [&str; 4] = ["fat-tree:4,2", "random-regular:8,3,2", "random-regular:12,4,1", "waxman:14,0.7,0.5"];
 
@@ -69,7 +69,7 @@ fn who_writes_entries_in_use_gives_a_class_another_way_under_its_packets() {
 #[test]
 fn a_standing_partition_writes_no_lanes() {
     let scenario = loaded(planned(Scheme::Double), LanePartition::Standing, 4, Latch::Head);
-    let vetted = scenario::plan(&scenario, Rc::new(UpDown::default())).expect("R and R′ are each proved");
+    let vetted = scenario::plan(&scenario, Arc::new(UpDown::default())).expect("R and R′ are each proved");
     let plan = vetted.plan();
     for wave in plan.waves() {
         let moves = matches!(wave.phase, Phase::Split | Phase::Restore);

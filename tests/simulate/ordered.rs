@@ -9,14 +9,14 @@ use reconfig::routing::{Engine, UpDown};
 use reconfig::scenario::{self, Departure, Ending, Scenario, Unwatched};
 use reconfig::sim::SimConfig;
 use reconfig::tables::Write;
-use std::rc::Rc;
+use std::sync::Arc;
 
 fn removal(name: &str, departure: Departure) -> Scenario {
     Scenario { departure, scheme: Scheme::Ordered, ..short(Scenario::remove_root(bundled(name))) }
 }
 
-fn up_down() -> Rc<dyn Engine> {
-    Rc::new(UpDown::default())
+fn up_down() -> Arc<dyn Engine> {
+    Arc::new(UpDown::default())
 }
 
 /// Rounds that the waves of a plan wait for one another.

@@ -20,7 +20,7 @@ use reconfig::scenario::{
 };
 use reconfig::sim::PacketCounts;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 const DEPARTURES: [Departure; 2] = [Departure::Sudden, Departure::Planned];
 
@@ -54,7 +54,7 @@ fn root_of(subnet: u16) -> ScenarioChange {
 }
 
 fn watched(asked: &Scenario, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {
-    reconfig::scenario::run(asked, Rc::new(UpDown::default()) as Rc<dyn Engine>, watch)
+    reconfig::scenario::run(asked, Arc::new(UpDown::default()) as Arc<dyn Engine>, watch)
 }
 
 /// What a run comes to, every packet accounted for.

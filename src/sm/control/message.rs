@@ -7,12 +7,13 @@
 
 use super::super::degraded::Degraded;
 use super::super::element::SubnetElement;
-use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord};
+use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
 use crate::plan::{LanePartition, Scheme};
 use crate::subnet::SmpCounts;
+use crate::tables::ChannelUse;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -155,6 +156,12 @@ pub struct Status {
     /// Why no change by `double` is possible, if none is.
     #[serde(default)]
     pub without_double: Option<String>,
+    /// What stands in for the engine or the scheme that was chosen, and why, if anything does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// How evenly the half in use leads over the channels between switches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<ChannelStatus>,
     /// Elements set aside for maintenance.
     pub aside: Vec<String>,
     /// How far plans for losses to come are, if any are prepared.
@@ -178,6 +185,29 @@ pub struct Status {
     pub last_change: Option<Box<ChangeDone>>,
     /// The last failure, which is retried at the next sweep.
     pub trouble: Option<String>,
+}
+
+/// The use of the channels between switches, when every end port sends to every other.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChannelStatus {
+    /// Channels from one switch to another.
+    pub channels: usize,
+    /// Those that some pair of end ports uses.
+    pub used: usize,
+    /// The busiest.
+    pub busiest: Option<String>,
+    /// The pairs that use it.
+    pub pairs: u64,
+}
+
+impl ChannelStatus {
+    /// Of a subnet as it runs.
+    pub fn of(running: &Running) -> ChannelStatus {
+        let fabric = &running.alive;
+        let ChannelUse { channels, used, busiest } = ChannelUse::of(fabric, &running.tables.lfts, running.half);
+        let (busiest, pairs) = busiest.map_or((None, 0), |(port, pairs)| (Some(fabric.describe_port(port)), pairs));
+        ChannelStatus { channels, used, busiest, pairs }
+    }
 }
 
 /// The port that a manager uses.

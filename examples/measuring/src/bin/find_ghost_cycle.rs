@@ -13,7 +13,7 @@ use reconfig::plan::Scheme;
 use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, ScenarioError, SimulationReport, Unwatched};
 use reconfig::verify::Refusal;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// Runs of a scenario, how many of them may go without a deadlock, and how many are repeated with the Double Scheme.
 const RUNS: u64 = 10;
@@ -50,7 +50,7 @@ fn fits(seed: u64, fabric: &Fabric) -> Result<bool, ScenarioError> {
 
 /// Whether the prover refuses the plan for a cycle that takes several classes.
 fn has_ghost_cycle(scenario: &Scenario) -> Result<bool, ScenarioError> {
-    let plan = scenario::plan(scenario, Rc::new(UpDown::default()))?;
+    let plan = scenario::plan(scenario, Arc::new(UpDown::default()))?;
     Ok(matches!(plan.refusal(), Some(Refusal::Deadlock(_))))
 }
 
@@ -95,5 +95,5 @@ impl Tally {
 }
 
 fn run(scenario: &Scenario) -> Result<SimulationReport, ScenarioError> {
-    scenario::run(scenario, Rc::new(UpDown::default()), &mut Unwatched)
+    scenario::run(scenario, Arc::new(UpDown::default()), &mut Unwatched)
 }

@@ -1,0 +1,125 @@
+//! What is tried where the way that the user settled finds no routing, or no change.
+//!
+//! A subnet that is not rerouted loses more than the user's preference is worth. So a change that the chosen scheme
+//! cannot make is tried by `auto`, and what the chosen engines cannot route, or so that nothing is proved, is routed by one
+//! that routes every connected subnet. Each is said, in the log and by `reconfig status`. Deliberately omitted: anything
+//! less than proved.
+
+use super::config::Config;
+use super::error::SmError;
+use super::planning::computed;
+use super::watched::Watched;
+use crate::change::{BringUpError, ChangeError, Prepared, room_for_layers};
+use crate::driver::{Driver, DriverError, Preparation};
+use crate::fabric::{Fabric, PortId};
+use crate::lid;
+use crate::plan::{Lanes, Policy};
+use crate::routing::{Demand, Engine};
+use crate::tables::{RoutingFunction, SubnetTables};
+use crate::transport::Transport;
+use crate::verify::{self, Scope};
+use std::sync::Arc;
+
+/// A change, and what stands in for what the user settled, in words, if anything does.
+pub(super) struct FoundChange {
+    pub(super) prepared: Prepared,
+    pub(super) instead: Option<String>,
+}
+
+/// Prepares a change to `after`: as settled, else by what stands in for that.
+///
+/// # Errors
+/// The port failed; or nothing stands in, or does either, and then why not as settled.
+pub(super) async fn prepared<T: Transport>(
+    driver: &mut Driver<Watched<T>>,
+    config: &Config,
+    after: Arc<Fabric>,
+) -> Result<FoundChange, SmError> {
+    let preparation = driver.preparation(after);
+    let settled = match attempt(driver, config, preparation.clone()).await? {
+        Ok(prepared) => return Ok(FoundChange { prepared, instead: None }),
+        Err(error) => error,
+    };
+    let Some(fallback) = config.fallback.as_ref().filter(|_| can_be_mended(&settled)) else {
+        return Err(settled.into());
+    };
+    let by_auto = (!config.auto).then(|| (config.engine.clone(), "scheme auto".to_string()));
+    let by_engine = (fallback.clone(), format!("scheme auto, engine {}", fallback.name()));
+    for (engine, name) in by_auto.into_iter().chain([by_engine]) {
+        match attempt(driver, config, preparation.clone().otherwise(engine)).await? {
+            Ok(prepared) => {
+                let instead = format!("{name}, since as settled there is no change: {settled}");
+                return Ok(FoundChange { prepared, instead: Some(instead) });
+            }
+            Err(error) => tracing::warn!(%error, "{name} finds no change either"),
+        }
+    }
+    Err(settled.into())
+}
+
+/// The outer error is the port's.
+async fn attempt<T: Transport>(
+    driver: &mut Driver<Watched<T>>,
+    config: &Config,
+    preparation: Preparation,
+) -> Result<Result<Prepared, DriverError>, SmError> {
+    let manager = &mut driver.subnet_mut().manager;
+    computed(manager, config.planning, || preparation.carried_out()).await
+}
+
+/// Whether another scheme or engine may do better.
+fn can_be_mended(error: &DriverError) -> bool {
+    match error {
+        DriverError::Change(error) => !matches!(
+            **error,
+            ChangeError::SmLeaves { .. }
+                | ChangeError::LostAndGained { .. }
+                | ChangeError::NarrowNewcomer { .. }
+                | ChangeError::Old(_)
+        ),
+        DriverError::Subnet(_) | DriverError::Unknown(_) | DriverError::Journal(_) | DriverError::Sources { .. } => {
+            false
+        }
+    }
+}
+
+/// The routing of a whole subnet, and its tables, proved.
+pub(super) struct FoundRouting {
+    pub(super) function: RoutingFunction,
+    pub(super) tables: SubnetTables,
+    pub(super) instead: Option<String>,
+}
+
+/// Routes a subnet: by the engine that was settled, else by the one that stands in.
+///
+/// # Errors
+/// Why not by the one that was settled, where nothing stands in, or does either.
+pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<FoundRouting, SmError> {
+    let settled = match routed_by(&*config.engine, config, fabric, sm) {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    let Some(fallback) = &config.fallback else { return Err(settled) };
+    match routed_by(&**fallback, config, fabric, sm) {
+        Ok(found) => {
+            let instead = format!("engine {}, since as settled there is no routing: {settled}", fallback.name());
+            Ok(FoundRouting { instead: Some(instead), ..found })
+        }
+        Err(error) => {
+            tracing::warn!(%error, engine = fallback.name(), "the engine that stands in finds no routing either");
+            Err(settled)
+        }
+    }
+}
+
+fn routed_by(engine: &dyn Engine, config: &Config, fabric: &Fabric, sm: PortId) -> Result<FoundRouting, SmError> {
+    let Policy { reserved_sl, partition, .. } = config.policy;
+    let demand = Demand::joined_with(fabric, sm, config.paths()).within(room_for_layers(fabric, reserved_sl));
+    let function = engine.route(fabric, &demand)?;
+    lid::check_fits(fabric, &function).map_err(BringUpError::from)?;
+    let tables = lid::bring_up(fabric, &function, 1).on_lanes(Lanes::of_fabric(fabric, reserved_sl).steady(partition));
+    let scope = Scope::of(fabric.halves()).by(function.path_layers());
+    // Prove both halves together: until a change separates them, hosts may send to any LID of either.
+    verify::prove_tables(fabric, &tables, &scope).map_err(SmError::Unproved)?;
+    Ok(FoundRouting { function, tables, instead: None })
+}

@@ -1,0 +1,69 @@
+//! Computing that takes long, while the manager goes on answering.
+//!
+//! Routing, planning and proving take seconds on a thousand switches. Meanwhile clients of the SA, other managers and
+//! users at the control socket want answers, and traps want repressing. So that work is done by a thread, and the manager
+//! idles until it is done. In a simulation no time passes while something is computed, and a run must not depend on how
+//! fast this machine is: there the work is done on the spot.
+
+use super::error::SmError;
+use crate::subnet::{Manager, SubnetManager as _};
+use crate::transport::Transport;
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+use std::time::Duration;
+
+/// How long the manager waits for the thread and nothing else: what is computed sooner is not waited for longer. Nobody
+/// takes it for dead meanwhile.
+const DEAF: Duration = Duration::from_millis(10);
+
+/// How often it looks afterwards whether the thread is done.
+const LOOK_NS: u64 = 5_000_000;
+
+/// Who does the work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Planning {
+    /// A thread of its own, while the manager answers.
+    Threaded,
+    /// The manager, which does nothing else meanwhile: in a simulation.
+    Inline,
+}
+
+/// The result of `work`.
+///
+/// # Errors
+/// The port failed, or there is no thread.
+///
+/// # Panics
+/// `work` panicked.
+pub(super) async fn computed<T: Transport, R: Send + 'static>(
+    manager: &mut Manager<T>,
+    planning: Planning,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, SmError> {
+    if planning == Planning::Inline {
+        return Ok(work());
+    }
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let span = tracing::Span::current();
+    let work = move || {
+        let _entered = span.enter();
+        // Nobody takes it if the manager has ended meanwhile.
+        let _ = sender.send(work());
+    };
+    let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);
+    let thread = thread.map_err(|error| SmError::NoThread { why: error.to_string() })?;
+    let mut found = receiver.recv_timeout(DEAF).map_err(|error| match error {
+        RecvTimeoutError::Timeout => TryRecvError::Empty,
+        RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+    });
+    loop {
+        match found {
+            Ok(found) => return Ok(found),
+            Err(TryRecvError::Empty) => manager.idle(manager.now_ns().saturating_add(LOOK_NS)).await?,
+            Err(TryRecvError::Disconnected) => {
+                let panic = thread.join().expect_err("a thread that ends well has sent what it found");
+                std::panic::resume_unwind(panic);
+            }
+        }
+        found = receiver.try_recv();
+    }
+}

@@ -1,0 +1,75 @@
+//! What the user settled finds no routing or no change: something stands in, and says so.
+
+use super::scene::{MS, S, Scene, Setup};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::Happening;
+use reconfig::wire::AttributeId;
+
+fn instead(scene: &Scene) -> Option<String> {
+    scene.mailbox.borrow().view.instead.clone()
+}
+
+/// Fat trees are not tori, and shortest paths on a torus can deadlock: the one engine finds no routing, the other one that
+/// is refused.
+#[test]
+fn where_the_engine_finds_nothing_that_is_proved_another_one_routes() {
+    for (engine, why) in [("fat-tree", "fat-tree: "), ("min-hop", "cannot be proved")] {
+        let setup = |falls_back| Setup { engine, falls_back, ..Setup::default() };
+        let mut scene = Scene::cold("torus:4x4,1", SimConfig::default(), setup(true), &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{engine}: {:?}", scene.failures());
+        let said = instead(&scene).expect("somebody stands in");
+        assert!(said.starts_with("engine up-down-robust, ") && said.contains(why), "{said}");
+        scene.pass(S);
+        assert_eq!(scene.unreached(&[]), [], "{engine}");
+
+        let mut scene = Scene::cold("torus:4x4,1", SimConfig::default(), setup(false), &[]);
+        assert!(!scene.until(5 * S, |scene| scene.arrival().is_some()), "{engine}");
+        assert!(scene.failures().iter().all(|failed| failed.contains(why)), "{:?}", scene.failures());
+    }
+}
+
+/// With one data VL there are no lanes for the two halves of `double`.
+#[test]
+fn where_the_scheme_has_no_change_auto_does() {
+    for falls_back in [true, false] {
+        let setup = Setup { data_vls: 1, auto: false, falls_back, ..Setup::default() };
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(S);
+        let spine = scene.node("spine-1");
+        scene.transport.with(|sim| sim.kill_node(spine));
+        scene.pass(3 * S);
+        assert_eq!(scene.unreached(&[spine]).is_empty(), falls_back, "{:?}", scene.failures());
+        let said = instead(&scene);
+        assert_eq!(said.is_some(), falls_back, "{said:?}");
+        assert!(said.is_none_or(|said| said.starts_with("scheme auto, since as settled there is no change: ")));
+        scene.pass(100 * MS);
+    }
+}
+
+/// The manager's own switch cannot be left out. While it takes no SL-to-VL table the change cannot end, and hosts stand behind
+/// its fence; the subnet is taken over as it is, and comes to rest once the switch serves again.
+#[test]
+fn a_change_that_cannot_end_is_given_up_after_a_minute() {
+    let sick =
+        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup { auto: false, ..Setup::default() }, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(S);
+    let (spine, own) = (scene.node("spine-1"), scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf"));
+    scene.transport.with(|sim| sim.kill_node(spine));
+    let entered = |scene: &Scene, state| {
+        scene.said.borrow().iter().any(|said| matches!(said, Happening::Entered { state: other } if *other == state))
+    };
+    assert!(scene.until(10 * S, |scene| entered(scene, "draining")), "{:?}", scene.failures());
+    scene.transport.with(|sim| sim.sicken_node(own, sick));
+    let given_up = |scene: &Scene| scene.failures().iter().any(|why| why.contains("given up"));
+    assert!(!scene.until(50 * S, given_up), "{:?}", scene.failures());
+    assert!(scene.until(30 * S, given_up), "{:?}", scene.failures());
+    scene.pass(10 * S);
+    scene.transport.with(|sim| sim.heal_node(own));
+    scene.said.borrow_mut().clear();
+    assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(5 * S);
+    assert_eq!(scene.unreached(&[spine]), []);
+}

@@ -69,7 +69,9 @@ pub enum Failure {
     #[error(transparent)]
     Engine(#[from] RouteError),
     /// A switch does not tell its table.
-    #[error("{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep")]
+    #[error(
+        "{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
+    )]
     Silent {
         /// The switch.
         switch: String,
@@ -184,7 +186,9 @@ impl Router {
         let cause = why.map(|why| format!(" ({why})")).unwrap_or_default();
         if is_empty(sight) {
             return match plans::from_nothing(&*self.engine, sight) {
-                Ok(plan) => Ok(self.begin(sight, Course::of(plan).at_once(), now, &format!("nothing is in force{cause}"))),
+                Ok(plan) => {
+                    Ok(self.begin(sight, Course::of(plan).at_once(), now, &format!("nothing is in force{cause}")))
+                }
                 Err(why) => Err(Failure::Refused(why)),
             };
         }
@@ -270,7 +274,8 @@ impl Router {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
                 self.since.get_or_insert(now);
                 if wait > Duration::ZERO {
-                    let text = format!("the next tables wait {} ms, until what was sent before has left", wait.as_millis());
+                    let text =
+                        format!("the next tables wait {} ms, until what was sent before has left", wait.as_millis());
                     let held = self.hold(sight, text);
                     notes.extend(held.notes);
                     return Answer { notes, again: Some(Again::Later(wait)), ..held };
@@ -278,6 +283,10 @@ impl Router {
                 let lfts = carried(&plan.plan().draft().before, &step.lfts, &sight.fabric, &sight.lfts);
                 course.advance();
                 self.since = None;
+                if notes.is_empty() {
+                    let text = format!("the next wave of the plan is handed over; {} are left", course.left());
+                    notes.push(Note { level: Level::Info, text });
+                }
                 lfts
             }
         };
@@ -315,12 +324,15 @@ impl Router {
         let note = |text| vec![Note { level: Level::Error, text }];
         match self.config.on_refusal {
             OnRefusal::Keep => {
-                let text = format!("no change in place is proved, so the tables in force stay, lost ways included: {why}");
+                let text =
+                    format!("no change in place is proved, so the tables in force stay, lost ways included: {why}");
                 Ok(Answer { lfts: sight.lfts.clone(), notes: note(text), again: None, accepted: None })
             }
             OnRefusal::Rewrite => {
                 let (_, lfts) = plans::rerouted(&*self.engine, &sight.fabric, sight.sm).map_err(Failure::Refused)?;
-                let text = format!("WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it: {why}");
+                let text = format!(
+                    "WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it: {why}"
+                );
                 Ok(Answer { lfts, notes: note(text), again: None, accepted: None })
             }
         }

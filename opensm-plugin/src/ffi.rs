@@ -238,7 +238,10 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
                 0
             }
             Err(failure) => {
-                engine.osm.log(Level::Error, &format!("this engine fails, and OpenSM goes on as it is configured to: {failure}"));
+                engine.osm.log(
+                    Level::Error,
+                    &format!("this engine fails, and OpenSM goes on as it is configured to: {failure}"),
+                );
                 FAILED
             }
         }

@@ -179,9 +179,9 @@ pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>
     let found = found.map_err(|error| NoPlan::Change(Box::new(ChangeError::Repair(error))))?;
     // A wave that would have to wait for what was sent before is not worth it: nothing is lost without it.
     let steps = found.waves.into_iter().take_while(|wave| !wave.aged_before);
-    let both = |lfts: Vec<Arc<Lft>>| if fabric.halves().len() == 2 { lid::mirrored(fabric, &lfts, Half::Lower) } else { lfts };
-    let steps: Vec<TableStep> =
-        steps.map(|wave| TableStep { lfts: both(wave.lfts), aged_before: false }).collect();
+    let both =
+        |lfts: Vec<Arc<Lft>>| if fabric.halves().len() == 2 { lid::mirrored(fabric, &lfts, Half::Lower) } else { lfts };
+    let steps: Vec<TableStep> = steps.map(|wave| TableStep { lfts: both(wave.lfts), aged_before: false }).collect();
     let Some(last) = steps.last().map(|step| step.lfts.clone()).filter(|last| *last != sight.lfts) else {
         return Ok(None);
     };

@@ -315,6 +315,11 @@ static int build_tables(void *context)
 
 static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
+	if (osm->subn.opt.use_ucast_cache) {
+		reconfig_log(osm, RECONFIG_LEVEL_ERROR,
+			     "use_ucast_cache has OpenSM write tables that it kept without asking any engine: set it to FALSE");
+		return -1;
+	}
 	/* Hop counts stay OpenSM's own: multicast and its SA use them. */
 	engine->ucast_build_fwd_tables = build_tables;
 	return 0;

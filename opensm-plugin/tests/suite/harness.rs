@@ -52,6 +52,11 @@ pub struct OpenSm {
 impl OpenSm {
     /// Starts it in a folder; `settings` are lines of the engine's file, `options` of OpenSM's.
     pub fn start(socket: &str, folder: &Path, settings: &str, options: &str) -> OpenSm {
+        OpenSm::start_at(None, socket, folder, settings, options)
+    }
+
+    /// The same on a node.
+    pub fn start_at(node: Option<&str>, socket: &str, folder: &Path, settings: &str, options: &str) -> OpenSm {
         let library = folder.join("libreconfig.so");
         if !library.exists() {
             std::os::unix::fs::symlink(plugin(), &library).expect("a link in a temporary folder");
@@ -74,6 +79,9 @@ impl OpenSm {
         let configuration = write("opensm.conf", options);
         let mut command = under_ibsim(socket, "opensm", folder);
         command.args(["-D", "0x43", "-f", "osm.log", "-F"]).arg(configuration).env("LD_LIBRARY_PATH", folder);
+        if let Some(node) = node {
+            command.env("SIM_HOST", node);
+        }
         let (printed, said) = (folder.join("osm.out"), folder.join("osm.err"));
         let background = Background::start(&mut command, &printed, &said).expect("OpenSM is installed");
         OpenSm { folder: folder.to_path_buf(), background: Some(background) }

@@ -36,6 +36,21 @@ fn a_fault_is_named() {
     assert!(error.to_string().contains("/nowhere/reconfig.yaml"), "{error}");
 }
 
+/// With `use_ucast_cache` OpenSM would write tables that no engine was asked for.
+#[test]
+fn a_cache_of_tables_is_refused() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let subnet = Subnet::serve(&bundled("fat-tree-4-2"), 0.0);
+    let options = "routing_engine reconfig updn\nuse_ucast_cache TRUE";
+    let opensm = OpenSm::start(&subnet.socket, subnet.folder(), "", options);
+    opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
+    let log = opensm.log();
+    assert!(log.contains("use_ucast_cache has OpenSM write tables that it kept"), "{log}");
+    assert!(log.contains("updn tables configured on all switches"), "{log}");
+}
+
 /// OpenSM goes on with its next engine, and its log says why.
 #[test]
 fn with_settings_that_cannot_be_used_the_next_engine_routes() {

@@ -87,7 +87,7 @@ pub struct Router {
     engine: Box<dyn Engine>,
     memory: Option<Memory>,
     course: Option<Course>,
-    /// Since when nothing was written that the next wave would have to wait for.
+    /// Since when all that is sent is sent by the tables in force over what is there; none until they are written.
     since: Option<Duration>,
     /// Whether ways are to be shortened and loads spread.
     renewal: bool,
@@ -153,8 +153,8 @@ impl Router {
             return self.without(&sight.fabric.describe_node(silent), sight);
         }
         let mut answer = match self.memory.as_ref().map(|memory| memory.compare(sight)) {
-            None => self.found(sight, None, now),
-            Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), now),
+            None => self.found(sight, None, None, now),
+            Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), None, now),
             Some(Recollection::Unfinished) => Ok(self.finished(sight)),
             Some(Recollection::Held(found)) if found.lost || found.gained => self.changed(sight, &found, now),
             Some(Recollection::Held(_)) => Ok(self.unchanged(sight, now)),
@@ -180,9 +180,19 @@ impl Router {
         self.answer(lfts, "the last tables were not written everywhere: they are written again".to_string(), again)
     }
 
-    /// The subnet as it is found: after a start, a handover, or when somebody else wrote.
-    fn found(&mut self, sight: &Sight, why: Option<&str>, now: Duration) -> Result<Answer, Failure> {
+    /// The subnet as it is found: after a start, a handover, or when somebody else wrote; or, where it is `known` what was
+    /// in force, with tables that do not serve everything.
+    fn found(
+        &mut self,
+        sight: &Sight,
+        why: Option<&str>,
+        known: Option<&Comparison>,
+        now: Duration,
+    ) -> Result<Answer, Failure> {
         self.course = None;
+        if known.is_none() {
+            self.since = Some(now);
+        }
         let cause = why.map(|why| format!(" ({why})")).unwrap_or_default();
         if is_empty(sight) {
             return match plans::from_nothing(&*self.engine, sight) {
@@ -200,15 +210,32 @@ impl Router {
             Ok(plan) => {
                 let first = refusal.lines().next().unwrap_or_default();
                 let what = format!("the tables in force are mended{cause}: {first}");
-                Ok(self.begin(sight, Course::of(plan), now, &what))
+                let mut course = Course::of(plan);
+                if known.is_some_and(|known| Self::goes_with_what_is_under_way(known, sight, &course)) {
+                    course = course.at_once();
+                }
+                Ok(self.begin(sight, course, now, &what))
             }
             Err(why) => self.refused(sight, &why),
         }
     }
 
+    /// Whether the first wave is proved beside all that what was in force can have sent.
+    fn goes_with_what_is_under_way(known: &Comparison, sight: &Sight, course: &Course) -> bool {
+        course.next().is_some_and(|step| {
+            let planned = &course.plan.plan().draft().before;
+            let wanted = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
+            let wanted = carried(&sight.fabric, &wanted, &known.now, &known.lfts);
+            plans::prove_beside(known, &wanted).is_ok()
+        })
+    }
+
     /// Something was lost, or has come.
     fn changed(&mut self, sight: &Sight, found: &Comparison, now: Duration) -> Result<Answer, Failure> {
         self.course = None;
+        if found.lost {
+            self.since = Some(now);
+        }
         let both = found.lost && found.gained;
         let surviving = if both { Arc::new(common(&found.before, &found.now)) } else { found.now.clone() };
         let plan = plans::changed(&*self.engine, (found.before.clone(), surviving), found.lfts.clone(), found.sm);
@@ -230,7 +257,7 @@ impl Router {
             }
             // The tables before did not serve everything, or are not safe by themselves.
             Err(NoPlan::Change(why)) if matches!(*why, ChangeError::Old(_)) => {
-                self.found(sight, Some(&format!("{what}; {}", first_line(&why.to_string()))), now)
+                self.found(sight, Some(what), Some(found), now)
             }
             Err(why) => self.refused(sight, &why),
         }
@@ -257,11 +284,18 @@ impl Router {
 
     fn begin(&mut self, sight: &Sight, course: Course, now: Duration, what: &str) -> Answer {
         let plan = course.plan.clone();
-        let waves = course.left();
-        let proof = plan.proof().map(|proof| format!("{} dependencies of {} lanes", proof.dependencies, proof.lanes));
-        let text = format!("{what}; {waves} waves, every mixture proved ({})", proof.unwrap_or_default());
-        (self.course, self.since) = (Some(course), Some(now));
-        Answer { accepted: Some(plan), ..self.go_on(sight, now, vec![Note { level: Level::Info, text }]) }
+        let waves = match course.left() {
+            0 => "no table changes".to_string(),
+            1 => "1 wave, every mixture proved".to_string(),
+            waves => format!("{waves} waves, every mixture proved"),
+        };
+        let proof = plan.proof().filter(|proof| proof.lanes > 0);
+        let proof = proof.map(|proof| format!(" ({} dependencies of {} lanes)", proof.dependencies, proof.lanes));
+        let text = format!("{what}; {waves}{}", proof.unwrap_or_default());
+        self.course = Some(course);
+        // A plan that writes nothing at all is no evidence of anything.
+        let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty());
+        Answer { accepted, ..self.go_on(sight, now, vec![Note { level: Level::Info, text }]) }
     }
 
     /// The next wave of the course, or what is in force until it may be written.
@@ -272,7 +306,6 @@ impl Router {
             None => sight.lfts.clone(),
             Some(step) => {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
-                self.since.get_or_insert(now);
                 if wait > Duration::ZERO {
                     let text =
                         format!("the next tables wait {} ms, until what was sent before has left", wait.as_millis());

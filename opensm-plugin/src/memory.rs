@@ -24,6 +24,8 @@ pub struct Memory {
 
 /// Then and now in one index space.
 pub struct Comparison {
+    /// What was routed, and what has come.
+    pub whole: Arc<Fabric>,
     /// What was routed.
     pub before: Arc<Fabric>,
     /// What is there now.
@@ -73,8 +75,8 @@ impl Memory {
         let gained = lacks(&now, &before);
         match self.in_force(&whole, sight) {
             Ok(lfts) => {
-                let (before, now) = (Arc::new(before), Arc::new(now));
-                Recollection::Held(Box::new(Comparison { before, now, lfts, sm, lost, gained }))
+                let [whole, before, now] = [whole.fabric.clone(), before, now].map(Arc::new);
+                Recollection::Held(Box::new(Comparison { whole, before, now, lfts, sm, lost, gained }))
             }
             Err(Strange { partly: true, .. }) if !lost && !gained => Recollection::Unfinished,
             Err(Strange { switch, .. }) => {

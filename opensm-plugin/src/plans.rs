@@ -4,16 +4,17 @@
 //! `ordered` where the tables in force serve everything, of scheme `recover` where they do not. Everything is on one lane
 //! ([`crate::sight`]). Deliberately omitted: what is done where there is none (`decision`).
 
+use crate::memory::Comparison;
 use crate::sight::Sight;
 use reconfig::change::{self, ChangeError, ChangeInput, RecoveryInput};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Vl};
+use reconfig::ids::{Half, Vl, VlSet};
 use reconfig::lid;
 use reconfig::plan::{self, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
 use reconfig::repair::{Budget, RepairInput, repair};
 use reconfig::routing::{Demand, Engine, RouteError, choose_root, stranded, switch_order};
 use reconfig::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
-use reconfig::verify::{InjectionRules, Refusal, Scope, prove_tables};
+use reconfig::verify::{self, InjectionRules, ProofWave, Refusal, Scope, Transition, prove_tables};
 use reconfig::vet::{Objection, Vetted, vet};
 use std::sync::Arc;
 
@@ -71,6 +72,45 @@ fn on_one_lane(fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> SubnetTables {
 pub fn prove_in_force(sight: &Sight) -> Result<(), Refusal> {
     let tables = on_one_lane(&sight.fabric, sight.lfts.clone());
     prove_tables(&sight.fabric, &tables, &scope(&sight.fabric)).map(drop)
+}
+
+/// A wave over a subnet of which it is known what was in force.
+struct Beside<'a> {
+    known: &'a Comparison,
+    tables: [SubnetTables; 2],
+}
+
+impl Transition for Beside<'_> {
+    fn fabric(&self) -> &Fabric {
+        &self.known.whole
+    }
+
+    fn surviving(&self) -> &Fabric {
+        &self.known.now
+    }
+
+    fn waves(&self) -> Vec<ProofWave<'_>> {
+        let mut injected = [false; 2];
+        self.known.whole.halves().iter().for_each(|half| injected[half.index()] = true);
+        let [before, after] = &self.tables;
+        let ways = Default::default();
+        let (empty, gone) = (VlSet::EMPTY, [false; 2]);
+        vec![ProofWave { name: "rewrite".to_string(), before, after, injected, ways, empty, gone, aged: None }]
+    }
+
+    fn begins_with_losses(&self) -> bool {
+        true
+    }
+}
+
+/// Proves that tables go with all that the tables before have led anywhere, over what has died meanwhile too. By node of
+/// what is known; rows without a way stay lost, and no other is.
+///
+/// # Errors
+/// What is wrong.
+pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>]) -> Result<(), Refusal> {
+    let tables = [known.lfts.clone(), wanted.to_vec()].map(|lfts| on_one_lane(&known.whole, lfts));
+    verify::prove(Beside { known, tables }).map(drop).map_err(|(_, refusal)| refusal)
 }
 
 /// What the base engine makes of what OpenSM's port reaches, and its tables.

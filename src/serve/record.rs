@@ -12,18 +12,18 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// An open record.
-pub struct Record {
+pub struct LandingRecord {
     file: BufWriter<File>,
 }
 
-impl Record {
+impl LandingRecord {
     /// Begins one; what the file held is lost.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn begin(path: &Path) -> Result<Record, ServeError> {
+    pub fn begin(path: &Path) -> Result<LandingRecord, ServeError> {
         let failed = |source| ServeError::Record { path: path.to_path_buf(), source };
-        Ok(Record { file: BufWriter::new(File::create(path).map_err(failed)?) })
+        Ok(LandingRecord { file: BufWriter::new(File::create(path).map_err(failed)?) })
     }
 
     /// Records the writes that landed since the last time.

@@ -8,7 +8,7 @@ use super::command::CommandOutput;
 use super::console::{self, ConsoleCommand};
 use super::pacer::Pacer;
 use super::protocol::{CALL_SIZE, Call, SimDatagram};
-use super::record::Record;
+use super::record::LandingRecord;
 use super::sockets::{Incoming, Sockets};
 use super::status::ServeStatus;
 use super::switchboard::{ClientChange, Switchboard};
@@ -97,7 +97,7 @@ pub struct Server {
     _typed: mpsc::UnboundedSender<Line>,
     signals: [Signal; 2],
     control: Option<ControlPath>,
-    record: Option<Record>,
+    record: Option<LandingRecord>,
     began: Instant,
     looked: Instant,
     counted: Instant,
@@ -136,7 +136,7 @@ impl Server {
         if options.console {
             read_console(typed.clone());
         }
-        let record = options.record.as_deref().map(Record::begin).transpose()?;
+        let record = options.record.as_deref().map(LandingRecord::begin).transpose()?;
         if record.is_some() {
             board.sim_mut().record_table_writes();
         }

@@ -3,7 +3,7 @@
 
 use super::Sim;
 use crate::fabric::NodeId;
-use crate::tables::LFT_BLOCK;
+use crate::wire::SMP_DATA_SIZE;
 
 /// A block that a manager has written, equal to the one before or not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,7 +15,7 @@ pub struct TableWrite {
     /// The block.
     pub block: u16,
     /// Output ports, 255 for no route.
-    pub entries: [u8; LFT_BLOCK],
+    pub entries: [u8; SMP_DATA_SIZE],
 }
 
 impl Sim {
@@ -29,7 +29,7 @@ impl Sim {
         self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    pub(super) fn record(&mut self, switch: NodeId, block: usize, entries: &[u8; LFT_BLOCK]) {
+    pub(super) fn record(&mut self, switch: NodeId, block: usize, entries: &[u8; SMP_DATA_SIZE]) {
         let at_ns = self.now_ns();
         if let Some(recorded) = &mut self.recorded {
             recorded.push(TableWrite { at_ns, switch, block: block as u16, entries: *entries });

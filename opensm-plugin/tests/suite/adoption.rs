@@ -112,7 +112,7 @@ fn a_standby_takes_over() {
     }
     let fabric = bundled("torus-4x4");
     let subnet = Subnet::serve(&fabric, 0.1);
-    let mut master = run(&subnet, "", "");
+    let mut master = run(&subnet, "", "sm_priority 5");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = "sminfo_polling_timeout 500\npolling_retry_number 2\nsm_priority 1";
     let standby = OpenSm::start_at(Some("host-5 HCA-1"), &subnet.socket, folder.path(), "", options);

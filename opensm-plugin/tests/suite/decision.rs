@@ -237,8 +237,8 @@ fn nothing_is_read_of_switches_that_hold_what_they_were_given() {
     world.settle();
     assert_eq!(world.router.unsure(&world.seen()), Vec::new());
     let mut seen = world.seen();
-    let tables = seen.nodes.iter_mut().enumerate().filter_map(|(at, node)| Some((at, node.table.as_mut()?)));
-    let (at, table) = tables.skip(2).next().expect("a switch");
+    let mut tables = seen.nodes.iter_mut().enumerate().filter_map(|(at, node)| Some((at, node.table.as_mut()?)));
+    let (at, table) = tables.nth(2).expect("a third switch");
     table.entries[9] = 0;
     assert_eq!(world.router.unsure(&seen), [(at, 0)]);
     let anew = Router::new(Config::default()).expect("engines");

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How long any step may take.
 pub const PATIENCE: Duration = Duration::from_secs(120);
+/// How often OpenSM is started where it ends before it begins.
+const ATTEMPTS: usize = 3;
 
 /// Whether these programs are there; says `SKIPPED` where one is not.
 pub fn installed(programs: &[&str]) -> bool {
@@ -82,9 +84,35 @@ impl OpenSm {
         if let Some(node) = node {
             command.env("SIM_HOST", node);
         }
-        let (printed, said) = (folder.join("osm.out"), folder.join("osm.err"));
-        let background = Background::start(&mut command, &printed, &said).expect("OpenSM is installed");
-        OpenSm { folder: folder.to_path_buf(), background: Some(background) }
+        let mut started = OpenSm { folder: folder.to_path_buf(), background: None };
+        for _ in 0..ATTEMPTS {
+            started.background = Some(started.begin(&mut command));
+            if started.lives() {
+                return started;
+            }
+        }
+        panic!("OpenSM ends as soon as it is started: {}", started.log());
+    }
+
+    fn begin(&self, command: &mut Command) -> Background {
+        let (printed, said) = (self.folder.join("osm.out"), self.folder.join("osm.err"));
+        Background::start(command, &printed, &said).expect("OpenSM is installed")
+    }
+
+    /// Whether it gets as far as its log; ibsim's library brings programs down before they begin now and then.
+    fn lives(&mut self) -> bool {
+        let start = Instant::now();
+        loop {
+            let ended =
+                self.background.as_mut().is_some_and(|own| own.child.try_wait().is_ok_and(|ended| ended.is_some()));
+            if ended || start.elapsed() > PATIENCE {
+                return false;
+            }
+            if self.log().contains("Entering DISCOVERING state") {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Its log.
@@ -168,7 +196,7 @@ impl OpenSm {
             plans.sort();
             plans
         };
-        let wanted = self.log().matches("every mixture proved").count();
+        let wanted = self.log().matches(" dependencies of ").count();
         self.until("evidence", |_| {
             plans().len() >= wanted && plans().last().is_some_and(|last| last.with_extension("certificate").exists())
         });

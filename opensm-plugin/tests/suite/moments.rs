@@ -88,7 +88,7 @@ fn no_moment_closes_a_ring() {
     }
     let mut moments = 0;
     for (fabric, losses) in cases {
-        let told = told(&fabric, losses, "", "", 0.1);
+        let told = told(&fabric, losses, "", "", if thorough { 0.02 } else { 0.1 });
         let described = format!(
             "{} moments of {} writes, {} of them with a ring, {} deadlocks",
             told.moments, told.written, told.loops, told.deadlocks

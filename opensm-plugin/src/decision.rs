@@ -95,6 +95,9 @@ pub struct Router {
     swept: bool,
     /// Whether we did.
     asked: bool,
+    /// Blocks, as (node, block), that are read although their switch has acknowledged what it was given: it may have
+    /// started anew since.
+    acknowledged: Vec<(usize, u16)>,
 }
 
 impl Router {
@@ -105,7 +108,17 @@ impl Router {
     pub fn new(config: Config) -> Result<Router, RouteError> {
         let engine = engine_listed(&config.engines, &Parameters::default())?;
         let (memory, course, since) = (None, None, None);
-        Ok(Router { config, engine, memory, course, since, renewal: false, swept: false, asked: false })
+        Ok(Router {
+            config,
+            engine,
+            memory,
+            course,
+            since,
+            renewal: false,
+            swept: false,
+            asked: false,
+            acknowledged: Vec::new(),
+        })
     }
 
     /// OpenSM begins a heavy sweep.
@@ -125,16 +138,21 @@ impl Router {
 
     /// Blocks, as (node, block), that must be read before [`Router::route`]: those of which nobody knows what the switch
     /// holds. Where a switch holds what it was given nothing is read.
-    pub fn unsure(&self, seen: &Seen) -> Vec<(usize, u16)> {
+    pub fn unsure(&mut self, seen: &Seen) -> Vec<(usize, u16)> {
         let mut unsure = Vec::new();
+        self.acknowledged.clear();
         for (at, node) in seen.nodes.iter().enumerate() {
             let Some(table) = node.table.as_ref().filter(|table| table.top > 0) else { continue };
-            let known = self.memory.as_ref().filter(|_| !table.reset).and_then(|memory| memory.table(node.guid));
+            let known = self.memory.as_ref().and_then(|memory| memory.table(node.guid));
             let holds = |block: u16| {
                 let start = usize::from(block) * LFT_BLOCK;
                 known.is_some_and(|lft| lft.block(block)[..] == table.entries[start..start + LFT_BLOCK])
             };
-            unsure.extend((0..table.blocks(seen.max_lid)).filter(|&block| !holds(block)).map(|block| (at, block)));
+            for block in 0..table.blocks(seen.max_lid) {
+                let holds = holds(block);
+                unsure.extend((table.reset || !holds).then_some((at, block)));
+                self.acknowledged.extend((table.reset && holds).then_some((at, block)));
+            }
         }
         unsure
     }
@@ -149,9 +167,19 @@ impl Router {
             // `reroute` on the console.
             self.renewal = true;
         }
-        if let Some(silent) = sight.silent {
-            return self.without(&sight.fabric.describe_node(silent), sight);
-        }
+        let known = self.memory.as_ref().and_then(|memory| memory.told(sight, &self.acknowledged));
+        let notes = match (&known, sight.silent.first()) {
+            (_, None) => Vec::new(),
+            (None, Some(&(silent, _))) => return self.without(&sight.fabric.describe_node(silent), sight),
+            (Some(_), Some(&(silent, _))) => {
+                let name = sight.fabric.describe_node(silent);
+                let text = format!(
+                    "{name} does not tell its forwarding table: what it has acknowledged, or held before, counts"
+                );
+                vec![Note { level: Level::Error, text }]
+            }
+        };
+        let sight = known.as_ref().unwrap_or(sight);
         let mut answer = match self.memory.as_ref().map(|memory| memory.compare(sight)) {
             None => self.found(sight, None, None, now),
             Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), None, now),
@@ -159,6 +187,7 @@ impl Router {
             Some(Recollection::Held(found)) if found.lost || found.gained => self.changed(sight, &found, now),
             Some(Recollection::Held(_)) => Ok(self.unchanged(sight, now)),
         }?;
+        answer.notes.splice(0..0, notes);
         // A run of the routing alone does not bring ports up, and OpenSM reports no subnet up after it.
         answer.again = answer.again.map(|again| if alone && again == Again::Up { Again::Written } else { again });
         Ok(answer)

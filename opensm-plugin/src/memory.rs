@@ -57,6 +57,23 @@ impl Memory {
         Some(&self.lfts[node.index()])
     }
 
+    /// The sight with what silent switches hold, unless they started anew and hold nothing: blocks that they have
+    /// acknowledged, as (node, block), or that the last wave did not change. None where another block is silent.
+    pub fn told(&self, sight: &Sight, acknowledged: &[(usize, u16)]) -> Option<Sight> {
+        let mut told = sight.clone();
+        for &(switch, block) in &sight.silent {
+            let node = self.fabric.by_guid(sight.fabric.node(switch).guid);
+            let node = node.filter(|&node| self.fabric.node(node).present)?;
+            let entries = self.lfts[node.index()].block(block);
+            let is_known = acknowledged.contains(&(switch.index(), block));
+            if !is_known && self.earlier[node.index()].block(block) != entries {
+                return None;
+            }
+            Arc::make_mut(&mut told.lfts[switch.index()]).set_block(block, &entries);
+        }
+        Some(told)
+    }
+
     /// What the last run says of this sight.
     pub fn compare(&self, sight: &Sight) -> Recollection {
         let whole = match union(&self.fabric, &sight.fabric) {

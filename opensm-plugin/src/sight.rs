@@ -86,8 +86,8 @@ pub struct Sight {
     pub lfts: Vec<Arc<Lft>>,
     /// OpenSM's port.
     pub sm: PortId,
-    /// A switch that did not tell its table.
-    pub silent: Option<NodeId>,
+    /// Blocks that switches did not tell.
+    pub silent: Vec<(NodeId, u16)>,
     /// SwitchInfo:LifeTimeValue.
     pub life_time: u8,
 }
@@ -153,11 +153,14 @@ impl Seen {
         let guid = Guid(self.sm_port_guid);
         let sm = fabric.lid_ports().find(|&port| fabric.recorded_port_guid(port) == Some(guid));
         let table = |node: &SeenNode| node.table.as_ref().map(|table| Arc::new(table.lft())).unwrap_or_default();
-        let is_silent = |node: &SeenNode| node.table.as_ref().is_some_and(|table| !table.silent.is_empty());
+        let silent = |(node, id): (&SeenNode, u32)| {
+            let blocks = node.table.iter().flat_map(|table| table.silent.clone()).collect::<Vec<u16>>();
+            blocks.into_iter().map(move |block| (NodeId(id), block))
+        };
         Ok(Sight {
             sm: sm.ok_or(SightError::NoManager(guid))?,
             lfts: self.nodes.iter().map(table).collect(),
-            silent: self.nodes.iter().position(is_silent).map(|at| NodeId(at as u32)),
+            silent: self.nodes.iter().zip(0..).flat_map(silent).collect(),
             life_time: self.life_time,
             fabric: Arc::new(fabric),
         })

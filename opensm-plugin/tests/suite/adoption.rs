@@ -151,6 +151,34 @@ fn a_switch_starts_anew() {
     assert_eq!(subnet.status()["deadlocks"]["count"].as_u64().unwrap_or(0), 0);
 }
 
+/// A switch that neither takes nor tells its table is named; others are served meanwhile, and it is when it answers again.
+#[test]
+fn a_switch_is_silent_for_a_while() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("fat-tree-4-2");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let opensm = run(&subnet, "", "sweep_interval 1\ntransaction_timeout 50\ntransaction_retries 1");
+    subnet.command("Sicken \"leaf-1\" 25 silent");
+    subnet.command("Unlink \"spine-1\"");
+    let says = |opensm: &OpenSm| opensm.said().iter().any(|said| said.contains("does not tell its forwarding table"));
+    opensm.until("the switch to be named", says);
+    let lost = |opensm: &OpenSm| opensm.said().iter().any(|said| said.starts_with("something was lost"));
+    opensm.until("the loss to be repaired for the others", lost);
+    subnet.command("Heal \"leaf-1\"");
+    let ups = opensm.ups();
+    opensm.until("SUBNET UP", |opensm| opensm.ups() > ups);
+    opensm.quiet(QUIET, || subnet.written());
+    let whole = opensm.seen(&fabric);
+    let (last, _, rings) = judged(&subnet, &whole, 0);
+    let said = opensm.said().join("\n");
+    assert_eq!(rings, 0, "{said}");
+    // The spine is gone, and so is nothing else.
+    let found = last.audited();
+    assert_eq!(found.unreachable_pairs.count, 0, "{:?}\n{said}", found.faults);
+}
+
 /// Each port has several LIDs, and all of them are served.
 #[test]
 fn several_lids_for_each_port() {

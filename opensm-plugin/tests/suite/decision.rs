@@ -241,6 +241,6 @@ fn nothing_is_read_of_switches_that_hold_what_they_were_given() {
     let (at, table) = tables.nth(2).expect("a third switch");
     table.entries[9] = 0;
     assert_eq!(world.router.unsure(&seen), [(at, 0)]);
-    let anew = Router::new(Config::default()).expect("engines");
+    let mut anew = Router::new(Config::default()).expect("engines");
     assert_eq!(anew.unsure(&seen).len(), 8, "one block of each switch");
 }

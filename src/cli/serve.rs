@@ -38,6 +38,9 @@ pub(super) struct Arguments {
     /// Take no commands from standard input.
     #[arg(short, long)]
     no_console: bool,
+    /// Record writes of forwarding tables, and commands, in the order in which they take effect.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Simulated time that passes in a unit of real time while no MAD is under way: 0 to 1, or max, which is 1.
     #[arg(long, default_value = "0.0005")]
     speed: String,
@@ -168,6 +171,7 @@ impl Arguments {
             control: self.control.clone(),
             console: !self.no_console,
             speed: speed(&self.speed)?,
+            record: self.record.clone(),
         })
     }
 

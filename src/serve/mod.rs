@@ -15,6 +15,7 @@ mod counts;
 mod pacer;
 mod path_requests;
 pub mod protocol;
+mod record;
 mod server;
 mod sockets;
 mod status;

@@ -8,6 +8,7 @@ use super::command::CommandOutput;
 use super::console::{self, ConsoleCommand};
 use super::pacer::Pacer;
 use super::protocol::{CALL_SIZE, Call, SimDatagram};
+use super::record::LandingRecord;
 use super::sockets::{Incoming, Sockets};
 use super::status::ServeStatus;
 use super::switchboard::{ClientChange, Switchboard};
@@ -47,6 +48,8 @@ pub struct ServeOptions {
     pub console: bool,
     /// Simulated nanoseconds that pass in a real one while no MAD is under way, 0 to 1.
     pub speed: f64,
+    /// Where writes of forwarding tables and commands are recorded in the order in which they take effect, if anywhere.
+    pub record: Option<PathBuf>,
 }
 
 /// Why a server could not begin or go on.
@@ -64,6 +67,14 @@ pub enum ServeError {
     #[error("binding the control socket {path}: {source}; remove what is there, or choose another path by --control")]
     Control {
         /// The path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Nothing can be recorded.
+    #[error("recording to {path}: {source}; name a file that can be written by --record")]
+    Record {
+        /// The file.
         path: PathBuf,
         /// Why not.
         source: io::Error,
@@ -86,6 +97,7 @@ pub struct Server {
     _typed: mpsc::UnboundedSender<Line>,
     signals: [Signal; 2],
     control: Option<ControlPath>,
+    record: Option<LandingRecord>,
     began: Instant,
     looked: Instant,
     counted: Instant,
@@ -116,13 +128,17 @@ impl Server {
     ///
     /// # Errors
     /// A name or path is taken.
-    pub fn bind(board: Switchboard, options: &ServeOptions) -> Result<Server, ServeError> {
+    pub fn bind(mut board: Switchboard, options: &ServeOptions) -> Result<Server, ServeError> {
         let name = |source| ServeError::Name { name: options.name.clone(), source };
         let sockets = Sockets::bind(&options.name).map_err(name)?;
         let (typed, lines) = mpsc::unbounded_channel();
         let control = options.control.as_deref().map(|path| listen(path, &typed)).transpose()?;
         if options.console {
             read_console(typed.clone());
+        }
+        let record = options.record.as_deref().map(LandingRecord::begin).transpose()?;
+        if record.is_some() {
+            board.sim_mut().record_table_writes();
         }
         let watch = |kind| signal(kind).map_err(ServeError::Signals);
         let now = Instant::now();
@@ -134,6 +150,7 @@ impl Server {
             _typed: typed,
             signals: [watch(SignalKind::interrupt())?, watch(SignalKind::terminate())?],
             control,
+            record,
             began: now,
             looked: now,
             counted: now,
@@ -206,6 +223,9 @@ impl Server {
         let real_ns = self.real_ns();
         let start = Instant::now();
         let passed = self.board.run(until, real_ns);
+        if let Some(record) = &mut self.record {
+            record.writes(&mut self.board);
+        }
         self.pace.pass(passed, under_way.is_some());
         let took = start.elapsed();
         let wanted = if took > SLICE { self.slice_ns / 2 } else { self.slice_ns * 2 };
@@ -282,7 +302,12 @@ impl Server {
                 serde_json::to_string(&self.status()).expect("counts are all JSON can hold")
             }
             Ok(Some(command)) => match super::command::carry_out(&mut self.board, &command) {
-                Ok(CommandOutput(text)) => text,
+                Ok(CommandOutput(text)) => {
+                    if let Some(record) = &mut self.record {
+                        record.command(&self.board, line);
+                    }
+                    text
+                }
                 Err(error) => format!("error: {error}"),
             },
             Err(error) => format!("error: {error}"),

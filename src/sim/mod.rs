@@ -45,6 +45,7 @@ mod plane;
 mod port;
 mod port_info;
 mod power_on;
+mod recorded;
 mod relay;
 mod sending;
 mod sma;
@@ -67,6 +68,7 @@ pub use monitor::{Monitor, QuestionCounts};
 pub use order::{OrderCounts, OvertakenPacket};
 pub use outage::{OutageEnd, PairOutage};
 pub use port::SimTransport;
+pub use recorded::TableWrite;
 pub use relay::{Joining, Relation};
 pub use source::Scripted;
 pub use standing::{LanePlace, PacketUnderWay, StandingLane};
@@ -158,6 +160,8 @@ pub struct Sim {
     questions: Questions,
     /// General management packets on their way.
     gmps: Gmps,
+    /// Writes of forwarding tables that landed, where they are recorded.
+    recorded: Option<Vec<TableWrite>>,
 }
 
 /// Refuses settings outside their range, or beyond what this fabric has.
@@ -227,6 +231,7 @@ impl Sim {
             clients: MadClients::default(),
             questions: Questions::default(),
             gmps: Gmps::default(),
+            recorded: None,
             config,
             fabric,
             plane,

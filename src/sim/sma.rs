@@ -235,7 +235,10 @@ impl Sim {
     /// Carries out what a Set means beyond its device.
     fn carry_out(&mut self, consequence: Consequence) {
         match consequence {
-            Consequence::Forwarding { switch, block, entries } => self.write_block(switch, block, &entries),
+            Consequence::Forwarding { switch, block, entries } => {
+                self.record(switch, block, &entries);
+                self.write_block(switch, block, &entries);
+            }
             Consequence::SlToVl { node, scope, table } => {
                 self.plane.tables.set_sl_to_vl(node, scope, table);
                 self.reconsider(node);

@@ -40,6 +40,11 @@ impl Served {
         served
     }
 
+    /// The name by which its programs find it.
+    pub fn socket(&self) -> &str {
+        &self.socket
+    }
+
     /// Where its files lie.
     pub fn folder(&self) -> &Path {
         self.folder.as_ref().expect("the folder stays until the subnet ends").path()

@@ -1,0 +1,82 @@
+/* What crosses between OpenSM's side and ours: plain structures, mirrored in src/ffi.rs. OpenSM's own never cross. */
+#ifndef RECONFIG_SHIM_H
+#define RECONFIG_SHIM_H
+
+#include <stdint.h>
+
+#define RECONFIG_NO_PEER UINT32_MAX
+
+/* A port; `peer` is the index of the port at the other end of a healthy link, RECONFIG_NO_PEER without one. */
+struct reconfig_port {
+	uint64_t guid;
+	uint32_t peer;
+	uint16_t lid;
+	uint8_t lmc;
+	uint8_t state;
+	uint8_t width;
+	uint8_t speed;
+};
+
+/* A block of a forwarding table: what is known of it, and what is wanted. */
+enum reconfig_block {
+	RECONFIG_BLOCK_KNOWN = 0,	/* `lft` holds what the switch holds */
+	RECONFIG_BLOCK_WANTED = 1,	/* set by our side: read it from the switch */
+	RECONFIG_BLOCK_SILENT = 2	/* the switch did not say */
+};
+
+/* A node; `first_port` is the index of its port 0, which only switches have for more than counting. */
+struct reconfig_node {
+	uint64_t guid;
+	const char *name;
+	uint32_t first_port;
+	uint8_t kind;
+	uint8_t num_ports;
+	uint8_t enhanced;
+	uint8_t reset;		/* OpenSM takes it for reset: it writes every block */
+	uint16_t lft_capacity;
+	uint16_t lft_top;
+	uint32_t lft_size;	/* entries of `lft` and `wanted_lft`; blocks are 64 of them */
+	const uint8_t *lft;	/* as OpenSM has it; none for other nodes than switches */
+	uint8_t *wanted_lft;	/* what OpenSM is to write */
+	uint8_t *blocks;	/* by block, enum reconfig_block */
+};
+
+struct reconfig_fabric {
+	struct reconfig_node *nodes;
+	struct reconfig_port *ports;
+	uint32_t node_count;
+	uint32_t port_count;
+	uint64_t sm_port_guid;
+	uint16_t max_lid;
+	uint8_t life_time;	/* SwitchInfo:LifeTimeValue that OpenSM programs */
+	uint8_t reserved;
+};
+
+enum reconfig_event {
+	RECONFIG_EVENT_HEAVY_SWEEP = 0,
+	RECONFIG_EVENT_WRITTEN = 1,
+	RECONFIG_EVENT_SUBNET_UP = 2
+};
+
+enum reconfig_level {
+	RECONFIG_LEVEL_ERROR = 0,
+	RECONFIG_LEVEL_INFO = 1,
+	RECONFIG_LEVEL_VERBOSE = 2
+};
+
+/* Defined in Rust. `engine` is what reconfig_start returned; none of them unwinds. */
+void *reconfig_start(void *osm, const char *options);
+void reconfig_stop(void *engine);
+/* Marks blocks that must be read before reconfig_route; returns how many, less than 0 where it failed. */
+int64_t reconfig_unsure(void *engine, struct reconfig_fabric *fabric);
+/* Fills `wanted_lft` of every switch; 0, or less than 0 where it failed and filled none. */
+int reconfig_route(void *engine, struct reconfig_fabric *fabric);
+void reconfig_event(void *engine, int event);
+
+/* Defined in C. */
+void reconfig_log(void *osm, int level, const char *text);
+void reconfig_sweep(void *osm);
+/* Here only so that the object file is linked. */
+const void *reconfig_plugin(void);
+
+#endif

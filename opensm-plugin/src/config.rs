@@ -1,0 +1,156 @@
+//! The engine's own settings: a small YAML file.
+//!
+//! On entry: a path, or none for the default one. On return: settings that were checked, or an error that names file,
+//! place and what was expected. Without a file at the default path every setting has its default; a file that was named
+//! and is not there is an error.
+
+use reconfig::change::engine_listed;
+use reconfig::routing::Parameters;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Where settings are read from unless `event_plugin_options` names a file.
+pub const DEFAULT_FILE: &str = "/etc/opensm/reconfig.yaml";
+/// How `event_plugin_options` of OpenSM's configuration names one.
+const OPTION: &str = "reconfig_config=";
+
+/// What is done where no change in place is proved.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnRefusal {
+    /// The tables in force stay: intact ways stay intact, lost ones lost.
+    #[default]
+    Keep,
+    /// All tables are written at once, as OpenSM does, with a warning that names the cycle.
+    Rewrite,
+}
+
+/// Where plans and certificates are left.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceConfig {
+    /// The folder; it is made where it is not there.
+    pub folder: PathBuf,
+    /// The most that may be in it, in MiB: the oldest goes first.
+    #[serde(default = "default_mib")]
+    pub mib: u64,
+}
+
+fn default_mib() -> u64 {
+    256
+}
+
+/// A name, or several, the first of which that can route the fabric is taken.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(untagged)]
+enum Names {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// The file as it is written.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+struct Document {
+    #[serde(default)]
+    engine: Option<Names>,
+    #[serde(default)]
+    on_refusal: OnRefusal,
+    #[serde(default = "yes")]
+    renew: bool,
+    #[serde(default)]
+    evidence: Option<EvidenceConfig>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The base engines in the order in which they are tried.
+    pub engines: Vec<String>,
+    /// What is done where nothing in place is proved.
+    pub on_refusal: OnRefusal,
+    /// Whether ways are shortened and loads spread after a change, wave by wave.
+    pub renew: bool,
+    /// Where plans and certificates go; nowhere by default.
+    pub evidence: Option<EvidenceConfig>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
+        Config { engines, on_refusal: OnRefusal::Keep, renew: true, evidence: None }
+    }
+}
+
+/// Why there are no settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the settings {file}: {why}; name another file by `event_plugin_options {OPTION}FILE`")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why not.
+        why: String,
+    },
+    /// It does not say what it must.
+    #[error("{file}: {why}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// What is wrong, with its place.
+        why: String,
+    },
+}
+
+impl Config {
+    /// The settings of `event_plugin_options`, which several plugins may share, or of the default file.
+    ///
+    /// # Errors
+    /// A file that was named is not there, or a file does not say what it must.
+    pub fn load(options: Option<&str>) -> Result<Config, ConfigError> {
+        let named = options.into_iter().flat_map(str::split_whitespace).find_map(|word| word.strip_prefix(OPTION));
+        match named {
+            Some(file) => Config::read(Path::new(file)),
+            None if Path::new(DEFAULT_FILE).exists() => Config::read(Path::new(DEFAULT_FILE)),
+            None => Ok(Config::default()),
+        }
+    }
+
+    fn read(file: &Path) -> Result<Config, ConfigError> {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| ConfigError::Unreadable { file: name.clone(), why: error.to_string() })?;
+        Config::parse(&text, &name)
+    }
+
+    /// The settings of a text; `file` is for messages.
+    ///
+    /// # Errors
+    /// The text does not say what it must.
+    pub fn parse(text: &str, file: &str) -> Result<Config, ConfigError> {
+        let malformed = |why: String| ConfigError::Malformed { file: file.to_string(), why };
+        if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
+            return Ok(Config::default());
+        }
+        let document: Document = serde_saphyr::from_str(text).map_err(|error| malformed(error.to_string()))?;
+        let engines = match document.engine {
+            None => Config::default().engines,
+            Some(Names::One(name)) => vec![name],
+            Some(Names::Several(names)) if names.is_empty() => {
+                return Err(malformed("`engine` is an empty list: name at least one, or leave it out".to_string()));
+            }
+            Some(Names::Several(names)) => names,
+        };
+        engine_listed(&engines, &Parameters::default()).map_err(|error| malformed(format!("`engine`: {error}")))?;
+        if document.evidence.as_ref().is_some_and(|evidence| evidence.mib == 0) {
+            return Err(malformed("`evidence.mib` is 0: leave `evidence` out to keep none".to_string()));
+        }
+        let Document { on_refusal, renew, evidence, .. } = document;
+        Ok(Config { engines, on_refusal, renew, evidence })
+    }
+}

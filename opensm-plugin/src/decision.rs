@@ -1,0 +1,421 @@
+//! What OpenSM is told to write, run after run.
+//!
+//! On entry of [`Router::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that every
+//! mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in silence. The
+//! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
+//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast, service levels.
+
+use crate::config::{Config, OnRefusal};
+use crate::course::{Course, life};
+use crate::memory::{Comparison, Memory, Recollection, carried, common};
+use crate::plans::{self, NoPlan};
+use crate::sight::{Seen, Sight, SightError};
+use reconfig::change::{ChangeError, engine_listed};
+use reconfig::routing::{Engine, Parameters, RouteError};
+use reconfig::tables::{LFT_BLOCK, Lft};
+use reconfig::vet::Vetted;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much a note matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Something is not as it should be.
+    Error,
+    /// What was done.
+    Info,
+}
+
+/// A line for OpenSM's log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// How much it matters.
+    pub level: Level,
+    /// What to say.
+    pub text: String,
+}
+
+/// When the routing is to run again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// When these tables are written.
+    Written,
+    /// When the subnet is up: ports of what has come carry data then.
+    Up,
+    /// So long after these tables are written.
+    Later(Duration),
+}
+
+/// What OpenSM is to write.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// By node of the sight.
+    pub lfts: Vec<Arc<Lft>>,
+    /// What is to be logged.
+    pub notes: Vec<Note>,
+    /// Whether the routing is to run again.
+    pub again: Option<Again>,
+    /// A plan that was accepted in this run.
+    pub accepted: Option<Arc<Vetted>>,
+}
+
+/// Why nothing is routed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// OpenSM's structures.
+    #[error(transparent)]
+    Sight(#[from] SightError),
+    /// The base engine.
+    #[error(transparent)]
+    Engine(#[from] RouteError),
+    /// A switch does not tell its table.
+    #[error(
+        "{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
+    )]
+    Silent {
+        /// The switch.
+        switch: String,
+    },
+    /// Nothing is in force, and the base engine's tables are not proved.
+    #[error("nothing is routed: {0}")]
+    Refused(NoPlan),
+}
+
+/// The engine's state from run to run.
+pub struct Router {
+    config: Config,
+    engine: Box<dyn Engine>,
+    memory: Option<Memory>,
+    course: Option<Course>,
+    /// Since when all that is sent is sent by the tables in force over what is there; none until they are written.
+    since: Option<Duration>,
+    /// Whether ways are to be shortened and loads spread.
+    renewal: bool,
+    /// Whether a heavy sweep began since the last run: else the console, or we, asked for the routing alone.
+    swept: bool,
+    /// Whether we did.
+    asked: bool,
+    /// Blocks, as (node, block), that are read although their switch has acknowledged what it was given: it may have
+    /// started anew since.
+    acknowledged: Vec<(usize, u16)>,
+}
+
+impl Router {
+    /// Before the first run.
+    ///
+    /// # Errors
+    /// There is no base engine of that name.
+    pub fn new(config: Config) -> Result<Router, RouteError> {
+        let engine = engine_listed(&config.engines, &Parameters::default())?;
+        let (memory, course, since) = (None, None, None);
+        Ok(Router {
+            config,
+            engine,
+            memory,
+            course,
+            since,
+            renewal: false,
+            swept: false,
+            asked: false,
+            acknowledged: Vec::new(),
+        })
+    }
+
+    /// OpenSM begins a heavy sweep.
+    pub fn sweeps(&mut self) {
+        self.swept = true;
+    }
+
+    /// OpenSM has written all tables.
+    pub fn written(&mut self, now: Duration) {
+        self.since.get_or_insert(now);
+    }
+
+    /// We ask for another run.
+    pub fn asks(&mut self) {
+        self.asked = true;
+    }
+
+    /// Blocks, as (node, block), that must be read before [`Router::route`]: those of which nobody knows what the switch
+    /// holds. Where a switch holds what it was given nothing is read.
+    pub fn unsure(&mut self, seen: &Seen) -> Vec<(usize, u16)> {
+        let mut unsure = Vec::new();
+        self.acknowledged.clear();
+        for (at, node) in seen.nodes.iter().enumerate() {
+            let Some(table) = node.table.as_ref().filter(|table| table.top > 0) else { continue };
+            let known = self.memory.as_ref().and_then(|memory| memory.table(node.guid));
+            let holds = |block: u16| {
+                let start = usize::from(block) * LFT_BLOCK;
+                known.is_some_and(|lft| lft.block(block)[..] == table.entries[start..start + LFT_BLOCK])
+            };
+            for block in 0..table.blocks(seen.max_lid) {
+                let holds = holds(block);
+                unsure.extend((table.reset || !holds).then_some((at, block)));
+                self.acknowledged.extend((table.reset && holds).then_some((at, block)));
+            }
+        }
+        unsure
+    }
+
+    /// What is to be written.
+    ///
+    /// # Errors
+    /// Nothing can be routed; OpenSM then does what it is configured to.
+    pub fn route(&mut self, sight: &Sight, now: Duration) -> Result<Answer, Failure> {
+        let alone = !std::mem::take(&mut self.swept);
+        if alone && !std::mem::take(&mut self.asked) {
+            // `reroute` on the console.
+            self.renewal = true;
+        }
+        let known = self.memory.as_ref().and_then(|memory| memory.told(sight, &self.acknowledged));
+        let notes = match (&known, sight.silent.first()) {
+            (_, None) => Vec::new(),
+            (None, Some(&(silent, _))) => return self.without(&sight.fabric.describe_node(silent), sight),
+            (Some(_), Some(&(silent, _))) => {
+                let name = sight.fabric.describe_node(silent);
+                let text = format!(
+                    "{name} does not tell its forwarding table: what it has acknowledged, or held before, counts"
+                );
+                vec![Note { level: Level::Error, text }]
+            }
+        };
+        let sight = known.as_ref().unwrap_or(sight);
+        let mut answer = match self.memory.as_ref().map(|memory| memory.compare(sight)) {
+            None => self.found(sight, None, None, now),
+            Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), None, now),
+            Some(Recollection::Unfinished) => Ok(self.finished(sight)),
+            Some(Recollection::Held(found)) if found.lost || found.gained => self.changed(sight, &found, now),
+            Some(Recollection::Held(_)) => Ok(self.unchanged(sight, now)),
+        }?;
+        answer.notes.splice(0..0, notes);
+        // A run of the routing alone does not bring ports up, and OpenSM reports no subnet up after it.
+        answer.again = answer.again.map(|again| if alone && again == Again::Up { Again::Written } else { again });
+        Ok(answer)
+    }
+
+    /// A switch does not tell its table: what was handed over last is written to its end.
+    fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
+        let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
+        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
+        Ok(Answer { lfts, notes: vec![Note { level: Level::Error, text }], again: None, accepted: None })
+    }
+
+    /// The last wave was not written to its end: each mixture of before and after it is proved, so it is written again.
+    fn finished(&mut self, sight: &Sight) -> Answer {
+        let memory = self.memory.as_ref().expect("what is unfinished was begun");
+        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let again = self.again(false);
+        self.answer(lfts, "the last tables were not written everywhere: they are written again".to_string(), again)
+    }
+
+    /// The subnet as it is found: after a start, a handover, or when somebody else wrote; or, where it is `known` what was
+    /// in force, with tables that do not serve everything.
+    fn found(
+        &mut self,
+        sight: &Sight,
+        why: Option<&str>,
+        known: Option<&Comparison>,
+        now: Duration,
+    ) -> Result<Answer, Failure> {
+        self.course = None;
+        if known.is_none() {
+            self.since = Some(now);
+        }
+        let cause = why.map(|why| format!(" ({why})")).unwrap_or_default();
+        if is_empty(sight) {
+            return match plans::from_nothing(&*self.engine, sight) {
+                Ok(plan) => {
+                    Ok(self.begin(sight, Course::of(plan).at_once(), now, &format!("nothing is in force{cause}")))
+                }
+                Err(why) => Err(Failure::Refused(why)),
+            };
+        }
+        let refusal = match plans::prove_in_force(sight) {
+            Ok(()) => return Ok(self.hold(sight, format!("the tables in force are adopted: they are proved{cause}"))),
+            Err(refusal) => refusal.to_string(),
+        };
+        match plans::mended(&*self.engine, sight) {
+            Ok(plan) => {
+                let first = refusal.lines().next().unwrap_or_default();
+                let what = format!("the tables in force are mended{cause}: {first}");
+                let mut course = Course::of(plan);
+                if known.is_some_and(|known| Self::goes_with_what_is_under_way(known, sight, &course)) {
+                    course = course.at_once();
+                }
+                Ok(self.begin(sight, course, now, &what))
+            }
+            Err(why) => self.refused(sight, &why),
+        }
+    }
+
+    /// Whether the first wave is proved beside all that what was in force can have sent.
+    fn goes_with_what_is_under_way(known: &Comparison, sight: &Sight, course: &Course) -> bool {
+        course.next().is_some_and(|step| {
+            let planned = &course.plan.plan().draft().before;
+            let wanted = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
+            let wanted = carried(&sight.fabric, &wanted, &known.now, &known.lfts);
+            plans::prove_beside(known, &wanted).is_ok()
+        })
+    }
+
+    /// Something was lost, or has come.
+    fn changed(&mut self, sight: &Sight, found: &Comparison, now: Duration) -> Result<Answer, Failure> {
+        self.course = None;
+        if found.lost {
+            self.since = Some(now);
+        }
+        let both = found.lost && found.gained;
+        let surviving = if both { Arc::new(common(&found.before, &found.now)) } else { found.now.clone() };
+        let plan = plans::changed(&*self.engine, (found.before.clone(), surviving), found.lfts.clone(), found.sm);
+        let what = match (found.lost, found.gained) {
+            (true, true) => "something was lost, and what has come is served in the next run",
+            (true, false) => "something was lost",
+            (false, _) => "something has come",
+        };
+        match plan {
+            Ok(plan) => {
+                let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };
+                self.renewal = self.config.renew;
+                let mut answer = self.begin(sight, Course::of(plan), now, what);
+                if let Some(memory) = &mut self.memory {
+                    memory.fabric = routed;
+                }
+                answer.again = if both { Some(Again::Up) } else { answer.again };
+                Ok(answer)
+            }
+            // The tables before did not serve everything, or are not safe by themselves.
+            Err(NoPlan::Change(why)) if matches!(*why, ChangeError::Old(_)) => {
+                self.found(sight, Some(what), Some(found), now)
+            }
+            Err(why) => self.refused(sight, &why),
+        }
+    }
+
+    /// The subnet is as it was left.
+    fn unchanged(&mut self, sight: &Sight, now: Duration) -> Answer {
+        if self.course.as_ref().is_some_and(|course| !course.is_over()) {
+            return self.go_on(sight, now, Vec::new());
+        }
+        if !std::mem::take(&mut self.renewal) {
+            return self.hold(sight, "the tables in force stay".to_string());
+        }
+        match plans::renewed(&*self.engine, sight) {
+            Ok(Some(plan)) => {
+                // Until nothing is gained by it any more.
+                self.renewal = true;
+                self.begin(sight, Course::of(plan), now, "ways are shortened and loads spread")
+            }
+            Ok(None) => self.hold(sight, "the tables in force stay: nothing is gained by others".to_string()),
+            Err(why) => self.hold(sight, format!("the tables in force stay: {}", first_line(&why.to_string()))),
+        }
+    }
+
+    fn begin(&mut self, sight: &Sight, course: Course, now: Duration, what: &str) -> Answer {
+        let plan = course.plan.clone();
+        let waves = match course.left() {
+            0 => "no table changes".to_string(),
+            1 => "1 wave, every mixture proved".to_string(),
+            waves => format!("{waves} waves, every mixture proved"),
+        };
+        let proof = plan.proof().filter(|proof| proof.lanes > 0);
+        let proof = proof.map(|proof| format!(" ({} dependencies of {} lanes)", proof.dependencies, proof.lanes));
+        let text = format!("{what}; {waves}{}", proof.unwrap_or_default());
+        self.course = Some(course);
+        // A plan that writes nothing at all is no evidence of anything.
+        let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty());
+        Answer { accepted, ..self.go_on(sight, now, vec![Note { level: Level::Info, text }]) }
+    }
+
+    /// The next wave of the course, or what is in force until it may be written.
+    fn go_on(&mut self, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
+        let course = self.course.as_mut().expect("a course was begun");
+        let plan = course.plan.clone();
+        let lfts = match course.next() {
+            None => sight.lfts.clone(),
+            Some(step) => {
+                let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
+                if wait > Duration::ZERO {
+                    let text =
+                        format!("the next tables wait {} ms, until what was sent before has left", wait.as_millis());
+                    let held = self.hold(sight, text);
+                    notes.extend(held.notes);
+                    return Answer { notes, again: Some(Again::Later(wait)), ..held };
+                }
+                let lfts = carried(&plan.plan().draft().before, &step.lfts, &sight.fabric, &sight.lfts);
+                course.advance();
+                self.since = None;
+                if notes.is_empty() {
+                    let text = format!("the next wave of the plan is handed over; {} are left", course.left());
+                    notes.push(Note { level: Level::Info, text });
+                }
+                lfts
+            }
+        };
+        self.remember(sight, &lfts);
+        let again = self.again(true);
+        Answer { lfts, notes, again, accepted: None }
+    }
+
+    /// When the next run is wanted.
+    fn again(&self, renews: bool) -> Option<Again> {
+        match &self.course {
+            Some(course) if !course.is_over() => Some(Again::Written),
+            _ => (renews && self.renewal && self.config.renew).then_some(Again::Up),
+        }
+    }
+
+    fn hold(&mut self, sight: &Sight, text: String) -> Answer {
+        let lfts = sight.lfts.clone();
+        self.remember(sight, &lfts);
+        self.answer(lfts, text, None)
+    }
+
+    fn answer(&self, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> Answer {
+        Answer { lfts, notes: vec![Note { level: Level::Info, text }], again, accepted: None }
+    }
+
+    fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>]) {
+        let (fabric, earlier) = (sight.fabric.clone(), sight.lfts.clone());
+        self.memory = Some(Memory { fabric, lfts: lfts.to_vec(), earlier });
+    }
+
+    /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.
+    fn refused(&mut self, sight: &Sight, why: &NoPlan) -> Result<Answer, Failure> {
+        (self.memory, self.course) = (None, None);
+        let note = |text| vec![Note { level: Level::Error, text }];
+        match self.config.on_refusal {
+            OnRefusal::Keep => {
+                let text =
+                    format!("no change in place is proved, so the tables in force stay, lost ways included: {why}");
+                Ok(Answer { lfts: sight.lfts.clone(), notes: note(text), again: None, accepted: None })
+            }
+            OnRefusal::Rewrite => {
+                let (_, lfts) = plans::rerouted(&*self.engine, &sight.fabric, sight.sm).map_err(Failure::Refused)?;
+                let text = format!(
+                    "WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it: {why}"
+                );
+                Ok(Answer { lfts, notes: note(text), again: None, accepted: None })
+            }
+        }
+    }
+}
+
+/// How long a wave that must wait so many rounds still has to.
+fn wait(rounds: u32, life_time: u8, waited: Duration) -> Duration {
+    // Where nothing limits how long a packet stands in a switch, the longest limit there is.
+    let longest = life(life_time).or(life(19)).unwrap_or_default();
+    (longest * rounds).saturating_sub(waited)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// Whether no switch leads a packet of a host anywhere.
+fn is_empty(sight: &Sight) -> bool {
+    let fabric = &sight.fabric;
+    let is_host = |port| !fabric.node(fabric.port(port).node).is_switch();
+    let mut routes = fabric.switches().flat_map(|switch| sight.lfts[switch.index()].routes());
+    !routes.any(|(lid, _)| fabric.lid_owner(lid).is_some_and(is_host))
+}

@@ -1,0 +1,21 @@
+//! A routing engine that OpenSM loads: what it writes is such that every mixture of old and new forwarding entries is
+//! proved free of deadlock and loops, whatever order it writes them in. docs/OPENSM.md tells how it is used.
+//!
+//! `decision` decides, run after run, over values alone; `sight` makes those values of what OpenSM knows, `plans` plans,
+//! `course` hands a plan over wave by wave, `memory` compares with the last run. `ffi` alone touches C, and the shim
+//! (`shim/shim.c`) alone touches OpenSM's structures. Deliberately omitted: multicast, service levels.
+
+#![deny(unsafe_code)]
+
+pub mod config;
+pub mod course;
+pub mod decision;
+pub mod evidence;
+// A program of its own has nothing that the shim could call.
+#[cfg(not(test))]
+#[allow(unsafe_code)]
+mod ffi;
+pub mod memory;
+pub mod plans;
+pub mod sight;
+pub mod worker;

@@ -1,0 +1,203 @@
+//! What the engine makes of tables that it did not write.
+
+use crate::harness::{OpenSm, bundled, installed};
+use crate::moments::{QUIET, cables, name};
+use crate::subnet::{Moments, Subnet};
+use reconfig::audit::AuditVerdict;
+use reconfig::fabric::Fabric;
+
+/// Starts OpenSM, waits until it is done, and tells what it said; `options` are of OpenSM's configuration.
+fn run(subnet: &Subnet, settings: &str, options: &str) -> OpenSm {
+    let _ = std::fs::remove_file(subnet.folder().join("osm.log"));
+    let opensm = OpenSm::start(&subnet.socket, subnet.folder(), settings, options);
+    opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
+    opensm.quiet(QUIET, || subnet.written());
+    opensm
+}
+
+/// The subnet after all that was written, of which `skipped` events were before.
+fn judged<'a>(subnet: &Subnet, whole: &'a Fabric, skipped: usize) -> (Moments<'a>, usize, usize) {
+    let mut moments = Moments::new(whole);
+    let (mut changed, mut rings) = (0, 0);
+    for (at, event) in subnet.events().iter().enumerate() {
+        let differs = moments.step(event);
+        if at >= skipped && differs {
+            changed += 1;
+            let found = moments.audited();
+            rings += usize::from(!found.credit_loops.components.is_empty() || found.loops.count > 0);
+        }
+    }
+    (moments, changed, rings)
+}
+
+#[test]
+fn proved_tables_are_adopted() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    // Its own tables after a restart, and those of OpenSM's minhop on a tree, which are proved as well.
+    for (name, first) in [("torus-4x4", ""), ("fat-tree-4-2", "routing_engine minhop")] {
+        let fabric = bundled(name);
+        let subnet = Subnet::serve(&fabric, 0.1);
+        drop(run(&subnet, "", first));
+        let before = subnet.events().len();
+        let opensm = run(&subnet, "", "");
+        let whole = opensm.seen(&fabric);
+        let (last, changed, _) = judged(&subnet, &whole, before);
+        let said = opensm.said().join("\n");
+        assert!(said.contains("adopted: they are proved"), "{name} {first}: {said}");
+        assert_eq!((changed, last.audited().verdict()), (0, AuditVerdict::Safe), "{name} {first}: {said}");
+    }
+}
+
+/// OpenSM's ftree gives spines no ways to each other's own LIDs. They get some, and nothing that hosts use changes.
+#[test]
+fn what_ftree_leaves_out_is_mended() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("fat-tree-4-2");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    drop(run(&subnet, "", "routing_engine ftree"));
+    let before = subnet.events().len();
+    let opensm = run(&subnet, "", "");
+    opensm.until("the next wave", |opensm| opensm.said().iter().any(|said| said.contains("is handed over")));
+    opensm.quiet(QUIET, || subnet.written());
+    let whole = opensm.seen(&fabric);
+    let (mut held, mut now) = (Moments::new(&whole), Moments::new(&whole));
+    for (at, event) in subnet.events().iter().enumerate() {
+        now.step(event);
+        if at < before {
+            held.step(event);
+        }
+    }
+    let is_host = |lid| whole.lid_owner(lid).is_some_and(|owner| !whole.node(whole.port(owner).node).is_switch());
+    let said = opensm.said().join("\n");
+    for (was, is) in held.lfts.iter().zip(&now.lfts) {
+        assert!(!was.differing(is).any(is_host), "{said}");
+    }
+    let safe = now.audited_with_switches().verdict() == AuditVerdict::Safe;
+    let unsafe_before = held.audited_with_switches().verdict() != AuditVerdict::Safe;
+    assert!(safe && unsafe_before, "{said}");
+}
+
+#[test]
+fn tables_with_a_ring_stay_or_are_rewritten_as_the_settings_say() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("random-regular-16-4");
+    for (settings, stays) in [("on_refusal: keep", true), ("on_refusal: rewrite", false)] {
+        let subnet = Subnet::serve(&fabric, 0.0);
+        drop(run(&subnet, "", "routing_engine minhop"));
+        let before = subnet.events().len();
+        let opensm = run(&subnet, settings, "");
+        let whole = opensm.seen(&fabric);
+        let (last, changed, _) = judged(&subnet, &whole, before);
+        let said = opensm.said().join("\n");
+        let log = opensm.log();
+        let named = log.contains("lanes can wait for each other in a cycle") && log.contains("VL 0 → out port");
+        assert!(named, "{settings}: {log}");
+        assert_eq!(changed == 0, stays, "{settings}: {said}");
+        let warned = said.contains("WARNING: all tables are rewritten and NOT proved");
+        assert_eq!((warned, last.audited().verdict() == AuditVerdict::Safe), (!stays, !stays), "{settings}: {said}");
+    }
+}
+
+/// The master dies, and another OpenSM with the engine takes over: it adopts what is in force.
+#[test]
+fn a_standby_takes_over() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("torus-4x4");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let mut master = run(&subnet, "", "sm_priority 5");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let options = "sminfo_polling_timeout 500\npolling_retry_number 2\nsm_priority 1";
+    let standby = OpenSm::start_at(Some("host-5 HCA-1"), &subnet.socket, folder.path(), "", options);
+    standby.until("STANDBY", |standby| standby.log().contains("STANDBY"));
+    let before = subnet.events().len();
+    master.kill();
+    standby.until("SUBNET UP", |standby| standby.ups() > 0);
+    standby.quiet(QUIET, || subnet.written());
+    let whole = standby.seen(&fabric);
+    let (last, changed, _) = judged(&subnet, &whole, before);
+    let said = standby.said().join("\n");
+    assert!(said.contains("adopted: they are proved"), "{said}");
+    assert_eq!((changed, last.audited().verdict()), (0, AuditVerdict::Safe), "{said}");
+}
+
+/// A switch that starts anew has no tables: what led through it is lost, and then served again.
+#[test]
+fn a_switch_starts_anew() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("fat-tree-4-2");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let opensm = run(&subnet, "", "sweep_interval 1");
+    for command in ["Kill \"spine-2\"", "Revive \"spine-2\"", "Kill \"leaf-2\"", "Revive \"leaf-2\""] {
+        let ups = opensm.ups();
+        subnet.command(command);
+        opensm.until(command, |opensm| opensm.ups() > ups);
+        opensm.quiet(QUIET, || subnet.written());
+    }
+    let whole = opensm.seen(&fabric);
+    // What a dead switch held is gone, which the record does not tell: only its writes after it came back count.
+    let (last, _, rings) = judged(&subnet, &whole, 0);
+    let said = opensm.said().join("\n");
+    assert_eq!((rings, last.audited().verdict()), (0, AuditVerdict::Safe), "{said}");
+    assert_eq!(subnet.status()["deadlocks"]["count"].as_u64().unwrap_or(0), 0);
+}
+
+/// A switch that neither takes nor tells its table is named; others are served meanwhile, and it is when it answers again.
+#[test]
+fn a_switch_is_silent_for_a_while() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("fat-tree-4-2");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let opensm = run(&subnet, "", "sweep_interval 1\ntransaction_timeout 50\ntransaction_retries 1");
+    subnet.command("Sicken \"leaf-1\" 25 silent");
+    subnet.command("Unlink \"spine-1\"");
+    let says = |opensm: &OpenSm| opensm.said().iter().any(|said| said.contains("does not tell its forwarding table"));
+    opensm.until("the switch to be named", says);
+    let lost = |opensm: &OpenSm| opensm.said().iter().any(|said| said.starts_with("something was lost"));
+    opensm.until("the loss to be repaired for the others", lost);
+    subnet.command("Heal \"leaf-1\"");
+    let ups = opensm.ups();
+    opensm.until("SUBNET UP", |opensm| opensm.ups() > ups);
+    opensm.quiet(QUIET, || subnet.written());
+    let whole = opensm.seen(&fabric);
+    let (last, _, rings) = judged(&subnet, &whole, 0);
+    let said = opensm.said().join("\n");
+    assert_eq!(rings, 0, "{said}");
+    // The spine is gone, and so is nothing else.
+    let found = last.audited();
+    assert_eq!(found.unreachable_pairs.count, 0, "{:?}\n{said}", found.faults);
+}
+
+/// Each port has several LIDs, and all of them are served.
+#[test]
+fn several_lids_for_each_port() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    for lmc in [1, 2] {
+        let fabric = bundled("torus-4x4");
+        let subnet = Subnet::serve(&fabric, 0.1);
+        let opensm = run(&subnet, "", &format!("lmc {lmc}\nsweep_interval 1"));
+        let ups = opensm.ups();
+        subnet.command(&format!("Unlink {}", name(&fabric, cables(&fabric)[0])));
+        opensm.until("the loss", |opensm| opensm.ups() > ups);
+        opensm.quiet(QUIET, || subnet.written());
+        let whole = opensm.seen(&fabric);
+        let ends = whole.end_ports().filter(|&port| whole.port(port).lmc.lids() == 1 << lmc).count();
+        assert_eq!(ends, whole.end_ports().count(), "OpenSM gives each end port its LIDs");
+        let (last, _, rings) = judged(&subnet, &whole, 0);
+        let said = opensm.said().join("\n");
+        assert_eq!((rings, last.audited().verdict()), (0, AuditVerdict::Safe), "LMC {lmc}: {said}");
+    }
+}

@@ -1,0 +1,246 @@
+//! What the engine decides, run after run, without OpenSM: the update from what is in force to what it says is judged by
+//! `audit`, which knows no plan, over every mixture of old and new entries.
+
+use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit, audit_update};
+use reconfig::fabric::{Fabric, PortId};
+use reconfig::ids::{Lmc, PortNum};
+use reconfig::lid;
+use reconfig::plan::Plan;
+use reconfig::tables::{LFT_BLOCK, Lft};
+use reconfig_opensm::config::{Config, EvidenceConfig};
+use reconfig_opensm::decision::{Again, Answer, Router};
+use reconfig_opensm::evidence::keep;
+use reconfig_opensm::sight::{Seen, SeenNode, SeenPort, SeenTable};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::harness::bundled;
+use crate::moments::{cables, random};
+
+/// What a switch's table holds when nobody has set it up.
+const VOID: u8 = 255;
+
+/// Switches and OpenSM, as far as the engine sees them.
+struct World {
+    whole: Fabric,
+    dead: Vec<PortId>,
+    lfts: Vec<Arc<Lft>>,
+    router: Router,
+    now: Duration,
+}
+
+impl World {
+    fn new(fabric: &Fabric, lmc: u8, settings: &str) -> World {
+        let whole = lid::assign(&fabric.with_data_vls(1), Lmc::masked(lmc)).expect("LIDs suffice");
+        let config = Config::parse(settings, "settings").expect("settings of a test");
+        let lfts = vec![Arc::default(); whole.node_count()];
+        World { lfts, whole, dead: Vec::new(), router: Router::new(config).expect("engines"), now: Duration::ZERO }
+    }
+
+    fn fabric(&self) -> Fabric {
+        self.whole.without_links(&self.dead)
+    }
+
+    fn seen(&self) -> Seen {
+        let fabric = self.fabric();
+        let port = |(_, port): (PortId, &reconfig::fabric::Port)| SeenPort {
+            guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.node(port.node).guid.0 } else { 0 },
+            peer: port.peer.map(PortId::index),
+            lid: port.lid.map_or(0, |lid| lid.0),
+            lmc: port.lmc.get(),
+            state: 4,
+            width: 2,
+            speed: 1 << 6,
+        };
+        let top = fabric.max_lid().expect("LIDs").0;
+        let node = |(id, node): (reconfig::fabric::NodeId, &reconfig::fabric::Node)| {
+            let lft = &self.lfts[id.index()];
+            let blocks = top / LFT_BLOCK as u16 + 1;
+            let entries = (0..blocks).flat_map(|block| lft.block(block)).collect::<Vec<u8>>();
+            let is_void = entries.iter().all(|&port| port == VOID);
+            SeenNode {
+                guid: node.guid.0,
+                name: node.description.clone(),
+                kind: if node.is_switch() { 2 } else { 1 },
+                num_ports: node.num_ports,
+                first_port: node.first_port.index(),
+                enhanced: false,
+                table: node.is_switch().then_some(SeenTable {
+                    entries,
+                    top: if is_void { 0 } else { top },
+                    capacity: node.lft_capacity,
+                    reset: false,
+                    silent: Vec::new(),
+                }),
+            }
+        };
+        let sm = fabric.end_ports().next().expect("a host");
+        Seen {
+            nodes: fabric.nodes().map(node).collect(),
+            ports: fabric.ports().map(port).collect(),
+            sm_port_guid: fabric.node(fabric.port(sm).node).guid.0,
+            max_lid: top,
+            life_time: 18,
+        }
+    }
+
+    /// One run; what it says is judged against what was in force, and written but for blocks that `fails` names.
+    fn run(&mut self, before: &Fabric, fails: impl Fn(usize, u16) -> bool) -> Answer {
+        let seen = self.seen();
+        let sight = seen.sight().expect("what the world shows fits together");
+        self.router.sweeps();
+        let answer = self.router.route(&sight, self.now).expect("it can be routed");
+        let now = self.fabric();
+        assert_every_mixture((before, &self.lfts), (&now, &answer.lfts), &answer);
+        for switch in now.switches() {
+            let wanted = answer.lfts[switch.index()].clone();
+            let own = Arc::make_mut(&mut self.lfts[switch.index()]);
+            for block in (0..wanted.blocks()).filter(|&block| !fails(switch.index(), block)) {
+                own.set_block(block, &wanted.block(block));
+            }
+        }
+        self.now += Duration::from_millis(10);
+        self.router.written(self.now);
+        answer
+    }
+
+    /// Runs until nothing more is wanted.
+    fn settle(&mut self) {
+        for _ in 0..40 {
+            let now = self.fabric();
+            match self.run(&now, |_, _| false).again {
+                None => return,
+                Some(Again::Later(wait)) => self.now += wait,
+                Some(Again::Written | Again::Up) => {}
+            }
+        }
+        panic!("it never comes to an end");
+    }
+
+    fn assert_all_is_served(&self) {
+        let fabric = self.fabric();
+        let snapshot = RoutingSnapshot { fabric: &fabric, lfts: &self.lfts, sl_to_vl: None, path_sls: None };
+        let found = audit(&snapshot, AuditRules { switches: true, data_vls: Some(1) }).expect("LIDs");
+        assert_eq!(found.verdict(), AuditVerdict::Safe, "{:?}", found.faults);
+    }
+}
+
+fn assert_every_mixture(before: (&Fabric, &[Arc<Lft>]), after: (&Fabric, &[Arc<Lft>]), answer: &Answer) {
+    let snapshot =
+        |(fabric, lfts): (&'_ Fabric, &'_ [Arc<Lft>])| -> (Fabric, Vec<Arc<Lft>>) { (fabric.clone(), lfts.to_vec()) };
+    let (old, new) = (snapshot(before), snapshot(after));
+    let [old, new] =
+        [&old, &new].map(|(fabric, lfts)| RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None });
+    let found = audit_update(&old, &new, AuditRules { switches: true, data_vls: Some(1) }).expect("one index space");
+    let during = &found.during;
+    let ring = during.credit_loops.components.len() + during.loops.count;
+    assert_eq!(ring, 0, "{:?}: {:?}", answer.notes, during.faults);
+}
+
+/// Cables die and come back, one or several at a time.
+fn losses(mut world: World, number: usize) {
+    world.settle();
+    world.assert_all_is_served();
+    let cables = cables(&world.whole);
+    for loss in 0..number {
+        let before = world.fabric();
+        let many = 1 + loss % 3;
+        world.dead = (0..many).map(|at| cables[(loss * 7 + at * 11) % cables.len()]).collect();
+        world.run(&before, |_, _| false);
+        world.settle();
+        let is_joined = reconfig::routing::Connectivity::of(&world.fabric());
+        let sm = world.fabric().end_ports().next().expect("a host");
+        if world.fabric().end_ports().all(|port| is_joined.joins(port, sm)) {
+            world.assert_all_is_served();
+        }
+        let before = world.fabric();
+        world.dead.clear();
+        world.run(&before, |_, _| false);
+        world.settle();
+        world.assert_all_is_served();
+    }
+}
+
+#[test]
+fn every_mixture_after_losses_and_returns() {
+    losses(World::new(&random(16, 4, 2), 0, ""), 30);
+    losses(World::new(&bundled("torus-4x4"), 0, "engine: nue"), 20);
+    losses(World::new(&bundled("fat-tree-4-2"), 0, ""), 30);
+    losses(World::new(&bundled("dragonfly-2-4-2"), 1, ""), 10);
+}
+
+/// A cable dies while another comes back: the loss first, then what has come.
+#[test]
+fn lost_and_gained_at_once() {
+    let mut world = World::new(&random(16, 4, 2), 0, "");
+    let cables = cables(&world.whole);
+    world.dead = vec![cables[3]];
+    world.settle();
+    for turn in 0..6 {
+        let before = world.fabric();
+        world.dead = vec![cables[(turn * 5 + 9) % cables.len()]];
+        let answer = world.run(&before, |_, _| false);
+        assert_eq!(answer.again, Some(Again::Up), "{:?}", answer.notes);
+        world.settle();
+        world.assert_all_is_served();
+    }
+}
+
+/// Writes that were lost are made again, and the mixture that stood meanwhile was one of the proved ones.
+#[test]
+fn blocks_that_never_landed_are_written_again() {
+    let mut world = World::new(&random(16, 4, 6), 0, "");
+    world.settle();
+    let cables = cables(&world.whole);
+    for turn in 0..8 {
+        let before = world.fabric();
+        world.dead = vec![cables[turn * 3]];
+        world.run(&before, |switch, block| (switch + usize::from(block)) % 3 == turn % 3);
+        world.settle();
+        world.assert_all_is_served();
+        let before = world.fabric();
+        world.dead.clear();
+        world.run(&before, |switch, _| switch % 2 == 0);
+        world.settle();
+        world.assert_all_is_served();
+    }
+}
+
+/// What accepted changes leave is bounded: the oldest goes first.
+#[test]
+fn evidence_is_bounded() {
+    let mut world = World::new(&random(16, 4, 6), 0, "");
+    let now = world.fabric();
+    let plan = world.run(&now, |_, _| false).accepted.expect("a first plan");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let config = EvidenceConfig { folder: folder.path().join("evidence"), mib: 1 };
+    let mut last = None;
+    for _ in 0..40 {
+        last = Some(keep(&config, &plan).expect("it can be written"));
+    }
+    let files: Vec<_> = std::fs::read_dir(&config.folder).expect("it was made").flatten().collect();
+    let size: u64 = files.iter().map(|file| file.metadata().expect("it is there").len()).sum();
+    assert!(size <= 1 << 20 && files.len() >= 2, "{} files of {size} bytes", files.len());
+    let last = last.expect("several were kept");
+    assert_eq!(last.file_name().and_then(|name| name.to_str()), Some("000040.plan"));
+    let text = std::fs::read(&last).expect("the last one is there");
+    let read = Plan::read(&String::from_utf8_lossy(&text), "plan").expect("a plan");
+    let certificate = std::fs::read(last.with_extension("certificate")).expect("with its certificate");
+    assert!(reconfig::check::certificate::check(&read, &text, &certificate).is_ok());
+}
+
+/// A table is only read where nobody knows what the switch holds.
+#[test]
+fn nothing_is_read_of_switches_that_hold_what_they_were_given() {
+    let mut world = World::new(&bundled("fat-tree-4-2"), 0, "");
+    assert_eq!(world.router.unsure(&world.seen()), Vec::new(), "nobody has set these switches up");
+    world.settle();
+    assert_eq!(world.router.unsure(&world.seen()), Vec::new());
+    let mut seen = world.seen();
+    let mut tables = seen.nodes.iter_mut().enumerate().filter_map(|(at, node)| Some((at, node.table.as_mut()?)));
+    let (at, table) = tables.nth(2).expect("a third switch");
+    table.entries[9] = 0;
+    assert_eq!(world.router.unsure(&seen), [(at, 0)]);
+    let mut anew = Router::new(Config::default()).expect("engines");
+    assert_eq!(anew.unsure(&seen).len(), 8, "one block of each switch");
+}

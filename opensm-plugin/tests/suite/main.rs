@@ -1,0 +1,10 @@
+//! Debian's OpenSM with the plugin, on ibsim and on a served fabric, judged from outside.
+
+mod adoption;
+mod decision;
+mod harness;
+mod killed;
+mod moments;
+mod settings;
+mod sixteen;
+mod subnet;

@@ -1,0 +1,90 @@
+//! A small fat tree on ibsim: bring-up, a spine lost, a spine back.
+
+use crate::harness::{OpenSm, PATIENCE, bundled, differing, held, installed};
+use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit};
+use reconfig::fabric::Fabric;
+use reconfig::fabric::format::{Format, write};
+use reconfig::tables::Lft;
+use reconfig_measuring::process::run::run;
+use reconfig_measuring::served::Served;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+/// One line for ibsim's console.
+fn console(served: &mut Served, line: &str) {
+    let stdin = served.server.as_mut().and_then(|server| server.stdin.as_mut()).expect("ibsim's console is open");
+    writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("ibsim reads its console");
+}
+
+/// Nothing is lost, nothing waits in a ring, switches' own LIDs included.
+fn assert_safe(fabric: &Fabric, lfts: &[Arc<Lft>]) {
+    let snapshot = RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None };
+    let found = audit(&snapshot, AuditRules { switches: true, data_vls: Some(1) }).expect("the fabric has LIDs");
+    assert_eq!(found.verdict(), AuditVerdict::Safe, "{found:?}");
+}
+
+/// What ibdmchk, which none of us wrote, says of OpenSM's own files.
+fn assert_ibdmchk_finds_nothing(folder: &Path) {
+    std::fs::write(folder.join("none.mcfdbs"), "").expect("a file in a temporary folder");
+    let mut command = Command::new("ibdmchk");
+    command.args(["-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "none.mcfdbs"]).current_dir(folder);
+    let said = run(&mut command, folder, "ibdmchk", PATIENCE).expect("ibdmchk is installed").output;
+    assert!(said.lines().any(|line| line == "-I- no credit loops found"), "{said}");
+    assert!(!said.contains("missing paths"), "{said}");
+}
+
+#[test]
+fn a_spine_dies_and_comes_back() {
+    if !installed(&["opensm", "ibsim", "ibsim-run", "dump_fts", "ibdmchk"]) {
+        return;
+    }
+    let net = write(&bundled("fat-tree-4-2"), Format::IbsimNet).expect("ibsim can have it");
+    let mut served = Served::serve(&net);
+    let (socket, folder) = (served.socket().to_string(), served.folder().to_path_buf());
+    let opensm = OpenSm::start(&socket, &folder, "", "sweep_interval 1");
+    opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
+    opensm.settle();
+    let brought_up = opensm.last_plan();
+    let before = held(&socket, &folder, &brought_up.draft().after);
+    assert_eq!(differing(&brought_up, &before), Vec::<String>::new());
+    assert_safe(&brought_up.draft().after, &before);
+    assert_ibdmchk_finds_nothing(&folder);
+
+    for (command, what) in [("Unlink \"spine-1\"", "something was lost"), ("ReLink \"spine-1\"", "something has come")]
+    {
+        let ups = opensm.ups();
+        console(&mut served, command);
+        opensm.until(what, |opensm| opensm.ups() > ups && opensm.said().iter().any(|said| said.starts_with(what)));
+        opensm.settle();
+        let plan = opensm.last_plan();
+        let held = held(&socket, &folder, &plan.draft().after);
+        assert_eq!(differing(&plan, &held), Vec::<String>::new(), "{command}: {}", opensm.said().join("\n"));
+        assert_safe(&plan.draft().after, &held);
+        assert_ibdmchk_finds_nothing(&folder);
+    }
+    // The spine that came back carries traffic again.
+    let plan = opensm.last_plan();
+    let fabric = &plan.draft().after;
+    let spine = fabric.nodes().find(|(_, node)| node.description.trim() == "spine-1").expect("it is there").0;
+    let leads_there = |switch| {
+        let lft: &Arc<Lft> = &plan.tables_at(plan.waves().len()).lfts[switch];
+        lft.routes().any(|(lid, port)| {
+            let is_host = fabric.lid_owner(lid).is_some_and(|owner| !fabric.node(fabric.port(owner).node).is_switch());
+            let next =
+                fabric.port_at(reconfig::fabric::NodeId(switch as u32), port).and_then(|port| fabric.neighbour(port));
+            is_host && next == Some(spine)
+        })
+    };
+    assert!(
+        (0..fabric.node_count()).any(leads_there),
+        "no host is reached by the spine that came back: {:?}",
+        opensm.said()
+    );
+    assert!(
+        !opensm.log().contains("ERR "),
+        "{}",
+        opensm.log().lines().filter(|line| line.contains("ERR ")).collect::<Vec<_>>().join("\n")
+    );
+}

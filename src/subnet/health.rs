@@ -94,11 +94,17 @@ impl Health {
         known.essential |= new.essential;
     }
 
-    /// A cable is gone, and what was silent may have been asked through it: it is tried again at once.
-    pub(super) fn try_the_silent(&mut self, now_ns: u64) {
+    /// A cable is gone. What was silent may have been asked through it, and what did not keep a port's state may be at its end:
+    /// they are tried again at once.
+    pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             let mut own = self.ailing.values().filter(|ailment| ailment.device == *device && ailment.essential);
-            if own.all(|ailment| ailment.fails == FailingAs::Silent) {
+            let may_do_better = |ailment: &Ailment| match ailment.fails {
+                FailingAs::Silent => true,
+                FailingAs::HoldsOther => ailment.attribute == AttributeId::PortInfo,
+                FailingAs::Refuses(_) => false,
+            };
+            if own.all(may_do_better) {
                 *absence = Absence { is_out: true, until_ns: now_ns, pause_ns: FIRST_PAUSE_NS };
             }
         }

@@ -484,7 +484,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.forget_counters_without(fabric);
         let out = self.health.left_out();
         if !out.is_empty() && self.topology.as_ref().is_some_and(|known| has_lost_cable(&known.fabric, fabric, &out)) {
-            self.health.try_the_silent(self.transport.now_ns());
+            self.health.try_who_may_do_better(self.transport.now_ns());
         }
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
         if self.found == Freshness::New {

@@ -149,7 +149,7 @@ fn live(case: &Case) -> Vec<&'static str> {
 
 /// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance asked a
 /// switch that died meanwhile for one port after the other; a switch that was silent because the cable to it went stayed
-/// left out.
+/// left out; and so did one whose port went down because its neighbour died.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, SwitchDies, SwitchRevives};
@@ -169,6 +169,11 @@ fn what_went_wrong_once_does_not_again() {
         Case {
             setting: agents("ring:6,1"),
             deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, CableGoes(0))],
+            deaths: Vec::new(),
+        },
+        Case {
+            setting: agents("leaf-spine:4,3,2"),
+            deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, SwitchDies(75))],
             deaths: Vec::new(),
         },
     ];

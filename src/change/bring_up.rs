@@ -1,6 +1,6 @@
 //! A fabric as captured, made ready for a change: lanes, LIDs, the routing function in force, and a place for the SM.
 
-use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, PortId};
+use crate::fabric::{BuildError, Fabric, NodeId, NodeKind, NodeRole, PortId};
 use crate::ids::{Half, Lmc, Sl};
 use crate::lid::{self, LidError, Needs, TooFewLids};
 use crate::plan::Lanes;
@@ -200,13 +200,16 @@ pub fn manager_port(before: &Fabric, after: &Fabric, named: Option<NodeId>) -> R
         if before.node(node).kind == NodeKind::Switch {
             return Err(refuse("a manager on a switch is not supported, name a host"));
         }
+        if before.role(node) == NodeRole::InSwitch {
+            return Err(refuse("it is a part of a switch and runs no manager, name a host"));
+        }
         return before.ports_of(node).find(stays).ok_or_else(|| refuse("the change would cut it off"));
     }
     let origin = before.origin().and_then(|(node, _)| before.by_guid(node));
-    let at_origin = origin.filter(|&node| !before.node(node).is_switch());
+    let at_origin = origin.filter(|&node| !matches!(before.role(node), NodeRole::Switch | NodeRole::InSwitch));
     let first = at_origin.and_then(|node| before.ports_of(node).find(stays));
-    // A router relays, and runs nothing.
-    let hosts = || before.end_ports().filter(|&port| before.node(before.port(port).node).kind == NodeKind::Ca);
+    // A router relays, an aggregation node reduces: neither runs a manager.
+    let hosts = || before.end_ports().filter(|&port| before.is_host_port(port));
     first.or_else(|| hosts().find(stays)).or_else(|| before.end_ports().find(stays)).ok_or(BringUpError::NoHostStays)
 }
 

@@ -2,7 +2,7 @@
 
 use super::Common;
 use super::choice::{self, engine_names};
-use super::input::{check_options, only, read_dump, read_fabric_or, read_subnets};
+use super::input::{check_options, only, read_dump, read_fabric_or, read_lfts_of, read_subnets};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
 use crate::report;
@@ -16,7 +16,7 @@ use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, Lmc};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Parameters;
-use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_lfts, read_path_sls, read_sl_to_vl};
+use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_path_sls, read_sl_to_vl};
 use reconfig::verify::Scope;
 use std::path::{Path, PathBuf};
 
@@ -49,15 +49,16 @@ Examples:
 Exit codes: 0 nothing was found; 1 something was, whatever it is; 2 wrong usage or unreadable input; 3 a subnet of a list \
 cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
     /// input.
     fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
     #[arg(long, value_name = "FILE", conflicts_with = "lfts")]
     fdbs: Option<PathBuf>,
-    /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute.
+    /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute; a folder of such files,
+    /// or the option several times, where each switch has its own.
     #[arg(long, value_name = "FILE")]
-    lfts: Option<PathBuf>,
+    lfts: Vec<PathBuf>,
     /// SL-to-VL tables as OpenSM's opensm-sl2vl.dump, or as ibdmchk takes them with -d.
     #[arg(long, value_name = "FILE")]
     sl2vl: Option<PathBuf>,
@@ -129,9 +130,9 @@ struct After {
     /// The forwarding tables after, as opensm.fdbs.
     #[arg(long, value_name = "FILE", conflicts_with = "after_lfts", group = "tables_after")]
     after_fdbs: Option<PathBuf>,
-    /// The forwarding tables after, as opensm-lfts.dump.
+    /// The forwarding tables after, as opensm-lfts.dump; folders and several files as with --lfts.
     #[arg(long, value_name = "FILE", group = "tables_after")]
-    after_lfts: Option<PathBuf>,
+    after_lfts: Vec<PathBuf>,
     /// The SL-to-VL tables after.
     #[arg(long, value_name = "FILE", requires = "tables_after")]
     after_sl2vl: Option<PathBuf>,
@@ -147,10 +148,10 @@ struct After {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
     check_places([arguments.dot.as_ref()])?;
-    let subnets = read_subnets(&arguments.fabric)?;
+    let subnets = read_subnets(&arguments.fabric, common)?;
     check_options(&subnets, &arguments.several.options(), &[])?;
     let report = match &arguments.several.engine {
-        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?)?,
+        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, common)?,
         Some(engine) if subnets.len() > 1 => arguments.audit_routed(engine, &subnets)?,
         Some(_) => {
             let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
@@ -200,7 +201,7 @@ impl Arguments {
     }
 
     /// The tables that run, and the update to those that are to run after them, where they are named.
-    fn audit_tables(&self, subnet: Subnet) -> Result<AuditReport, Failure> {
+    fn audit_tables(&self, subnet: Subnet, common: Common) -> Result<AuditReport, Failure> {
         let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
         let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });
         if !self.after.has_tables() {
@@ -210,7 +211,7 @@ impl Arguments {
         }
         let [before, after] = match &self.after.after {
             None => [before.clone(), before],
-            Some(file) => both(&before, &self.masked(read_fabric_or(file, ROUTE_THEM)?, file)?)?,
+            Some(file) => both(&before, &self.masked(read_fabric_or(file, common, ROUTE_THEM)?, file)?)?,
         };
         let old = self.tables(&before)?;
         let new = self.after.tables(&after, &old)?;
@@ -255,7 +256,7 @@ impl Arguments {
     }
 
     fn tables(&self, fabric: &Fabric) -> Result<Tables, Failure> {
-        let lfts = forwarding(self.fdbs.as_deref(), self.lfts.as_deref(), fabric)?;
+        let lfts = forwarding(self.fdbs.as_deref(), &self.lfts, fabric)?;
         let read_sl2vl = |file: &PathBuf| read_dump(file, fabric, read_sl_to_vl);
         let read_paths = |file: &PathBuf| read_dump(file, fabric, read_path_sls);
         let sl_to_vl = self.sl2vl.as_ref().map(read_sl2vl).transpose()?;
@@ -266,11 +267,11 @@ impl Arguments {
 
 impl After {
     fn has_tables(&self) -> bool {
-        self.after_fdbs.is_some() || self.after_lfts.is_some()
+        self.after_fdbs.is_some() || !self.after_lfts.is_empty()
     }
 
     fn tables(&self, fabric: &Fabric, old: &Tables) -> Result<Tables, Failure> {
-        let lfts = forwarding(self.after_fdbs.as_deref(), self.after_lfts.as_deref(), fabric)?;
+        let lfts = forwarding(self.after_fdbs.as_deref(), &self.after_lfts, fabric)?;
         let sl_to_vl = match &self.after_sl2vl {
             Some(file) => Some(read_dump(file, fabric, read_sl_to_vl)?),
             None => old.sl_to_vl.clone(),
@@ -283,11 +284,11 @@ impl After {
     }
 }
 
-fn forwarding(fdbs: Option<&Path>, lfts: Option<&Path>, fabric: &Fabric) -> Result<Lfts, Failure> {
+fn forwarding(fdbs: Option<&Path>, lfts: &[PathBuf], fabric: &Fabric) -> Result<Lfts, Failure> {
     let tables = match (fdbs, lfts) {
         (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
-        (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
-        (None, None) => return Err(Failure::input(anyhow!("no forwarding tables: name a file with --fdbs or --lfts"))),
+        (None, [_, ..]) => read_lfts_of(lfts, fabric)?,
+        (None, []) => return Err(Failure::input(anyhow!("no forwarding tables: name a file with --fdbs or --lfts"))),
     };
     let names: Vec<String> = tables.missing.iter().map(|&node| fabric.describe_node(node)).collect();
     if !names.is_empty() {

@@ -1,6 +1,6 @@
 //! Options that several commands share.
 
-use super::input::read_dump;
+use super::input::{read_dump, read_lfts_of};
 use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
@@ -12,7 +12,7 @@ use reconfig::plan::{LanePartition, Observer, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::subnet::{DeviceProfile, SourceControl};
-use reconfig::tables::dump::{read_fdbs, read_lfts, read_path_sls};
+use reconfig::tables::dump::{read_fdbs, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -249,9 +249,9 @@ pub(super) struct FromArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "from_lfts")]
     from_fdbs: Option<PathBuf>,
     /// Take it from forwarding tables in the format of OpenSM's opensm-lfts.dump, or of dump_fts, dump_lfts.sh or
-    /// ibroute.
+    /// ibroute; a folder of such files, or the option several times, where each switch has its own.
     #[arg(long, value_name = "FILE")]
-    from_lfts: Option<PathBuf>,
+    from_lfts: Vec<PathBuf>,
     /// Service levels of the paths, in the formats that `reconfig audit` reads.
     #[arg(long, value_name = "FILE")]
     from_path_sl: Option<PathBuf>,
@@ -260,18 +260,18 @@ pub(super) struct FromArguments {
 impl FromArguments {
     /// Whether an option names a file.
     pub(super) fn is_given(&self) -> bool {
-        self.from_fdbs.is_some() || self.from_lfts.is_some() || self.from_path_sl.is_some()
+        self.from_fdbs.is_some() || !self.from_lfts.is_empty() || self.from_path_sl.is_some()
     }
 
     /// The tables of these files, read for the fabric that they run on; none if no file is named.
     pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
-        let lfts = match (&self.from_fdbs, &self.from_lfts) {
+        let lfts = match (&self.from_fdbs, &self.from_lfts[..]) {
             (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
-            (None, Some(file)) => read_dump(file, fabric, read_lfts)?,
-            (None, None) if self.from_path_sl.is_some() => {
+            (None, files @ [_, ..]) => read_lfts_of(files, fabric)?,
+            (None, []) if self.from_path_sl.is_some() => {
                 return Err(Failure::input(anyhow!("--from-path-sl requires --from-fdbs or --from-lfts")));
             }
-            (None, None) => return Ok(None),
+            (None, []) => return Ok(None),
         };
         let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
         Ok(Some(Imported::new(fabric, &lfts.tables, levels)))

@@ -1,5 +1,5 @@
-//! Finds nodes and ports by the names that people use: a description, a GUID, or `ibnetdiscover`'s name (`S-…`, `H-…`,
-//! `R-…`).
+//! Finds nodes and ports by the names that people use: a description, a GUID, `ibnetdiscover`'s name (`S-…`, `H-…`,
+//! `R-…`), or a pattern with `*` that one description matches.
 
 use super::outcome::Failure;
 use anyhow::anyhow;
@@ -17,6 +17,19 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     if let Some(node) = guid_of(wanted).and_then(|guid| fabric.by_guid(guid)) {
         return Ok(node);
     }
+    let matching: Vec<NodeId> = match wanted.contains('*') {
+        true => fabric.nodes().filter(|(_, node)| matches(wanted, node.description.trim())).map(|(id, _)| id).collect(),
+        false => Vec::new(),
+    };
+    match matching[..] {
+        [] => {}
+        [only] => return Ok(only),
+        _ => {
+            let names: Vec<_> = matching.iter().take(3).map(|&id| fabric.describe_node(id)).collect();
+            let (count, names) = (matching.len(), names.join(", "));
+            return Err(Failure::input(anyhow!("{count} nodes match `{wanted}`, such as {names}: one is needed here")));
+        }
+    }
     Err(Failure::input(match described[..] {
         [] => anyhow!("no node has the name `{wanted}`: give a description or a GUID{}", alike(fabric, wanted)),
         _ => {
@@ -32,12 +45,35 @@ pub(super) fn guid_of(text: &str) -> Option<Guid> {
     digits.unwrap_or(text).parse().ok()
 }
 
-/// A few descriptions that contain the text.
+/// Whether a description matches a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (first, rest) = pattern.split_once('*').unwrap_or((pattern, ""));
+    let Some(mut text) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or("");
+    for part in parts {
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    text.ends_with(last)
+}
+
+/// Names are taken for misspelt from this likeness on, of 1 for the same.
+const ALIKE: f64 = 0.8;
+
+/// A few descriptions that contain the text, else the one that is spelt most like it.
 fn alike(fabric: &Fabric, wanted: &str) -> String {
     let lower = wanted.to_lowercase();
-    let similar = fabric.nodes().map(|(_, node)| node.description.trim());
-    let names: Vec<_> = similar.filter(|name| name.to_lowercase().contains(&lower)).take(3).collect();
-    if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
+    let all = || fabric.nodes().map(|(_, node)| node.description.trim());
+    let names: Vec<_> = all().filter(|name| name.to_lowercase().contains(&lower)).take(3).collect();
+    if !names.is_empty() {
+        return format!("; there are {}", names.join(", "));
+    }
+    let rated = all().map(|name| (strsim::jaro_winkler(&lower, &name.to_lowercase()), name));
+    // Of names that are as much alike the first one counts.
+    let best = rated.reduce(|best, other| if other.0 > best.0 { other } else { best });
+    best.filter(|&(likeness, _)| likeness >= ALIKE)
+        .map_or_else(String::new, |(_, name)| format!("; did you mean {name}?"))
 }
 
 /// The port that `NODE:PORT` names; a description may contain colons.
@@ -50,4 +86,24 @@ pub(super) fn find_port(fabric: &Fabric, text: &str) -> Result<PortId, Failure> 
         let ports = fabric.node(node).num_ports;
         Failure::input(anyhow!("{} has ports 1 to {ports}: there is no port {num}", fabric.describe_node(node)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns_match_whole_descriptions() {
+        for (pattern, text, expected) in [
+            ("spine-*", "spine-12", true),
+            ("*:MQM8700/U1", "MF0;leaf:MQM8700/U1", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("*", "", true),
+            ("spine-*", "leaf-1", false),
+            ("a*a", "a", false),
+            ("a*b*c", "a-c-b", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `reconfig fabric`: describes, compares, converts and generates topologies.
 
-use super::input::{read_fabric, read_subnets};
+use super::input::{look_at, read_subnets, read_to_look_at};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
@@ -39,7 +39,7 @@ Examples:
   ibnetdiscover | reconfig fabric show - --json
   reconfig fabric show all.subnets.yaml")]
 pub(super) struct Show {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
 }
 
@@ -65,7 +65,7 @@ Examples:
   reconfig fabric convert all.subnets.yaml --to dot | fdp -Tsvg > subnets.svg
   reconfig fabric convert all.subnets.yaml --to json -o copy.subnets.yaml")]
 pub(super) struct Convert {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
     #[command(flatten)]
     target: Target,
@@ -137,7 +137,7 @@ pub(super) fn run(command: FabricCommand, common: Common) -> Result<Answer, Fail
 }
 
 fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
-    match read_subnets(&arguments.fabric)?.into_only() {
+    match read_to_look_at(&arguments.fabric, common)?.into_only() {
         Ok(subnet) => print_summary(&Summary::of(&subnet.fabric), common),
         Err(several) => print_summary(&SubnetsSummary::of(&several), common),
     }
@@ -162,7 +162,7 @@ struct DifferenceReport {
 }
 
 fn diff(arguments: &Diff, common: Common) -> Result<Answer, Failure> {
-    let (before, after) = (read_fabric(&arguments.before)?, read_fabric(&arguments.after)?);
+    let (before, after) = (look_at(&arguments.before, common)?, look_at(&arguments.after, common)?);
     let difference = Difference::between(&before, &after);
     let same = difference.is_empty();
     if common.json {
@@ -175,7 +175,7 @@ fn diff(arguments: &Diff, common: Common) -> Result<Answer, Failure> {
 
 fn convert(arguments: &Convert, common: Common) -> Result<Answer, Failure> {
     let target = &arguments.target;
-    let subnets = read_subnets(&arguments.fabric)?;
+    let subnets = read_subnets(&arguments.fabric, common)?;
     match subnets.len() {
         1 if target.list().is_none() => write_fabric(subnets.fabric(SubnetId(0)), target.format(common)?, target),
         _ => write_subnets(&subnets, target, common),

@@ -1,13 +1,16 @@
 //! Reads the user's input, fabrics and plans, from files or standard input.
 
+use super::Common;
 use super::outcome::Failure;
-use super::output::colours_errors;
+use super::output::{colours_errors, remark};
 use anyhow::{Context, anyhow};
+use reconfig::fabric::format::Reading;
 use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, format};
 use reconfig::plan::{Plan, PlanReadError};
+use reconfig::tables::dump::{Lfts, read_lfts};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Refuses the first option given that is not implemented, or means nothing, for as many subnets.
 pub(super) fn check_options(
@@ -23,25 +26,51 @@ pub(super) fn check_options(
     refused.map_or(Ok(()), |error| Err(Failure::input(error)))
 }
 
-/// Reads the one fabric in `file` (`-` is standard input), in any format. Assumptions of the reader are logged as
-/// warnings.
-pub(super) fn read_fabric(file: &Path) -> Result<Fabric, Failure> {
-    read_fabric_or(file, ", but one fabric is needed here: name a file that it lists")
+/// Reads the one fabric in `file` (`-` is standard input), in any format, which must be complete. Assumptions and repairs
+/// of the reader are logged as warnings.
+pub(super) fn read_fabric(file: &Path, common: Common) -> Result<Fabric, Failure> {
+    read_fabric_or(file, common, ", but one fabric is needed here: name a file that it lists")
 }
 
 /// The same; `fix` states what to do if the file lists several subnets.
-pub(super) fn read_fabric_or(file: &Path, fix: &str) -> Result<Fabric, Failure> {
-    only(read_subnets(file)?, file, fix).map(|subnet| subnet.fabric)
+pub(super) fn read_fabric_or(file: &Path, common: Common, fix: &str) -> Result<Fabric, Failure> {
+    only(read_subnets(file, common)?, file, fix).map(|subnet| subnet.fabric)
 }
 
 /// Reads the subnets that `file` (`-` is standard input) lists, whose files lie beside it. A fabric is a list of one.
-pub(super) fn read_subnets(file: &Path) -> Result<Subnets, Failure> {
+pub(super) fn read_subnets(file: &Path, common: Common) -> Result<Subnets, Failure> {
+    read_any(file, common, |reading| reading.complete().map_err(unreadable))
+}
+
+/// The same, to be looked at: an incomplete fabric is shown with a warning.
+pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<Subnets, Failure> {
+    read_any(file, common, |reading| {
+        if let Some(incomplete) = &reading.incomplete {
+            remark(&format!("{}\nthe fabric is INCOMPLETE: what follows is what the file tells", shown(incomplete)));
+        }
+        Ok(reading.fabric)
+    })
+}
+
+/// The one fabric in `file`, to be looked at.
+pub(super) fn look_at(file: &Path, common: Common) -> Result<Fabric, Failure> {
+    let subnets = read_to_look_at(file, common)?;
+    only(subnets, file, ", but one fabric is needed here: name a file that it lists").map(|subnet| subnet.fabric)
+}
+
+fn read_any(
+    file: &Path,
+    common: Common,
+    accept: impl FnOnce(Reading) -> Result<Fabric, Failure>,
+) -> Result<Subnets, Failure> {
     let bytes = read_named(file)?;
     let name = name_of(file);
     if list::is_list(&name, &bytes) {
-        return list::read(&bytes, &name, |path| std::fs::read(path)).map_err(unreadable);
+        return list::read_tolerating(&bytes, &name, common.tolerance(), read_bytes).map_err(unreadable);
     }
-    format::read(&bytes, &name).map(Subnets::alone).map_err(unreadable)
+    let reading = format::read_tolerating(&bytes, &name, common.tolerance()).map_err(unreadable)?;
+    reading.warn(&name);
+    accept(reading).map(Subnets::alone)
 }
 
 /// The subnet that `file` holds, where one is needed; `fix` states what to do if it lists several.
@@ -54,7 +83,11 @@ fn lists_several(file: &Path, fix: &str) -> Failure {
 }
 
 fn unreadable(error: format::ReadError) -> Failure {
-    Failure::Unreadable(error.render(colours_errors()))
+    Failure::Unreadable(shown(&error))
+}
+
+fn shown(error: &format::ReadError) -> String {
+    error.render(colours_errors())
 }
 
 /// A plan with the text of its file.
@@ -76,6 +109,55 @@ pub(super) fn read_dump<T>(
 ) -> Result<T, Failure> {
     let bytes = read_named(file)?;
     read(&bytes, &name_of(file), fabric).map_err(unreadable)
+}
+
+/// Reads forwarding tables of `fabric` in the format of ibroute, dump_fts or `opensm-lfts.dump` from `files`, each of
+/// which may be a folder of such files. In a folder, files of other formats are passed over and named.
+pub(super) fn read_lfts_of(files: &[PathBuf], fabric: &Fabric) -> Result<Lfts, Failure> {
+    let mut all: Option<Lfts> = None;
+    for (file, alone) in dumps(files)? {
+        let bytes = read_named(&file)?;
+        if !alone && !looks_like_lfts(&bytes) {
+            remark(&format!("{}: no dump of forwarding tables, left out", file.display()));
+            continue;
+        }
+        let read = read_lfts(&bytes, &name_of(&file), fabric).map_err(unreadable)?;
+        let Some(known) = &mut all else {
+            all = Some(read);
+            continue;
+        };
+        known.join(&read, fabric).map_err(|node| {
+            let name = fabric.describe_node(node);
+            Failure::input(anyhow!("{}: the table of switch {name:?} is in another file too", file.display()))
+        })?;
+    }
+    all.ok_or_else(|| {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        Failure::input(anyhow!("{}: no dump of forwarding tables in it", names.join(", ")))
+    })
+}
+
+/// The files that are named, and those in the folders that are, in the order of names; whether each is named itself.
+fn dumps(named: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Failure> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push((path.clone(), true));
+            continue;
+        }
+        let read = || format!("cannot read {}", path.display());
+        let entries = std::fs::read_dir(path).with_context(read).map_err(Failure::input)?;
+        let entries: std::io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+        let mut inside = entries.with_context(read).map_err(Failure::input)?;
+        inside.retain(|file| file.is_file());
+        inside.sort();
+        files.extend(inside.into_iter().map(|file| (file, false)));
+    }
+    Ok(files)
+}
+
+fn looks_like_lfts(bytes: &[u8]) -> bool {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]).contains("Unicast lids [")
 }
 
 /// Reads the plan in `file` (`-` is standard input).
@@ -113,11 +195,33 @@ fn read_named(file: &Path) -> Result<Vec<u8>, Failure> {
     read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
 }
 
+/// The bytes of a file, up to the limit; a device that yields zero bytes without end is refused at its first ones.
 fn read_bytes(file: &Path) -> std::io::Result<Vec<u8>> {
-    if !is_stdin(file) {
-        return std::fs::read(file);
-    }
+    const HEAD: u64 = 4096;
+    let most = most_bytes()?;
+    let refused = |why: String| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
+    let mut source: Box<dyn Read> = match is_stdin(file) {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(std::fs::File::open(file)?),
+    };
     let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    source.by_ref().take(HEAD).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == HEAD && bytes.iter().all(|&byte| byte == 0) {
+        return refused("it begins with 4096 zero bytes, so it is no text".into());
+    }
+    source.take(most.saturating_sub(HEAD) + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => refused(format!("it has more than {} MiB: RECONFIG_MAX_INPUT=MIB raises the limit", most >> 20)),
+        false => Ok(bytes),
+    }
+}
+
+/// The largest file that is read.
+fn most_bytes() -> std::io::Result<u64> {
+    let Some(stated) = std::env::var_os("RECONFIG_MAX_INPUT") else { return Ok(1024 << 20) };
+    let mib = stated.to_str().and_then(|text| text.parse::<u64>().ok()).filter(|mib| (1..1 << 40).contains(mib));
+    mib.map(|mib| mib << 20).ok_or_else(|| {
+        let why = format!("RECONFIG_MAX_INPUT={} is no number of MiB from 1 on", stated.display());
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, why)
+    })
 }

@@ -29,7 +29,7 @@ Examples:
 Exit codes: 0 done; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, there are too few LIDs, or the \
 file cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
     fabric: PathBuf,
     #[command(flatten)]
     choice: EngineChoice,
@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.guid2lid.as_ref()])?;
-    let fabric = read_fabric(&arguments.fabric)?;
+    let fabric = read_fabric(&arguments.fabric, common)?;
     let fabric = arguments.equip(&fabric)?;
     let computed = arguments.computed(&fabric)?;
     let (needed, first) = counted(&fabric, &computed, arguments.choice.heuristic);

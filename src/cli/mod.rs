@@ -36,6 +36,7 @@ mod status;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
+use reconfig::fabric::format::Tolerance;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -53,7 +54,8 @@ Examples:
 
 Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 the work could not be carried out.
 A file named `-` is standard input, or standard output if it is written.
-RECONFIG_LOG filters the log (for example `reconfig::sim=debug`).";
+RECONFIG_LOG filters the log (for example `reconfig::sim=debug`). RECONFIG_MAX_INPUT is the size in MiB up to which a file
+is read [default: 1024].";
 
 /// Changes the routing of a running InfiniBand subnet without stopping traffic.
 #[derive(Debug, Parser)]
@@ -78,6 +80,24 @@ struct Common {
     /// Log more to standard error: -v events, -vv details, -vvv everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+    /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link told at one end).
+    #[arg(long, global = true, conflicts_with = "partial")]
+    strict: bool,
+    /// Accept an incomplete file of a fabric: what cannot be read is left out, and a node that is only named as a neighbour
+    /// is what its neighbours tell.
+    #[arg(long, global = true)]
+    partial: bool,
+}
+
+impl Common {
+    /// How much damage a fabric's file may have.
+    fn tolerance(self) -> Tolerance {
+        match (self.strict, self.partial) {
+            (true, _) => Tolerance::Strict,
+            (_, true) => Tolerance::Partial,
+            _ => Tolerance::Repair,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

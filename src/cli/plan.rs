@@ -34,7 +34,7 @@ Examples:
 Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off end ports; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
 pub(super) struct Arguments {
-    /// The fabric before: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric before: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
     before: PathBuf,
     /// The fabric after.
     after: PathBuf,
@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let mut batch = Batch::default();
-    let report = match arguments.draw()? {
+    let report = match arguments.draw(common)? {
         Ok(None) => PlanReport::nothing_to_change(arguments.departure(), arguments.engine.name()),
         Ok(Some(drawn)) => arguments.keep(&drawn, &mut batch)?,
         Err(refused) => *refused,
@@ -136,8 +136,8 @@ impl Arguments {
         if self.sudden { Departure::Sudden } else { Departure::Planned }
     }
 
-    fn draw(&self) -> Result<Outcome, Failure> {
-        let (before, after) = (read_fabric(&self.before)?, read_fabric(&self.after)?);
+    fn draw(&self, common: Common) -> Result<Outcome, Failure> {
+        let (before, after) = (read_fabric(&self.before, common)?, read_fabric(&self.after, common)?);
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
         let engines = self.engine.engines()?;
         let devices = self.devices();

@@ -39,7 +39,7 @@ Examples:
 Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot \
 be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets; `-` is standard input.
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets; `-` is standard input.
     #[arg(required_unless_present = "list")]
     fabric: Option<PathBuf>,
     /// List the engines.
@@ -173,7 +173,7 @@ struct Exports {
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
-    let subnets = read_subnets(file)?;
+    let subnets = read_subnets(file, common)?;
     check_options(&subnets, &[], &arguments.of_one_fabric())?;
     let screen = arguments.screen(common)?;
     let several = subnets.len() > 1;

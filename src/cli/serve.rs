@@ -27,7 +27,7 @@ by standard input or by the control socket: Help lists them. The last counts are
 
 Exit codes: 0 ended as asked, 2 wrong usage or unreadable input, 3 it could not serve.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
     fabric: PathBuf,
     /// The name by which clients find the server [default: IBSIM_SOCKNAME, else sim].
     #[arg(long, value_name = "NAME")]
@@ -131,7 +131,7 @@ enum PathChoice {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let fabric = read_fabric(&arguments.fabric)?;
+    let fabric = read_fabric(&arguments.fabric, common)?;
     let options = arguments.options()?;
     let (fabric, mut sim) = match arguments.warm {
         true => arguments.warm(&fabric)?,

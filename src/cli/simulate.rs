@@ -45,7 +45,7 @@ Examples:
 Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
     fabric: PathBuf,
     #[command(flatten)]
@@ -398,7 +398,7 @@ struct Accounted<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let subnets = read_subnets(&arguments.fabric)?;
+    let subnets = read_subnets(&arguments.fabric, common)?;
     arguments.check(&subnets, common)?;
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;

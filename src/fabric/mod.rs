@@ -12,11 +12,13 @@ pub mod difference;
 pub mod format;
 pub mod generate;
 mod link;
+mod role;
 pub mod subnets;
 pub mod summary;
 
 pub use builder::{BuildError, FabricBuilder};
 pub use link::{LinkSpeed, LinkWidth};
+pub use role::NodeRole;
 
 use crate::ids::{Guid, Half, Lid, Lmc, PortNum};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //! A [`Summary`] counts what is present; distances are hops between switches, without hosts. Nothing depends on the
 //! order in which nodes were captured, except the order of ties in lists.
 
-use super::{Fabric, Node, NodeId, NodeKind, Port, PortId};
+use super::{Fabric, NodeId, NodeKind, NodeRole, Port, PortId};
 use crate::ids::Lid;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -67,7 +67,7 @@ impl Summary {
             schema: "reconfig.fabric-summary/1",
             switches: count(NodeKind::Switch),
             cas: count(NodeKind::Ca),
-            aggregation_nodes: fabric.nodes().filter(|(_, node)| node.present && is_aggregation_node(node)).count(),
+            aggregation_nodes: aggregation_nodes(fabric),
             routers: count(NodeKind::Router),
             end_ports: fabric.end_ports().count(),
             switch_links,
@@ -88,9 +88,8 @@ impl Summary {
     }
 }
 
-/// Only the description distinguishes them from hosts.
-fn is_aggregation_node(node: &Node) -> bool {
-    node.kind == NodeKind::Ca && node.description.contains("Aggregation Node")
+fn aggregation_nodes(fabric: &Fabric) -> usize {
+    fabric.nodes().filter(|&(id, node)| node.present && fabric.role(id) == NodeRole::InSwitch).count()
 }
 
 fn histogram<K: Ord>(keys: impl IntoIterator<Item = K>) -> BTreeMap<K, usize> {

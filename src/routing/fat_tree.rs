@@ -5,10 +5,10 @@
 //! switch above the destination sends down; others send up, by port (j / s) mod k of the k suitable ones, where j is
 //! the destination's number and s the product of the up ports of the levels below. If links have failed, k counts the
 //! remaining ones. No route turns up after going down, so one layer suffices. Leaves are the switches with at least n
-//! end ports, n the least number that makes a fat tree: this excludes roots with a manager's host, and switches that
-//! only have an aggregation node. Any two leaves must have a way up and then down. Other switches may have none: two
-//! roots, or a switch that has lost its uplinks. They send wherever no cycle closes; switches are reached along one
-//! tree.
+//! hosts, n the least number that makes a fat tree: this excludes roots with a manager's host. If n = 1 does not, the
+//! switches with most hosts are tried of which no two are neighbours: this excludes spines with storage. Any two leaves
+//! must have a way up and then down. Other switches may have none: two roots, or a switch that has lost its uplinks. They
+//! send wherever no cycle closes; switches are reached along one tree.
 
 use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
@@ -37,17 +37,12 @@ impl Engine for FatTree {
             return Ok(problem.without_routes());
         }
         problem.offers(1)?;
-        let hosts = problem.hosts();
-        let mut counts: Vec<u64> = hosts.iter().copied().filter(|&hosts| hosts > 0).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        let with_leaves = |&least: &u64| {
-            let leaves: Vec<bool> = hosts.iter().map(|&hosts| hosts >= least.max(1)).collect();
+        let with_leaves = |leaves: Vec<bool>| {
             let levels = Levels::of(fabric, &problem.net, leaves)?;
             Tree::new(fabric, &problem, &levels).route()
         };
         let mut refusal = None;
-        for tried in counts.iter().map(with_leaves) {
+        for tried in leaves(&problem).into_iter().map(with_leaves) {
             match tried {
                 Ok(function) => return Ok(function),
                 // The first refusal concerns the most leaves, and so most likely the intended fabric.
@@ -57,6 +52,33 @@ impl Engine for FatTree {
         let why = refusal.unwrap_or_else(|| "it has no leaves, because no switch has an end port".into());
         Err(RouteError::Unsuited { engine: NAME, why })
     }
+}
+
+/// The switches that may be the leaves, as rows: every choice worth trying, the likeliest first. Only hosts count: a
+/// switch whose one end port is an aggregation node's, a gateway's or a router's is no leaf for that.
+fn leaves(problem: &TreeProblem<'_>) -> Vec<Vec<bool>> {
+    let hosts = problem.hosts_alone();
+    let mut counts: Vec<u64> = hosts.iter().copied().filter(|&hosts| hosts > 0).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let mut choices: Vec<Vec<bool>> =
+        counts.iter().map(|&least| hosts.iter().map(|&hosts| hosts >= least).collect()).collect();
+    if !choices.is_empty() {
+        choices.insert(1, apart(&problem.net, &hosts));
+    }
+    choices
+}
+
+/// Switches with hosts of which no two are neighbours, those with most hosts first: where storage hangs on spines, the
+/// leaves below have more hosts, and a leaf that lost most of its own is still no neighbour of a leaf.
+fn apart(net: &FlatGraph, hosts: &[u64]) -> Vec<bool> {
+    let mut rows: Vec<usize> = (0..hosts.len()).filter(|&row| hosts[row] > 0).collect();
+    rows.sort_by_key(|&row| std::cmp::Reverse(hosts[row]));
+    let mut chosen = vec![false; hosts.len()];
+    for row in rows {
+        chosen[row] = net.leaving(row).iter().all(|channel| !chosen[channel.to as usize]);
+    }
+    chosen
 }
 
 /// Why a fabric is not a fat tree, and where.
@@ -161,7 +183,7 @@ impl<'a> Tree<'a> {
 
     fn route(mut self) -> Result<RoutingFunction, Why> {
         let borne = self.problem.borne();
-        let most = borne.iter().map(|ends| ends.len()).max().unwrap_or(0);
+        let most = self.problem.hosts_alone().into_iter().max().unwrap_or(0) as usize;
         for (leaf, ends) in borne.iter().enumerate() {
             self.aim(self.problem.ends[ends.start].row)?;
             // Numbers count positions as if every leaf had as many end ports as the fullest: a missing host changes no
@@ -259,12 +281,15 @@ impl<'a> Tree<'a> {
         self.levels.stride[if goes_down { level.saturating_sub(1) } else { level }]
     }
 
-    /// A tree for reaching switches that agrees with all ways so far: from the first leaf that allows it.
+    /// A tree for reaching switches that agrees with all ways so far: from the first leaf that allows it, else from the
+    /// first other switch, the highest ones first. Where middle switches have aggregation nodes, ways lead up and then
+    /// down between two above one leaf, and a tree from a leaf, which turns up at that leaf, would close a circle.
     fn switch_tree(&mut self) -> Result<SwitchTree, Why> {
         let net = &self.problem.net;
-        let leaves = self.levels.from_above.iter().rev().filter(|&&row| self.levels.level[row as usize] == 0);
-        for &leaf in leaves {
-            let tree = SwitchTree::from(net, leaf as usize);
+        let is_leaf = |row: &&u32| self.levels.level[**row as usize] == 0;
+        let others = self.levels.from_above.iter().filter(|row| !is_leaf(row));
+        for &root in self.levels.from_above.iter().rev().filter(is_leaf).chain(others) {
+            let tree = SwitchTree::from(net, root as usize);
             let mut fresh = Vec::new();
             let agrees = tree.dependencies(net, &vec![true; net.rows()]).into_iter().all(|(before, after)| {
                 let known = self.dependencies.has(net, before, after);

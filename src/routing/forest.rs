@@ -60,6 +60,14 @@ impl<'a> TreeProblem<'a> {
         hosts
     }
 
+    /// By row: demanded end ports of hosts.
+    pub fn hosts_alone(&self) -> Vec<u64> {
+        let mut hosts = vec![0; self.net.rows()];
+        let is_host = |end: &&Target| self.fabric.is_host_port(self.demand.destinations[end.destination]);
+        self.ends.iter().filter(is_host).for_each(|end| hosts[end.row] += 1);
+        hosts
+    }
+
     /// The tree for reaching switches: from the first row with end ports, or else any demanded one. None without
     /// switches.
     pub fn switch_tree(&self) -> Option<SwitchTree> {

@@ -1,6 +1,6 @@
 //! End ports that a change cuts off from the subnet manager, by name.
 
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeRole, PortId};
 use crate::ids::Guid;
 use serde::Serialize;
 use std::fmt;
@@ -19,7 +19,8 @@ pub struct CutOffPort {
 }
 
 impl CutOffPort {
-    /// The end ports of a list, by their names in `fabric`; a node that `leaves` takes them along.
+    /// The end ports of a list, by their names in `fabric`; a node that `leaves` takes them along. What is a part of a
+    /// switch goes with it and is cut off from nothing.
     pub fn named(fabric: &Fabric, ports: &[PortId], leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
         let name = |&id: &PortId| {
             let port = fabric.port(id);
@@ -27,7 +28,8 @@ impl CutOffPort {
             let description = node.description.trim().to_string();
             CutOffPort { node: description, guid: node.guid, port: port.num.0, leaves: leaves(node.guid) }
         };
-        ports.iter().map(name).collect()
+        let is_own = |port: &&PortId| fabric.role(fabric.port(**port).node) != NodeRole::InSwitch;
+        ports.iter().filter(is_own).map(name).collect()
     }
 }
 

@@ -217,7 +217,7 @@ fn worst(
 ) -> Result<Traffic, ScenarioError> {
     let crossings = Crossings::of(before, function, selection(dispersal));
     let permutation = crossings.worst().ok_or(ScenarioError::NoWorst)?.permutation;
-    let all: Vec<PortId> = whole.end_ports().filter(|&port| whole.port(port).lid.is_some()).collect();
+    let all: Vec<PortId> = whole.end_ports_by_rank().filter(|&port| whole.port(port).lid.is_some()).collect();
     let rank = |port: PortId| all.iter().position(|&other| other == port).map(|rank| rank as u32);
     let ranks: Vec<Option<u32>> = crossings.ends().iter().map(|&port| rank(port)).collect();
     let mut pairs: Vec<u32> = (0..all.len() as u32).collect();

@@ -366,7 +366,8 @@ impl Sim {
             let port = self.fabric.port(source.port);
             port.width.data_rate_kbps(port.speed) as f64 / 1e6
         };
-        self.sources.list.iter().filter(|source| !self.plane.is_leg(source.port)).map(rate).sum()
+        let takes = |source: &&source::Source| self.sources.is_host(source.rank) && !self.plane.is_leg(source.port);
+        self.sources.list.iter().filter(takes).map(rate).sum()
     }
 
     /// How often an application had to wait for room in its send queue.

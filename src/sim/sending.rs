@@ -41,7 +41,7 @@ impl Sim {
     pub(super) fn begin_sending(&mut self, rank: EndPortRank) {
         let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
         let idle = self.sources.list[rank].application == Application::Idle;
-        if self.sources.sending && by_itself && idle {
+        if self.sources.sending && by_itself && idle && self.sources.is_host(rank) {
             self.schedule_next(rank);
         }
     }

@@ -110,8 +110,10 @@ pub struct Source {
 
 /// All end ports.
 pub struct Sources {
-    /// By rank.
+    /// By rank: hosts first.
     pub list: By<EndPortRank, Source>,
+    /// The ranks below this one offer traffic and are destinations of uniform traffic.
+    hosts: u32,
     /// By subnet and LID ([`Spaces::slot`]): the end port that owns it.
     pub by_lid: Vec<EndPortRank>,
     pub(super) spaces: Spaces,
@@ -293,11 +295,16 @@ impl Sources {
         let mut list = By::default();
         let mut by_lid = vec![EndPortRank::NONE; spaces.count() << 16];
         let mut by_port = By::filled(EndPortRank::NONE, fabric.port_count());
-        for id in fabric.end_ports() {
+        // In one subnet only hosts offer traffic; of several, each router relays it.
+        let one = spaces.count() == 1;
+        let ports: Vec<PortId> = if one { fabric.end_ports_by_rank().collect() } else { fabric.end_ports().collect() };
+        let mut hosts = 0;
+        for id in ports {
             let port = fabric.port(id);
             if port.lid.is_none() && !without_lids {
                 continue;
             }
+            hosts += u32::from(!one || fabric.is_host_port(id));
             let rank = EndPortRank(list.len() as u32);
             if let Some(lid) = port.lid {
                 let first = spaces.slot(id, lid.0);
@@ -307,13 +314,14 @@ impl Sources {
             let presence = if without_lids { Presence::Unrecorded } else { Presence::FromStart };
             list.push(Source::new(id, port, rank, config, presence));
         }
-        if list.len() < 2 {
-            return Err(SimError::NobodyThere(list.len()));
+        if hosts < 2 {
+            return Err(SimError::NobodyThere(hosts as usize));
         }
         check_ranks(&config.traffic, list.len())?;
         let unreachable = By::filled(false, list.len());
         let mut sources = Sources {
             list,
+            hosts,
             by_lid,
             spaces: spaces.clone(),
             by_port,
@@ -344,7 +352,7 @@ impl Sources {
 
     /// Pairs all end ports in a random cyclic order.
     fn pair_up(&mut self, seed: u64) {
-        self.pair_up_among(&self.list.keys().collect::<Vec<_>>(), seed);
+        self.pair_up_among(&(0..self.hosts).map(EndPortRank).collect::<Vec<_>>(), seed);
     }
 
     /// Pairs these end ports in a random cyclic order, in which each sends to the next (Sattolo's algorithm).
@@ -424,6 +432,11 @@ impl Sources {
         self.sending && !self.cut_off[rank] && !source.is_silent() && source.half == half
     }
 
+    /// Whether an end port offers traffic: an aggregation node and a router of one subnet do not.
+    pub(super) fn is_host(&self, rank: EndPortRank) -> bool {
+        rank.0 < self.hosts
+    }
+
     /// Whether an end port is ACTIVE and holds a LID.
     pub(super) fn is_ready(&self, plane: &DataPlane, rank: EndPortRank) -> bool {
         let source = &self.list[rank];
@@ -432,7 +445,7 @@ impl Sources {
 
     /// Draws a destination in a single subnet.
     pub(super) fn draw_destination(&mut self, traffic: &Traffic, rank: EndPortRank) -> EndPortRank {
-        let ranks = self.list.len() as u32;
+        let (ranks, hosts) = (self.list.len() as u32, self.hosts);
         let source = &mut self.list[rank];
         match *traffic {
             Traffic::Permutation | Traffic::Pairs(_) => source.partner,
@@ -441,7 +454,7 @@ impl Sources {
             }
             _ => {
                 // Skipping its own rank keeps the others equally likely.
-                let drawn = below(&mut source.random, ranks - 1);
+                let drawn = below(&mut source.random, hosts - 1);
                 EndPortRank(if drawn >= rank.0 { drawn + 1 } else { drawn })
             }
         }

@@ -15,7 +15,7 @@ use super::error::SmError;
 use super::mailbox::{OrderAnswer, OrderId};
 use crate::change::Prepared;
 use crate::driver::ChangeRecord;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, NodeRole, PortId};
 use crate::machine::{CallOff, Outcome};
 use crate::plan::Plan;
 use std::sync::Arc;
@@ -535,14 +535,17 @@ impl RetiredHalf {
 
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
-    let stranded =
-        || -> Vec<String> { prepared.stranded.iter().map(|&port| plan.draft().before.describe_port(port)).collect() };
+    let before = &plan.draft().before;
+    // What is a part of a switch goes with it, and nobody is cut off by that.
+    let is_cut_off = |port: &&PortId| before.role(before.port(**port).node) != NodeRole::InSwitch;
+    let cut_off = || prepared.stranded.iter().filter(is_cut_off);
+    let stranded = || -> Vec<String> { cut_off().map(|&port| before.describe_port(port)).collect() };
     // What ends before the first write adds no work.
     let unwritten =
         |order, unfinished, answer| (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
     let purpose = match purpose {
         // Hosts that a loss cuts off are cut off already; those of a planned removal still work.
-        Purpose::Remove { order, cut_off_meant: false, unfinished, .. } if !prepared.stranded.is_empty() => {
+        Purpose::Remove { order, cut_off_meant: false, unfinished, .. } if cut_off().next().is_some() => {
             return unwritten(order, unfinished, OrderAnswer::CutsOff(stranded()));
         }
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {

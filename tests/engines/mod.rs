@@ -7,6 +7,7 @@ mod oracle;
 mod proof;
 mod real;
 mod several;
+mod trees;
 
 use fabrics::{bundled, demand, fat_trees, made, random};
 use oracle::{Found, examine};

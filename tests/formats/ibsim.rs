@@ -6,9 +6,11 @@
 use crate::support::corpus::corpus;
 use crate::support::tools::all_there;
 use reconfig::fabric::format::{Format, read, write};
-use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeKind, PortZero};
+use reconfig::fabric::generate::{Options, generate};
+use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeKind, PortId, PortZero};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
 use reconfig_measuring::process::programs::missing;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -51,10 +53,15 @@ impl Ibsim {
 
     /// What ibnetdiscover prints here.
     fn discover(&self) -> String {
+        self.print(&["ibnetdiscover"])
+    }
+
+    /// What a tool prints here.
+    fn print(&self, words: &[&str]) -> String {
         // ibsim's clients leave a folder where they run.
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut tool = Command::new("ibsim-run");
-        let tool = tool.arg("ibnetdiscover").env("IBSIM_SOCKNAME", &self.socket).current_dir(folder.path()).output();
+        let tool = tool.args(words).env("IBSIM_SOCKNAME", &self.socket).current_dir(folder.path()).output();
         let output = tool.expect("ibsim-run, which comes with ibsim");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("ASCII")
@@ -63,6 +70,61 @@ impl Ibsim {
 
 fn installed() -> bool {
     all_there(&missing(&["ibsim", "ibsim-run", "ibnetdiscover"]), "ibsim-utils, infiniband-diags")
+}
+
+/// Cables by descriptions and port numbers, with rates and LIDs: what every report of the tools has.
+fn cables(fabric: &Fabric) -> BTreeSet<String> {
+    let end = |port: PortId| {
+        let own = fabric.port(port);
+        let node = fabric.node(own.node);
+        let lid = if node.is_switch() { fabric.port(node.first_port).lid } else { own.lid };
+        format!("{} {} ports {lid:?} {:?} {}", fabric.describe_port(port), node.num_ports, own.width, own.speed)
+    };
+    fabric
+        .links()
+        .map(|(a, b)| [end(a), end(b)])
+        .map(|mut ends| {
+            ends.sort();
+            ends.join(" - ")
+        })
+        .collect()
+}
+
+/// The reports of ibnetdiscover and iblinkinfo tell the same cables.
+#[test]
+fn every_report_of_the_tools_tells_the_same_cables() {
+    let tools = missing(&["ibsim", "ibsim-run", "ibnetdiscover", "iblinkinfo"]);
+    if !all_there(&tools, "ibsim-utils, infiniband-diags") {
+        return;
+    }
+    for topology in ["fat-tree:4,2", "torus:3x3,2", "random-regular:8,4,3"] {
+        let generated = generate(&topology.parse().expect("a topology"), &Options::default()).expect("a fabric");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("net");
+        std::fs::write(&file, write(&generated, Format::IbsimNet).expect("it is written")).expect("a writable folder");
+        let socket = format!("reports-{}-{}", std::process::id(), generated.node_count());
+        let ibsim = Ibsim::start(&file, socket).unwrap_or_else(|said| panic!("{topology}: {said}"));
+        let plain = ibsim.discover();
+        let expected = cables(&read(plain.as_bytes(), "plain").expect("a capture"));
+        let reports: [(&[&str], Format); 6] = [
+            (&["ibnetdiscover", "-p"], Format::PortList),
+            (&["ibnetdiscover", "-s"], Format::Ibnetdiscover),
+            (&["ibnetdiscover", "-g"], Format::Ibnetdiscover),
+            (&["ibnetdiscover", "-f"], Format::Ibnetdiscover),
+            (&["iblinkinfo"], Format::Iblinkinfo),
+            (&["iblinkinfo", "-l"], Format::Iblinkinfo),
+        ];
+        for (words, format) in reports {
+            let printed = ibsim.print(words);
+            assert_eq!(Format::detect(&printed), format, "{words:?}");
+            let fabric = read(printed.as_bytes(), "printed").unwrap_or_else(|error| panic!("{}", error.render(false)));
+            assert_eq!(cables(&fabric), expected, "{topology} by {words:?}");
+        }
+        for words in [["ibnetdiscover", "-l"], ["ibnetdiscover", "-S"], ["ibnetdiscover", "-H"]] {
+            let refused = read(ibsim.print(&words).as_bytes(), "list").expect_err("a list has no cables");
+            assert!(refused.problem().contains("list of nodes without cables"), "{refused}");
+        }
+    }
 }
 
 /// The fabric in words that do not depend on the order of nodes, without what ibsim alters.

@@ -169,6 +169,17 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--planned", "--sudden"], 2, "cannot be used with"),
         (&["--add-switch", "spine-1", "--planned"], 2, "cannot be used with"),
         (&["--remove-root", "--compare", "--scheme", "double"], 2, "cannot be used with"),
+        (
+            &["--remove-switch", "spin-1"],
+            2,
+            "no node has the name `spin-1`: give a description or a GUID; did you mean spine-1?",
+        ),
+        (
+            &["--remove-switch", "spine-*"],
+            2,
+            "4 nodes match `spine-*`, such as spine-1, spine-2, spine-3: one is needed here",
+        ),
+        (&["--remove-root", "--packet-bytes", "0"], 2, "packet length is 0: expected 64 to 4200"),
         (&["--remove-switch", "nobody"], 2, "no node has the name `nobody`: give a description or a GUID"),
         (&["--remove-switch", "spine"], 2, "there are spine-1, spine-2"),
         (&["--remove-switch", "host-1 HCA-1"], 2, "host-1 HCA-1 is not a switch"),

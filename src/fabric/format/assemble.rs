@@ -5,6 +5,7 @@
 //! describes it. Width and speed belong to each port: the two ends of a link may differ.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
+use super::ledger::FaultLedger;
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -63,56 +64,116 @@ pub(super) struct ParsedFabric<'a> {
     pub nodes: Vec<ParsedNode<'a>>,
     pub ports: Vec<ParsedPort>,
     pub origin: Option<(Guid, Guid)>,
+    /// The writer describes every link at both of its ends.
+    pub both_ends: bool,
 }
 
 /// A node's index and a port's number.
 type PortKey = (usize, u8);
 
+/// LIDs that are out of range or owned twice, each of which takes one more attempt to build.
+const MOST_LID_FAULTS: usize = 20;
+
 impl ParsedFabric<'_> {
-    /// The fabric that the file describes, nodes in the order of the file.
-    ///
-    /// # Errors
-    /// A node or a port is described twice, a port number does not exist on its node, two lines contradict each other,
-    /// or a LID is out of range or belongs to two ports.
-    pub fn assemble(&self, source: SourceText<'_>) -> Result<Fabric, ReadError> {
-        let assembly = Assembly { account: self, source, by_port: self.index_ports(source)? };
-        self.check_nodes(source)?;
-        assembly.check_ends()?;
-        assembly.build()
+    /// The fabric that the file describes, nodes in the order of the file. What is wrong goes to the ledger: a node or a
+    /// port described twice, a port number that does not exist on its node, lines that contradict each other, a LID that
+    /// is out of range or belongs to two ports, a node without a section. Lines at fault are left out. None if nothing
+    /// coherent is left.
+    pub fn assemble(mut self, ledger: &mut FaultLedger<'_>) -> Option<Fabric> {
+        self.check_nodes(ledger).then_some(())?;
+        let by_port = self.index_ports(ledger);
+        let faulty = Assembly { account: &self, source: ledger.source, by_port }.check_ends(ledger);
+        let mut faulty = faulty.into_iter();
+        self.ports.retain(|_| !faulty.next().unwrap_or(false));
+        self.note_missing(ledger);
+        self.note_single_ends(ledger);
+        self.build(ledger)
     }
 
-    /// Lines whose neighbour has a section of its own, but no line there for the same link.
-    pub fn at_one_end(&self) -> impl Iterator<Item = Span> {
-        let listed: FxHashSet<PortKey> = self.ports.iter().map(|port| (port.node, port.num)).collect();
-        let lines = self.ports.iter().filter(move |port| {
-            let remote = &port.remote;
-            self.nodes[remote.node].num_ports.is_some() && !listed.contains(&(remote.node, remote.num))
-        });
-        lines.map(|port| port.remote.at)
-    }
-
-    /// The line of each port.
-    fn index_ports(&self, source: SourceText<'_>) -> Result<FxHashMap<PortKey, usize>, ReadError> {
-        let mut by_port = FxHashMap::default();
-        for (index, port) in self.ports.iter().enumerate() {
-            if let Some(first) = by_port.insert((port.node, port.num), index) {
-                let problem = format!("port {} of node {} is described twice", port.num, self.nodes[port.node].guid);
-                let label = "expected each port once";
-                return Err(source.clash(port.at, problem, label, (self.ports[first].at, "described here already")));
-            }
+    /// Builds the fabric; each attempt that finds a LID at fault is followed by one without that LID.
+    fn build(&mut self, ledger: &mut FaultLedger<'_>) -> Option<Fabric> {
+        for _ in 0..MOST_LID_FAULTS {
+            let by_port = self.ports.iter().enumerate().map(|(i, port)| ((port.node, port.num), i)).collect();
+            let assembly = Assembly { account: self, source: ledger.source, by_port };
+            let (error, lid) = match assembly.build() {
+                Ok(fabric) => return Some(fabric),
+                Err(failed) => failed,
+            };
+            ledger.fault(error);
+            self.forget(lid?);
         }
-        Ok(by_port)
+        None
     }
 
-    fn check_nodes(&self, source: SourceText<'_>) -> Result<(), ReadError> {
+    /// Removes the LID that is stated at `place`.
+    fn forget(&mut self, place: Span) {
+        let ends = self.ports.iter_mut().flat_map(|port| [&mut port.own, &mut port.remote.end]);
+        for end in ends.chain(self.nodes.iter_mut().map(|node| &mut node.zero)) {
+            end.lid = end.lid.filter(|stated| stated.at != place);
+        }
+    }
+
+    /// The line of each port. A second line that says the same is left out.
+    fn index_ports(&mut self, ledger: &mut FaultLedger<'_>) -> FxHashMap<PortKey, usize> {
+        let mut by_port: FxHashMap<PortKey, usize> = FxHashMap::default();
+        let mut kept: Vec<ParsedPort> = Vec::with_capacity(self.ports.len());
+        for port in std::mem::take(&mut self.ports) {
+            let Some(&first) = by_port.get(&(port.node, port.num)) else {
+                by_port.insert((port.node, port.num), kept.len());
+                kept.push(port);
+                continue;
+            };
+            let first = &kept[first];
+            if (first.remote.node, first.remote.num) == (port.remote.node, port.remote.num) {
+                ledger.repair(port.at, "a repeated line is left out", "");
+                continue;
+            }
+            let problem = format!("port {} of node {} is described twice", port.num, self.nodes[port.node].guid);
+            let other = (first.at, "described here already");
+            ledger.fault(ledger.source.clash(port.at, problem, "expected each port once", other));
+        }
+        self.ports = kept;
+        by_port
+    }
+
+    /// Whether every GUID belongs to one node.
+    fn check_nodes(&self, ledger: &mut FaultLedger<'_>) -> bool {
         let mut first = FxHashMap::default();
+        let mut distinct = true;
         for node in &self.nodes {
             if let Some(at) = first.insert(node.guid, node.at) {
                 let problem = format!("two nodes have GUID {}", node.guid);
-                return Err(source.clash(node.at, problem, "expected each node once", (at, "described here already")));
+                let other = (at, "described here already");
+                ledger.fault(ledger.source.clash(node.at, problem, "expected each node once", other));
+                distinct = false;
             }
         }
-        Ok(())
+        distinct
+    }
+
+    /// Records the nodes that are only named as neighbours.
+    fn note_missing(&self, ledger: &mut FaultLedger<'_>) {
+        for node in self.nodes.iter().filter(|node| node.num_ports.is_none()) {
+            let problem = match node.description.trim() {
+                "" => format!("{} {} has no section of its own", node.kind, node.guid),
+                text => format!("{} `{text}` ({}) has no section of its own", node.kind, node.guid),
+            };
+            let label = "named here only: capture the whole fabric, or accept what its neighbours tell (--partial)";
+            ledger.missing(ledger.source.error(node.at, problem, label));
+        }
+    }
+
+    /// Records lines whose neighbour has a section, but no line there for the same link.
+    fn note_single_ends(&self, ledger: &mut FaultLedger<'_>) {
+        if !self.both_ends {
+            return;
+        }
+        let listed: FxHashSet<PortKey> = self.ports.iter().map(|port| (port.node, port.num)).collect();
+        for remote in self.ports.iter().map(|port| &port.remote) {
+            if self.nodes[remote.node].num_ports.is_some() && !listed.contains(&(remote.node, remote.num)) {
+                ledger.repair(remote.at, "a link is described by only one of its ends", "");
+            }
+        }
     }
 
     /// The number of a node's ports: as given in its section, or the highest that neighbours mention.
@@ -134,34 +195,40 @@ struct Assembly<'a, 'b> {
 }
 
 impl Assembly<'_, '_> {
-    /// Checks every line against its node's ports and against the neighbour's line.
-    fn check_ends(&self) -> Result<(), ReadError> {
+    /// Checks every line against its node's ports and against the neighbour's line; by line, whether it is at fault.
+    fn check_ends(&self, ledger: &mut FaultLedger<'_>) -> Vec<bool> {
         let mut mentioned: FxHashMap<PortKey, &ParsedPort> = FxHashMap::default();
-        for port in &self.account.ports {
-            self.check_number(port.at, port.node, port.num)?;
-            self.check_number(port.remote.at, port.remote.node, port.remote.num)?;
-            let remote = (port.remote.node, port.remote.num);
-            // A file can state this; no cable can.
-            if remote == (port.node, port.num) {
-                let problem = format!("port {} of node {} is cabled to itself", port.num, self.guid(port.node));
-                return Err(self.source.error(port.remote.at, problem, "expected another port"));
-            }
-            // A neighbour with a line of its own must agree. One without is known by this line alone, so no second
-            // line may name it.
-            match self.by_port.get(&remote) {
-                Some(&index) => self.check_pair(port, &self.account.ports[index])?,
-                None => {
-                    if let Some(first) = mentioned.insert(remote, port) {
-                        let problem = format!("port {} of node {} is cabled twice", remote.1, self.guid(remote.0));
-                        let label = "expected a port that no other line names as its neighbour";
-                        let other = (first.remote.at, "named as the neighbour here already");
-                        return Err(self.source.clash(port.remote.at, problem, label, other));
-                    }
+        let checked = self.account.ports.iter().map(|port| self.check_line(port, &mut mentioned));
+        checked.map(|checked| checked.map_err(|fault| ledger.fault(fault)).is_err()).collect()
+    }
+
+    fn check_line<'p>(
+        &'p self,
+        port: &'p ParsedPort,
+        mentioned: &mut FxHashMap<PortKey, &'p ParsedPort>,
+    ) -> Result<(), ReadError> {
+        self.check_number(port.at, port.node, port.num)?;
+        self.check_number(port.remote.at, port.remote.node, port.remote.num)?;
+        let remote = (port.remote.node, port.remote.num);
+        // A file can state this; no cable can.
+        if remote == (port.node, port.num) {
+            let problem = format!("port {} of node {} is cabled to itself", port.num, self.guid(port.node));
+            return Err(self.source.error(port.remote.at, problem, "expected another port"));
+        }
+        // A neighbour with a line of its own must agree. One without is known by this line alone, so no second line may
+        // name it.
+        match self.by_port.get(&remote) {
+            Some(&index) => self.check_pair(port, &self.account.ports[index])?,
+            None => {
+                if let Some(first) = mentioned.insert(remote, port) {
+                    let problem = format!("port {} of node {} is cabled twice", remote.1, self.guid(remote.0));
+                    let label = "expected a port that no other line names as its neighbour";
+                    let other = (first.remote.at, "named as the neighbour here already");
+                    return Err(self.source.clash(port.remote.at, problem, label, other));
                 }
             }
-            self.check_remote_end(port)?;
         }
-        Ok(())
+        self.check_remote_end(port)
     }
 
     fn check_number(&self, at: Span, node: usize, num: u8) -> Result<(), ReadError> {
@@ -238,7 +305,8 @@ impl Assembly<'_, '_> {
         }
     }
 
-    fn build(&self) -> Result<Fabric, ReadError> {
+    /// The fabric; otherwise the error, and the place of the LID at fault, if one is.
+    fn build(&self) -> Result<Fabric, (ReadError, Option<Span>)> {
         let mut builder = FabricBuilder::new();
         if let Some((node, port)) = self.account.origin {
             builder.origin(node, port);
@@ -251,7 +319,8 @@ impl Assembly<'_, '_> {
                 .map(|(node, num)| (NodeId(node as u32), PortNum(num)));
             // Rates are each port's own and are set below, once every cable is in.
             let linked = builder.link(ends[0], ends[1], LinkWidth::default(), LinkSpeed::default());
-            linked.map_err(|error| self.source.error(port.at, error.to_string(), "expected one cable a port"))?;
+            linked
+                .map_err(|error| (self.source.error(port.at, error.to_string(), "expected one cable a port"), None))?;
         }
         for port in &self.account.ports {
             let key = (port.remote.node, port.remote.num);
@@ -265,7 +334,7 @@ impl Assembly<'_, '_> {
     }
 
     /// The place in the file where an error of the whole can be corrected.
-    fn locate(&self, error: &BuildError) -> ReadError {
+    fn locate(&self, error: &BuildError) -> (ReadError, Option<Span>) {
         let (place, label, other) = match error {
             BuildError::LidRange { lid, .. } => (self.lids_at(*lid).next(), "expected a LID from 1 to 49151", None),
             BuildError::LidShared { lid, .. } => {
@@ -275,11 +344,12 @@ impl Assembly<'_, '_> {
             }
             _ => (None, "expected a fabric without this fault", None),
         };
-        let place = place.unwrap_or(Span { start: 0, end: 0 });
-        match other.filter(|&other| other != place) {
-            Some(other) => self.source.clash(place, error.to_string(), label, (other, "owned here already")),
-            None => self.source.error(place, error.to_string(), label),
-        }
+        let at = place.unwrap_or(Span { start: 0, end: 0 });
+        let located = match other.filter(|&other| other != at) {
+            Some(other) => self.source.clash(at, error.to_string(), label, (other, "owned here already")),
+            None => self.source.error(at, error.to_string(), label),
+        };
+        (located, place)
     }
 
     /// Where the file gives the LIDs of the ports that own `lid`, in the order of the file.

@@ -53,7 +53,7 @@ impl<'a> SourceText<'a> {
     pub fn error(&self, at: Span, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
         let fault =
             Fault { file: self.file.into(), problem: problem.into(), mark: self.mark(at, label.into()), also: None };
-        ReadError(Box::new(fault))
+        ReadError(Box::new(Faults { first: fault, further: Vec::new(), kinds: Vec::new() }))
     }
 
     /// An error that involves two places; `other` is the earlier one, with its own label.
@@ -65,7 +65,7 @@ impl<'a> SourceText<'a> {
         (other, other_label): (Span, impl Into<String>),
     ) -> ReadError {
         let mut error = self.error(at, problem, label);
-        error.0.also = Some(self.mark(other, other_label.into()));
+        error.0.first.also = Some(self.mark(other, other_label.into()));
         error
     }
 
@@ -107,15 +107,29 @@ impl<'a> SourceText<'a> {
         let line = text[first..last].trim_end_matches('\r');
         let from = (start - first).min(line.len());
         let to = floor(line, at.end.saturating_sub(first).clamp(from, line.len()));
+        // What is rendered counts columns from the part that is kept; `column` counts them from the line's beginning.
+        let shown = match line.len() > LONG {
+            true => floor(line, from.saturating_sub(SHOWN))..floor(line, line.len().min(from + SHOWN)),
+            false => 0..line.len(),
+        };
         Mark {
             line: self.line_of(start),
             column: 1 + line[..from].trim_start_matches('\u{feff}').chars().count(),
-            text: line.to_string(),
-            span: from..to,
+            text: line[shown.clone()].to_string(),
+            span: from - shown.start..to.min(shown.end) - shown.start,
             label,
         }
     }
 }
+
+/// A line of more bytes is not kept whole: it may be as long as the file.
+const LONG: usize = 1 << 16;
+
+/// The bytes kept of such a line, to either side of a place.
+const SHOWN: usize = 2000;
+
+/// The faults of one file that are shown with their places; the others are counted.
+const SHOWN_FAULTS: usize = 10;
 
 /// The last character's border at or before byte `at`.
 fn floor(text: &str, at: usize) -> usize {
@@ -141,71 +155,151 @@ struct Fault {
     also: Option<Mark>,
 }
 
-/// Why a file could not be read. `Display` is one line; [`ReadError::render`] shows the place in the file.
+/// All faults of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Faults {
+    first: Fault,
+    /// The next ones, as many as are shown.
+    further: Vec<Fault>,
+    /// Every kind of fault and its number, in the order of first occurrence; empty if there is one fault only.
+    kinds: Vec<(String, usize)>,
+}
+
+/// Why a file could not be read: every fault that its reader found. The accessors give the first one. `Display` is one
+/// line; [`ReadError::render`] shows the places in the file.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub struct ReadError(Box<Fault>);
+pub struct ReadError(Box<Faults>);
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { file, problem, mark, also } = &*self.0;
+        let Fault { file, problem, mark, also } = &self.0.first;
         write!(f, "{file}:{}:{}: {problem}: {}", mark.line, mark.column, mark.label)?;
-        also.as_ref().map_or(Ok(()), |also| write!(f, " (line {}: {})", also.line, also.label))
+        also.as_ref().map_or(Ok(()), |also| write!(f, " (line {}: {})", also.line, also.label))?;
+        match self.count() {
+            1 => Ok(()),
+            count => write!(f, " (the first of {count} faults)"),
+        }
     }
 }
 
 impl ReadError {
     /// The file, as its name was given.
     pub fn file(&self) -> &str {
-        &self.0.file
+        &self.0.first.file
     }
 
     /// The line, counted from 1.
     pub fn line(&self) -> usize {
-        self.0.mark.line
+        self.0.first.mark.line
     }
 
     /// The column in characters, counted from 1; a tab is one character, a byte-order mark none.
     pub fn column(&self) -> usize {
-        self.0.mark.column
+        self.0.first.mark.column
     }
 
-    /// The line itself.
+    /// The line itself; of a very long one, what surrounds the place.
     pub fn text(&self) -> &str {
-        &self.0.mark.text
+        &self.0.first.mark.text
     }
 
     /// What is wrong.
     pub fn problem(&self) -> &str {
-        &self.0.problem
+        &self.0.first.problem
     }
 
     /// What was expected in its place.
     pub fn expected(&self) -> &str {
-        &self.0.mark.label
+        &self.0.first.mark.label
     }
 
     /// The line of the other place, if two places contradict each other.
     pub fn other_line(&self) -> Option<usize> {
-        self.0.also.as_ref().map(|mark| mark.line)
+        self.0.first.also.as_ref().map(|mark| mark.line)
     }
 
-    /// The error with its surroundings, for a terminal; `colour` adds escape sequences.
-    pub fn render(&self, colour: bool) -> String {
-        let fault = &*self.0;
-        let mut group = Level::ERROR.primary_title(&*fault.problem).element(fault.snippet(&fault.mark, true));
-        if let Some(also) = &fault.also {
-            group = group.element(fault.snippet(also, false));
+    /// The number of faults.
+    pub fn count(&self) -> usize {
+        self.0.kinds.iter().map(|(_, count)| count).sum::<usize>().max(1)
+    }
+
+    /// Adds the faults of `other`, which follow in the same file.
+    pub(crate) fn join(&mut self, other: ReadError) {
+        let all = &mut *self.0;
+        if all.kinds.is_empty() {
+            all.kinds.push((all.first.kind(), 1));
         }
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        renderer.render(&[group]).to_string()
+        let kinds = match other.0.kinds.is_empty() {
+            true => vec![(other.0.first.kind(), 1)],
+            false => other.0.kinds,
+        };
+        for (kind, count) in kinds {
+            match all.kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, known)) => *known += count,
+                None => all.kinds.push((kind, count)),
+            }
+        }
+        let room = (SHOWN_FAULTS - 1).saturating_sub(all.further.len());
+        all.further.extend(std::iter::once(other.0.first).chain(other.0.further).take(room));
+    }
+
+    /// The error with its surroundings, for a terminal; `colour` adds escape sequences. Of many faults the first ten are
+    /// shown, and all are counted.
+    pub fn render(&self, colour: bool) -> String {
+        let all = &*self.0;
+        let shown = std::iter::once(&all.first).chain(&all.further);
+        let mut text = shown.map(|fault| fault.render(colour)).collect::<Vec<_>>().join("\n\n");
+        if self.count() > 1 {
+            text += &format!("\n\n{}: {} faults", all.first.file, self.count());
+            if self.count() > 1 + all.further.len() {
+                text += &format!(", of which the first {} are shown", 1 + all.further.len());
+            }
+            for (kind, count) in &all.kinds {
+                text += &format!("\n{count:>8} × {kind}");
+            }
+        }
+        text
     }
 }
 
 impl Fault {
+    fn render(&self, colour: bool) -> String {
+        let mut group = Level::ERROR.primary_title(&*self.problem).element(self.snippet(&self.mark, true));
+        if let Some(also) = &self.also {
+            group = group.element(self.snippet(also, false));
+        }
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        renderer.render(&[group]).to_string()
+    }
+
+    /// What it has in common with others: the problem without names and numbers; what was expected, where the problem
+    /// only quotes the file.
+    fn kind(&self) -> String {
+        match self.problem.starts_with("unexpected `") {
+            true => format!("unexpected text: {}", self.mark.label),
+            false => without_particulars(&self.problem),
+        }
+    }
+
     fn snippet<'a>(&'a self, mark: &'a Mark, primary: bool) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
         let kind = if primary { AnnotationKind::Primary } else { AnnotationKind::Context };
         let annotation = kind.span(mark.span.clone()).label(&*mark.label);
         Snippet::source(&*mark.text).line_start(mark.line).path(&*self.file).annotation(annotation)
+    }
+}
+
+/// A message with `…` for what is quoted and for numbers.
+fn without_particulars(message: &str) -> String {
+    let unquoted = message.split('`').enumerate().map(|(part, text)| if part % 2 == 1 { "`…`" } else { text });
+    let words: Vec<String> = unquoted.collect::<String>().split(' ').map(without_number).collect();
+    words.join(" ")
+}
+
+fn without_number(word: &str) -> String {
+    let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    match core.starts_with(|c: char| c.is_ascii_digit()) {
+        true => word.replace(core, "…"),
+        false => word.to_string(),
     }
 }
 
@@ -236,6 +330,27 @@ mod tests {
         assert_eq!(error.other_line(), Some(1));
         let shown = error.render(false);
         assert!(shown.contains("first") && shown.contains("second") && shown.contains("f:2:1"), "{shown}");
+    }
+
+    #[test]
+    fn many_faults_are_counted_by_kind_and_the_first_ten_shown() {
+        let source = SourceText { file: "f", text: "line\n" };
+        let fault = |n: usize| source.error(Span { start: 0, end: 4 }, format!("port {n} of `x{n}` is lost"), "wanted");
+        let mut all = fault(1);
+        (2..=12).for_each(|n| all.join(fault(n)));
+        all.join(source.error(Span { start: 0, end: 4 }, "another", "wanted"));
+        let shown = all.render(false);
+        assert_eq!((all.count(), shown.matches("error: ").count()), (13, 10));
+        assert!(shown.contains("12 × port … of `…` is lost") && shown.contains("1 × another"), "{shown}");
+    }
+
+    #[test]
+    fn a_very_long_line_is_shown_around_the_place() {
+        let text = format!("{}here{}", "x".repeat(1 << 20), "y".repeat(1 << 20));
+        let at = Span { start: 1 << 20, end: (1 << 20) + 4 };
+        let error = SourceText { file: "f", text: &text }.error(at, "no", "z");
+        assert_eq!((error.column(), error.text().len()), ((1 << 20) + 1, 2 * SHOWN));
+        assert!(error.render(false).contains("here"));
     }
 
     #[test]

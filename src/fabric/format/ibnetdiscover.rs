@@ -1,8 +1,11 @@
 //! The output of `ibnetdiscover` (infiniband-diags; layout of version 44), read and written.
 //!
-//! Read: chassis groups (`-g`), the fields of `--full`, tabs or blanks, missing LIDs, and the tool's own messages in
-//! the same file. A node that is only mentioned as a neighbour is built from the mention, after all others. Not read:
-//! names of chassis, external port numbers, reports other than the topology (`-l`, `-p`). Preserved: everything of a
+//! Read: chassis groups (`-g`), the fields of `--full`, the progress of `-s`, tabs or blanks, missing LIDs, and the
+//! tool's own messages in the same file. A node that is only mentioned as a neighbour is built from the mention, after
+//! all others, and makes the reading incomplete. Repaired: what a terminal added; LIDs that stand for none; names with
+//! `0x` or without leading zeros; names that are no GUIDs, as in redacted captures, where the section or a number
+//! derived from the name gives the GUID; `switchguid=` that repeats a chassis' GUID, where neighbours use the name's;
+//! sections and lines given twice; links told at one end. Not read: names of chassis, external port numbers. Preserved: everything of a
 //! node except its LFT capacity and its support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are
 //! written in index order, without departed ones; the fields of `--full` only if some port does not have the usual
 //! eight data VLs. Control characters in descriptions become blanks, as in the tool.
@@ -10,47 +13,70 @@
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
-use super::lines::{self, PortLine};
+use super::ledger::FaultLedger;
+use super::lines::{self, NodeLine, PortLine};
+use super::noise::Noise;
 use super::print::{Dialect, Printer, node_id};
-use super::{Notices, Reading};
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::Guid;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Reads what `ibnetdiscover` printed.
-///
-/// # Errors
-/// The first line that cannot be parsed or contradicts another.
-pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
+pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
+    let source = ledger.source;
     let mut reader = Reader {
         source,
-        account: ParsedFabric::default(),
+        ledger,
+        account: ParsedFabric { both_ends: true, ..ParsedFabric::default() },
         by_guid: FxHashMap::default(),
+        by_alias: FxHashMap::default(),
         ids: Ids::default(),
+        section: Section::None,
+        doubtful: Vec::new(),
         port_lines: Vec::new(),
-        notices: Notices::default(),
     };
     for line in source.lines() {
-        reader.line(line)?;
+        if let Err(fault) = reader.line(line) {
+            reader.ledger.fault(fault);
+        }
     }
-    reader.ids.none_left(source)?;
-    reader.resolve()?;
-    let fabric = reader.account.assemble(source)?;
-    for at in reader.account.at_one_end() {
-        reader.notices.add(source, at.start, "a link is described by only one of its ends", "");
-    }
-    Ok(Reading { fabric, notices: reader.notices.list() })
+    reader.drop_ids();
+    reader.settle_doubtful();
+    reader.resolve();
+    reader.account
 }
 
-struct Reader<'a> {
+/// The node to which port lines belong.
+#[derive(Clone, Copy)]
+enum Section {
+    /// No node has come yet.
+    None,
+    /// The index of the node.
+    Of(usize),
+    /// That of a node that cannot be read, whose ports are left out with it.
+    Unreadable,
+}
+
+struct Reader<'a, 'l> {
     source: SourceText<'a>,
+    ledger: &'l mut FaultLedger<'a>,
     account: ParsedFabric<'a>,
     /// Index of each node, later of each one only mentioned too.
     by_guid: FxHashMap<Guid, usize>,
+    /// The same for names that are no GUIDs.
+    by_alias: FxHashMap<&'a str, usize>,
     ids: Ids,
+    section: Section,
+    doubtful: Vec<Doubtful>,
     /// Port lines with the index of their node; neighbours are resolved once all is read.
     port_lines: Vec<(usize, PortLine<'a>)>,
-    notices: Notices,
+}
+
+/// A section whose name and whose `switchguid=` state two GUIDs.
+struct Doubtful {
+    node: usize,
+    name: Span,
+    stated: Spanned<Guid>,
 }
 
 /// The lines before a node line.
@@ -65,51 +91,47 @@ struct Ids {
     port: Option<Spanned<Guid>>,
 }
 
-impl Ids {
-    fn none_left(&self, source: SourceText<'_>) -> Result<(), ReadError> {
-        match self.at {
-            Some(at) => Err(source.error(at, "a node is missing", "expected the node of these identifiers below them")),
-            None => Ok(()),
-        }
-    }
-}
-
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() {
             return Ok(());
         }
         let rest = cursor.rest();
-        match rest.as_bytes()[0] {
-            b'#' => self.comment(&mut cursor),
-            b'[' => self.port(&mut cursor),
-            b'A'..=b'Z' if lines::node_keyword(rest).is_some() => self.node(&mut cursor),
+        match rest.as_bytes() {
+            [b'#', ..] => self.comment(&mut cursor),
+            [b'[', b'0'..=b'9', ..] => self.port(&mut cursor),
+            [b'A'..=b'Z', ..] if lines::node_keyword(rest).is_some() => self.node(&mut cursor),
             _ if is_group(rest) => Ok(()),
-            _ if is_message(rest) => {
-                let detail = rest.trim_end();
-                self.notices.add(self.source, cursor.offset(), "a message of the tool is left out: ", detail);
-                Ok(())
-            }
-            _ => self.identifier(&mut cursor),
+            _ => match Noise::of(rest) {
+                Some(noise) => {
+                    noise.record(self.ledger, line.span(), rest);
+                    Ok(())
+                }
+                None => self.identifier(&mut cursor),
+            },
         }
     }
 
+    /// Only the line that names the origin matters, and the fabric does not depend on it.
     fn comment(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
+        let at = cursor.here();
         if cursor.eat("# Initiated from node ") {
-            let node = cursor.guid()?.value;
-            cursor.expect(" port ", "` port ` and a GUID")?;
-            let port = cursor.guid()?.value;
-            cursor.finish()?;
-            self.account.origin = node.zip(port);
+            match origin(cursor) {
+                Ok(origin) => self.account.origin = origin,
+                Err(_) => self.ledger.repair(at, "the origin of the capture cannot be read and is left out", ""),
+            }
         }
         Ok(())
     }
 
     fn identifier(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
         let start = cursor.offset();
+        let mut stated = None;
         let expected = "a node (`Switch 36 \"S-…\"`), one of its ports (`[1] …`), `vendid=`, `devid=`, `sysimgguid=`, `switchguid=`, `caguid=` or `rtguid=`";
         if cursor.eat("vendid=") {
+            // Every section begins with this line.
+            self.drop_ids();
             self.ids.vendor = Some(cursor.hex("a vendor in hexadecimal")?.value);
         } else if cursor.eat("devid=") {
             self.ids.device = Some(cursor.hex("a device in hexadecimal")?.value);
@@ -117,74 +139,101 @@ impl<'a> Reader<'a> {
             self.ids.system = cursor.guid()?.value;
         } else if cursor.eat("switchguid=") || cursor.eat("caguid=") || cursor.eat("rtguid=") {
             let guid = cursor.guid()?;
-            self.ids.node = guid.value.map(|value| Spanned { value, at: guid.at });
-            self.ids.port = cursor.guid_in_parentheses()?;
+            stated = Some((guid.value.map(|value| Spanned { value, at: guid.at }), cursor.guid_in_parentheses()?));
         } else {
             return Err(cursor.unexpected(expected));
         }
         if !cursor.blanks() && !cursor.rest().starts_with('#') {
             return Err(cursor.unexpected("the end of the line or a `#` comment"));
         }
+        // A line that cannot be read to its end states nothing, so that it is told as one fault.
+        (self.ids.node, self.ids.port) = stated.unwrap_or((self.ids.node, self.ids.port));
         self.ids.at.get_or_insert(cursor.since(start));
         Ok(())
+    }
+
+    /// Reports identifiers that no node follows.
+    fn drop_ids(&mut self) {
+        if let Some(at) = std::mem::take(&mut self.ids).at {
+            let label = "expected the node of these identifiers below them";
+            self.ledger.fault(self.source.error(at, "a node is missing", label));
+            self.section = Section::Unreadable;
+        }
     }
 
     fn node(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
         let start = cursor.offset();
         let Some((kind, word)) = lines::node_keyword(cursor.rest()) else { return Ok(()) };
         cursor.skip(word);
-        let line = lines::node_line(cursor, kind)?;
-        let guid = self.id(line.id, kind)?;
         let ids = std::mem::take(&mut self.ids);
-        if let Some(stated) = ids.node.filter(|stated| stated.value != guid) {
-            let label = format!("expected {}", stated.value);
-            return Err(self.source.clash(line.id.at, "two GUIDs for one node", label, (stated.at, "as stated here")));
+        self.section = Section::Unreadable;
+        let line = lines::node_line(cursor, kind)?;
+        let at = Span { start, end: line.id.at.end };
+        note_unassigned(self.ledger, &line.tail.unassigned);
+        let guid = self.own_guid(line.id, kind, &ids)?;
+        if let Some(&first) = self.by_guid.get(&guid) {
+            return self.again(first, guid, &line);
         }
         let index = self.account.nodes.len();
-        if let Some(first) = self.by_guid.insert(guid, index) {
+        if let Some(stated) = ids.node.filter(|stated| stated.value != guid) {
+            self.doubtful.push(Doubtful { node: index, name: line.id.at, stated });
+        }
+        self.by_guid.insert(guid, index);
+        self.account.nodes.push(parsed_node(at, guid, &line, &ids));
+        self.section = Section::Of(index);
+        Ok(())
+    }
+
+    /// A second section of a node adds its ports to the first, where both say the same of the node.
+    fn again(&mut self, first: usize, guid: Guid, line: &NodeLine<'a>) -> Result<(), ReadError> {
+        let known = &self.account.nodes[first];
+        let same = (known.kind, known.num_ports, known.description)
+            == (line.kind, Some(line.num_ports), line.tail.description.unwrap_or_default());
+        if !same {
             let problem = format!("node {guid} is described twice");
-            let other = (self.account.nodes[first].at, "described here already");
+            let other = (known.at, "described here already");
             return Err(self.source.clash(line.id.at, problem, "expected each node once", other));
         }
-        self.account.nodes.push(ParsedNode {
-            at: Span { start, end: line.id.at.end },
-            kind,
-            guid,
-            num_ports: Some(line.num_ports),
-            description: line.tail.description.unwrap_or_default(),
-            system_guid: ids.system,
-            vendor_id: ids.vendor.unwrap_or_default(),
-            device_id: ids.device.unwrap_or_default(),
-            port_zero: line.tail.port_zero.unwrap_or_default(),
-            zero: match kind {
-                NodeKind::Switch => {
-                    ParsedEnd { guid: ids.port, lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() }
-                }
-                _ => ParsedEnd::default(),
-            },
-        });
+        self.ledger.repair(line.id.at, "a section of a node that has one already is joined with it", "");
+        self.section = Section::Of(first);
         Ok(())
     }
 
     fn port(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
-        let Some(node) = self.account.nodes.last() else {
-            return Err(cursor.unexpected("a node before its ports"));
+        self.drop_ids();
+        let node = match self.section {
+            Section::None => return Err(cursor.unexpected("a node before its ports")),
+            Section::Unreadable => return Ok(()),
+            Section::Of(node) => node,
         };
-        self.ids.none_left(self.source)?;
-        let line = lines::port_line(cursor, node.kind != NodeKind::Switch)?;
-        self.port_lines.push((self.account.nodes.len() - 1, line));
+        let line = lines::port_line(cursor, self.account.nodes[node].kind != NodeKind::Switch)?;
+        note_unassigned(self.ledger, &line.tail.unassigned);
+        self.port_lines.push((node, line));
         Ok(())
     }
 
-    /// Kind and GUID in a name such as `S-0002c90300a1b2c0`, which must be of kind `kind`.
-    fn id(&self, id: Spanned<&str>, kind: NodeKind) -> Result<Guid, ReadError> {
+    /// The GUID of a section's node: that of its name, else that of the line above, else one made from the name.
+    fn own_guid(&mut self, id: Spanned<&'a str>, kind: NodeKind, ids: &Ids) -> Result<Guid, ReadError> {
         let (prefix, what) = match kind {
             NodeKind::Switch => ('S', "a switch's"),
             NodeKind::Ca => ('H', "a CA's"),
             NodeKind::Router => ('R', "a router's"),
         };
-        match parse_id(id.value) {
-            Some((found, guid)) if found == kind => Ok(guid),
+        match Name::of(id.value) {
+            Some(Name::Guid { kind: named, guid, odd }) if named == kind => {
+                self.note_odd(id.at, odd);
+                Ok(guid)
+            }
+            Some(Name::Alias { kind: named, text }) if named == kind => {
+                if let Some(&first) = self.by_alias.get(text) {
+                    return Ok(self.account.nodes[first].guid);
+                }
+                let text_only = "names that are no GUIDs are numbered";
+                let stated = "a name that is no GUID stands for the GUID on the line above";
+                self.ledger.repair(id.at, if ids.node.is_some() { stated } else { text_only }, "");
+                self.by_alias.insert(text, self.account.nodes.len());
+                Ok(ids.node.map_or_else(|| self.derived(text), |stated| stated.value))
+            }
             _ => {
                 let label = format!("expected {what} name: `{prefix}-` and the 16 hexadecimal digits of its GUID");
                 Err(self.source.error(id.at, format!("unexpected name `{}`", id.value), label))
@@ -192,51 +241,141 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Connects the port lines to their neighbours, now that every node is known.
-    fn resolve(&mut self) -> Result<(), ReadError> {
-        for (node, line) in std::mem::take(&mut self.port_lines) {
-            let remote = self.neighbour(&line)?;
-            let Some(remote_num) = line.remote_num else {
-                let at = line.id.at;
-                return Err(self.source.error(
-                    at,
-                    "the neighbour's port is missing",
-                    "expected `[` and its number behind",
-                ));
-            };
-            self.notice_unknown_rate(&line);
-            self.account.ports.push(parsed_port(node, &line, remote, remote_num));
+    fn note_odd(&mut self, at: Span, odd: bool) {
+        if odd {
+            self.ledger.repair(at, "a name with `0x` or without leading zeros is read as the GUID that it is", "");
         }
-        Ok(())
+    }
+
+    /// A GUID for a name that is none: locally assigned, no other node's, and the same in every capture with that name.
+    fn derived(&self, name: &str) -> Guid {
+        // FNV-1a, folded to the 32 bits that are free.
+        let hash = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let wanted = 0x0200_00ff_0000_0000 | ((hash ^ hash >> 32) & 0xffff_ffff);
+        (wanted..).map(Guid).find(|guid| !self.by_guid.contains_key(guid)).unwrap_or(Guid(wanted))
+    }
+
+    /// Decides between two GUIDs of a section: neighbours use the one that counts.
+    fn settle_doubtful(&mut self) {
+        let named = self.port_lines.iter().filter_map(|(_, line)| Name::of(line.id.value));
+        let named: FxHashSet<Guid> = named.filter_map(Name::guid).collect();
+        for Doubtful { node, name, stated } in std::mem::take(&mut self.doubtful) {
+            let known = &mut self.account.nodes[node];
+            let of_chassis = known.system_guid == Some(stated.value) || !named.contains(&stated.value);
+            if named.contains(&known.guid) && of_chassis {
+                known.zero.guid = known.zero.guid.filter(|port| port.value != stated.value);
+                let text =
+                    "`switchguid=` or `caguid=` is another's, such as the chassis': the name's GUID is the node's";
+                self.ledger.repair(stated.at, text, "");
+                continue;
+            }
+            let label = format!("expected {}", stated.value);
+            let other = (stated.at, "as stated here");
+            self.ledger.fault(self.source.clash(name, "two GUIDs for one node", label, other));
+        }
+    }
+
+    /// Connects the port lines to their neighbours, now that every node is known.
+    fn resolve(&mut self) {
+        for (node, line) in std::mem::take(&mut self.port_lines) {
+            match self.resolved(node, &line) {
+                Ok(port) => self.account.ports.push(port),
+                Err(fault) => self.ledger.fault(fault),
+            }
+        }
+    }
+
+    fn resolved(&mut self, node: usize, line: &PortLine<'a>) -> Result<ParsedPort, ReadError> {
+        let Some(remote_num) = line.remote_num else {
+            let label = "expected `[` and its number behind";
+            return Err(self.source.error(line.id.at, "the neighbour's port is missing", label));
+        };
+        let remote = self.neighbour(line)?;
+        self.note_unknown_rate(line);
+        Ok(parsed_port(node, line, remote, remote_num))
     }
 
     /// The index of a line's neighbour; a mention creates the node.
     fn neighbour(&mut self, line: &PortLine<'a>) -> Result<usize, ReadError> {
-        let Some((kind, guid)) = parse_id(line.id.value) else {
-            let label = "expected `S-`, `H-` or `R-` and the 16 hexadecimal digits of the neighbour's GUID";
-            return Err(self.source.error(line.id.at, format!("unexpected name `{}`", line.id.value), label));
-        };
         let next = self.account.nodes.len();
-        let index = *self.by_guid.entry(guid).or_insert(next);
-        if index == next {
-            self.account.nodes.push(mentioned(kind, guid, line));
-        }
+        let (kind, index) = match Name::of(line.id.value) {
+            Some(Name::Guid { kind, guid, odd }) => {
+                self.note_odd(line.id.at, odd);
+                let index = *self.by_guid.entry(guid).or_insert(next);
+                if index == next {
+                    self.account.nodes.push(mentioned(kind, guid, line));
+                }
+                (kind, index)
+            }
+            Some(Name::Alias { kind, text }) => {
+                let index = *self.by_alias.entry(text).or_insert(next);
+                if index == next {
+                    let guid = self.derived(text);
+                    self.by_guid.insert(guid, next);
+                    self.account.nodes.push(mentioned(kind, guid, line));
+                }
+                (kind, index)
+            }
+            None => {
+                let label = "expected `S-`, `H-` or `R-` and the 16 hexadecimal digits of the neighbour's GUID";
+                return Err(self.source.error(line.id.at, format!("unexpected name `{}`", line.id.value), label));
+            }
+        };
         let node = &self.account.nodes[index];
         if node.kind != kind {
             let label = "expected the kind of node that it is elsewhere";
-            let problem = format!("node {guid} is described as two kinds of node");
+            let problem = format!("node {} is described as two kinds of node", node.guid);
             return Err(self.source.clash(line.id.at, problem, label, (node.at, "as stated here")));
         }
         Ok(index)
     }
 
-    fn notice_unknown_rate(&mut self, line: &PortLine<'a>) {
+    fn note_unknown_rate(&mut self, line: &PortLine<'a>) {
         if let Some(stated) =
             line.tail.rate.filter(|stated| stated.value.width.is_none() || stated.value.speed.is_none())
         {
             let text = "the tool did not know the link's rate: what it left open is taken as 4xQDR";
-            self.notices.add(self.source, stated.at.start, text, "");
+            self.ledger.assume(stated.at, text, "");
         }
+    }
+}
+
+/// Records LIDs that stand for none.
+pub(super) fn note_unassigned(ledger: &mut FaultLedger<'_>, places: &[Span]) {
+    places.iter().for_each(|&at| ledger.repair(at, UNASSIGNED, ""));
+}
+
+/// What is said of a LID that stands for none.
+pub(super) const UNASSIGNED: &str = "a LID of 65535, of -1 or of no digits is taken as not assigned";
+
+/// The GUIDs in `# Initiated from node 0002c90300a1b2c0 port 0002c90300a1b2c1`, from the first on.
+fn origin(cursor: &mut Cursor<'_>) -> Result<Option<(Guid, Guid)>, ReadError> {
+    let node = cursor.guid()?.value;
+    cursor.expect(" port ", "` port ` and a GUID")?;
+    let port = cursor.guid()?.value;
+    cursor.finish()?;
+    Ok(node.zip(port))
+}
+
+fn parsed_node<'a>(at: Span, guid: Guid, line: &NodeLine<'a>, ids: &Ids) -> ParsedNode<'a> {
+    ParsedNode {
+        at,
+        kind: line.kind,
+        guid,
+        num_ports: Some(line.num_ports),
+        description: line.tail.description.unwrap_or_default(),
+        system_guid: ids.system,
+        vendor_id: ids.vendor.unwrap_or_default(),
+        device_id: ids.device.unwrap_or_default(),
+        port_zero: line.tail.port_zero.unwrap_or_default(),
+        zero: match line.kind {
+            NodeKind::Switch => {
+                ParsedEnd { guid: ids.port, lid: line.tail.lid, lmc: line.tail.lmc.unwrap_or_default() }
+            }
+            _ => ParsedEnd::default(),
+        },
     }
 }
 
@@ -276,29 +415,51 @@ pub(super) fn parsed_port(node: usize, line: &PortLine<'_>, remote: usize, remot
     }
 }
 
-/// Kind and GUID in `S-0002c90300a1b2c0`.
+/// What a name such as `S-0002c90300a1b2c0` states.
+enum Name<'a> {
+    /// `odd`: not spelt with 16 digits.
+    Guid { kind: NodeKind, guid: Guid, odd: bool },
+    /// Another text behind the prefix, as redacted captures have it.
+    Alias { kind: NodeKind, text: &'a str },
+}
+
+impl<'a> Name<'a> {
+    fn of(id: &'a str) -> Option<Name<'a>> {
+        let (prefix, digits) = id.trim().split_at_checked(2)?;
+        let kind = match prefix {
+            "S-" => NodeKind::Switch,
+            "H-" => NodeKind::Ca,
+            "R-" => NodeKind::Router,
+            _ => return None,
+        };
+        let bare = digits.strip_prefix("0x").or(digits.strip_prefix("0X")).unwrap_or(digits);
+        let hexadecimal = (1..=16).contains(&bare.len()) && bare.bytes().all(|b| b.is_ascii_hexdigit());
+        match u64::from_str_radix(bare, 16) {
+            Ok(guid) if hexadecimal => Some(Name::Guid { kind, guid: Guid(guid), odd: digits.len() != 16 }),
+            _ if digits.is_empty() => None,
+            _ => Some(Name::Alias { kind, text: id.trim() }),
+        }
+    }
+
+    fn guid(self) -> Option<Guid> {
+        match self {
+            Name::Guid { guid, .. } => Some(guid),
+            Name::Alias { .. } => None,
+        }
+    }
+}
+
+/// Kind and GUID in `S-0002c90300a1b2c0`, spelt like that.
 pub(super) fn parse_id(id: &str) -> Option<(NodeKind, Guid)> {
-    let (prefix, digits) = id.split_at_checked(2)?;
-    let kind = match prefix {
-        "S-" => NodeKind::Switch,
-        "H-" => NodeKind::Ca,
-        "R-" => NodeKind::Router,
-        _ => return None,
-    };
-    let plausible = digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    plausible.then(|| u64::from_str_radix(digits, 16).ok()).flatten().map(|guid| (kind, Guid(guid)))
+    match Name::of(id) {
+        Some(Name::Guid { kind, guid, odd: false }) => Some((kind, guid)),
+        _ => None,
+    }
 }
 
 /// Headings of `ibnetdiscover -g`, which the model ignores.
 fn is_group(line: &str) -> bool {
     line.trim_end() == "Non-Chassis Nodes" || line.starts_with("Chassis ") || line.starts_with("Hostname: ")
-}
-
-/// What the tool and its libraries write to standard error: `src/query_smp.c:195; …`, `ibwarn: …`.
-fn is_message(line: &str) -> bool {
-    let of_discovery = line.split_once("; ").and_then(|(place, _)| place.rsplit_once(".c:"));
-    ["ibwarn: ", "ibdebug: "].iter().any(|prefix| line.starts_with(prefix))
-        || of_discovery.is_some_and(|(_, line)| !line.is_empty() && line.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The fabric as `ibnetdiscover` prints it.
@@ -353,7 +514,7 @@ Ca	2 "H-0000000000000020"		# "head" (scp)
 
     #[test]
     fn chassis_full_fields_and_odd_descriptions_are_read() {
-        let Reading { fabric, notices } = reading(CHASSIS);
+        let Reading { fabric, notices, .. } = reading(CHASSIS);
         let spine = fabric.node(NodeId(0));
         assert_eq!((spine.description.as_str(), spine.num_ports), ("spine \"1\" # a ", 24));
         assert_eq!((spine.port_zero, spine.system_guid), (PortZero::Enhanced, Some(Guid(0x8f104))));
@@ -390,7 +551,7 @@ Ca	2 "H-0000000000000020"		# "head" (scp)
     #[test]
     fn a_link_that_the_neighbours_section_lacks_is_noticed() {
         let cut = CHASSIS.lines().filter(|line| !line.starts_with("[2](22)")).collect::<Vec<_>>().join("\n");
-        let Reading { fabric, notices } = reading(&cut);
+        let Reading { fabric, notices, .. } = reading(&cut);
         assert_eq!(fabric.links().count(), 2);
         assert!(
             notices.iter().any(|notice| notice.line == 16 && notice.text.contains("one of its ends")),

@@ -13,24 +13,23 @@
 //! running simulator and yield a notice. Preserved: what ibnetdiscover's format preserves, but with one width and speed
 //! for each link, and without an origin.
 
-use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode};
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
-use super::ibnetdiscover::{parse_id, parsed_port};
+use super::ibnetdiscover::{note_unassigned, parse_id, parsed_port};
+use super::ledger::FaultLedger;
 use super::lines::{self, Masks, NodeLine, PortLine, PrintedRate};
 use super::print::{Dialect, Printer, node_id};
-use super::{Notices, Reading};
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeKind};
 use crate::ids::Guid;
 use rustc_hash::FxHashMap;
 
-/// Reads a net file.
-///
-/// # Errors
-/// The first line that cannot be parsed, contradicts another, or would be refused by ibsim.
-pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
+/// Reads a net file. What ibsim would refuse is a fault.
+pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
+    let source = ledger.source;
     let mut reader = Reader {
         source,
+        ledger,
         account: ParsedFabric::default(),
         by_name: FxHashMap::default(),
         counters: [
@@ -41,15 +40,16 @@ pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
         pending: Pending::default(),
         defaults: Enabled { width: 2, speed: 1, extended: 0, fdr10: false },
         prefix: String::new(),
+        section: None,
         port_lines: Vec::new(),
-        notices: Notices::default(),
     };
     for line in source.lines() {
-        reader.line(line)?;
+        if let Err(fault) = reader.line(line) {
+            reader.ledger.fault(fault);
+        }
     }
-    reader.resolve()?;
-    let fabric = reader.account.assemble(source)?;
-    Ok(Reading { fabric, notices: reader.notices.list() })
+    reader.resolve();
+    reader.account
 }
 
 /// GUIDs of one kind of node.
@@ -79,8 +79,9 @@ struct Enabled {
     fdr10: bool,
 }
 
-struct Reader<'a> {
+struct Reader<'a, 'l> {
     source: SourceText<'a>,
+    ledger: &'l mut FaultLedger<'a>,
     account: ParsedFabric<'a>,
     by_name: FxHashMap<String, usize>,
     /// Switches, CAs, routers.
@@ -89,8 +90,9 @@ struct Reader<'a> {
     defaults: Enabled,
     /// `module=`: goes before every name, with `#`.
     prefix: String,
+    /// The node whose ports follow; none if it cannot be read, and its ports are left out with it.
+    section: Option<usize>,
     port_lines: Vec<PortOf<'a>>,
-    notices: Notices,
 }
 
 /// A port line, the index of its node, its neighbour's full name and what it enables.
@@ -101,7 +103,7 @@ struct PortOf<'a> {
     enabled: Enabled,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
@@ -150,7 +152,7 @@ impl<'a> Reader<'a> {
         } else if is("module") {
             self.module(cursor)
         } else if is("do") || is("pdebug") {
-            self.notices.add(self.source, cursor.offset(), "a command for a running simulator is left out: ", keyword);
+            self.ledger.assume(cursor.here(), "a command for a running simulator is left out: ", keyword);
             Ok(())
         } else if is("include") {
             Err(cursor.unexpected("the file's contents in place of `include`, which is not followed"))
@@ -184,6 +186,7 @@ impl<'a> Reader<'a> {
     fn node(&mut self, cursor: &mut Cursor<'a>, kind: NodeKind, word: usize) -> Result<(), ReadError> {
         let start = cursor.offset();
         cursor.skip(word);
+        self.section = None;
         let line = lines::node_line(cursor, kind)?;
         let reserved = line.id.value.contains(['#', '@']);
         if reserved || line.id.value.is_empty() {
@@ -191,14 +194,18 @@ impl<'a> Reader<'a> {
             return Err(self.source.error(line.id.at, format!("`{}` cannot be a name", line.id.value), label));
         }
         let index = self.account.nodes.len();
-        if let Some(first) = self.by_name.insert(self.full_name(line.id.value), index) {
+        let name = self.full_name(line.id.value);
+        if let Some(&first) = self.by_name.get(&name) {
             let problem = format!("two nodes are named `{}`", line.id.value);
             let other = (self.account.nodes[first].at, "named here already");
             return Err(self.source.clash(line.id.at, problem, "expected each name once", other));
         }
+        self.by_name.insert(name, index);
         let at = Span { start, end: line.id.at.end };
+        note_unassigned(self.ledger, &line.tail.unassigned);
         let node = self.parsed_node(&line, at);
         self.account.nodes.push(node);
+        self.section = Some(index);
         Ok(())
     }
 
@@ -225,10 +232,15 @@ impl<'a> Reader<'a> {
     }
 
     fn port(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
-        let Some(node) = self.account.nodes.last() else {
-            return Err(cursor.unexpected("a node before its ports"));
+        let Some(section) = self.section else {
+            return match self.ledger.has_faults() {
+                true => Ok(()),
+                false => Err(cursor.unexpected("a node before its ports")),
+            };
         };
+        let node = &self.account.nodes[section];
         let mut line = lines::port_line(cursor, node.kind != NodeKind::Switch)?;
+        note_unassigned(self.ledger, &line.tail.unassigned);
         if line.id.value.contains('@') {
             return Err(self.source.error(line.id.at, "aliases are not read", "expected a node's name"));
         }
@@ -238,7 +250,7 @@ impl<'a> Reader<'a> {
         }
         let neighbour = self.full_name(line.id.value);
         let enabled = self.defaults.with_masks(line.masks).with_rate(line.tail.rate);
-        self.port_lines.push(PortOf { node: self.account.nodes.len() - 1, line, neighbour, enabled });
+        self.port_lines.push(PortOf { node: section, line, neighbour, enabled });
         Ok(())
     }
 
@@ -247,52 +259,67 @@ impl<'a> Reader<'a> {
     }
 
     /// Connects the port lines to their neighbours and determines each link's width and speed.
-    fn resolve(&mut self) -> Result<(), ReadError> {
+    fn resolve(&mut self) {
         let lines = std::mem::take(&mut self.port_lines);
         let by_port: FxHashMap<(usize, u8), usize> =
             lines.iter().enumerate().map(|(i, port)| ((port.node, port.line.num.value), i)).collect();
         for port in &lines {
-            let line = &port.line;
-            let Some(&remote) = self.by_name.get(&port.neighbour) else {
-                let problem = format!("no node is named `{}`", port.neighbour);
-                return Err(self.source.error(line.id.at, problem, "expected the name of a node of this file"));
-            };
-            let remote_num = line.remote_num.unwrap_or(Spanned { value: 1, at: line.id.at });
-            let mut port_end = parsed_port(port.node, line, remote, remote_num);
-            let beyond = self.account.nodes[remote].num_ports.is_some_and(|ports| remote_num.value > ports);
-            match by_port.get(&(remote, remote_num.value)) {
-                Some(&other) => {
-                    let rate = self.negotiate(port, &lines[other])?;
-                    (port_end.width, port_end.speed) = (rate.width, rate.speed);
-                }
-                // The assembly reports the invalid port number.
-                None if beyond => {}
-                None => {
-                    let problem = format!(
-                        "only one end of a link is described: port {} of `{}` is missing",
-                        remote_num.value, port.neighbour
-                    );
-                    let label = "expected a line for that port too, which ibsim demands";
-                    let other = (self.account.nodes[remote].at, "below this node");
-                    return Err(self.source.clash(port_end.remote.at, problem, label, other));
-                }
+            match self.resolved(port, &lines, &by_port) {
+                Ok(port) => self.account.ports.extend(port),
+                Err(fault) => self.ledger.fault(fault),
             }
-            self.account.ports.push(port_end);
         }
-        Ok(())
     }
 
-    /// The best width and speed that both ends enable.
-    fn negotiate(&self, one: &PortOf<'_>, other: &PortOf<'_>) -> Result<PrintedRate, ReadError> {
+    fn resolved(
+        &self,
+        port: &PortOf<'a>,
+        lines: &[PortOf<'a>],
+        by_port: &FxHashMap<(usize, u8), usize>,
+    ) -> Result<Option<ParsedPort>, ReadError> {
+        let line = &port.line;
+        let Some(&remote) = self.by_name.get(&port.neighbour) else {
+            let problem = format!("no node is named `{}`", port.neighbour);
+            return Err(self.source.error(line.id.at, problem, "expected the name of a node of this file"));
+        };
+        let remote_num = line.remote_num.unwrap_or(Spanned { value: 1, at: line.id.at });
+        let mut port_end = parsed_port(port.node, line, remote, remote_num);
+        let beyond = self.account.nodes[remote].num_ports.is_some_and(|ports| remote_num.value > ports);
+        match by_port.get(&(remote, remote_num.value)) {
+            Some(&other) => {
+                let Some(rate) = self.negotiate(port, &lines[other])? else { return Ok(None) };
+                (port_end.width, port_end.speed) = (rate.width, rate.speed);
+            }
+            // The assembly reports the invalid port number.
+            None if beyond => {}
+            None => {
+                let problem = format!(
+                    "only one end of a link is described: port {} of `{}` is missing",
+                    remote_num.value, port.neighbour
+                );
+                let label = "expected a line for that port too, which ibsim demands";
+                let other = (self.account.nodes[remote].at, "below this node");
+                return Err(self.source.clash(port_end.remote.at, problem, label, other));
+            }
+        }
+        Ok(Some(port_end))
+    }
+
+    /// The best width and speed that both ends enable. If there is none, the first end's fault names both ends, and the
+    /// second end has none.
+    fn negotiate(&self, one: &PortOf<'_>, other: &PortOf<'_>) -> Result<Option<PrintedRate>, ReadError> {
         let common = one.enabled.common(other.enabled);
         if common.width().is_none() || common.speed().is_none() {
+            if one.line.num.at.start > other.line.num.at.start {
+                return Ok(None);
+            }
             let what = if common.width().is_none() { "width" } else { "speed" };
             let problem = format!("the ends of a link enable no common {what}");
             let other = (other.line.num.at, format!("the other end: {}", other.enabled));
             let label = format!("expected one that the other end enables too; this end: {}", one.enabled);
             return Err(self.source.clash(one.line.num.at, problem, label, other));
         }
-        Ok(PrintedRate { width: common.width(), speed: common.speed() })
+        Ok(Some(PrintedRate { width: common.width(), speed: common.speed() }))
     }
 }
 

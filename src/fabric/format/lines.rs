@@ -10,7 +10,7 @@
 //! rate, the fields of `ibnetdiscover --full`) may be missing, but those present must be valid.
 
 use super::cursor::Cursor;
-use super::diagnostic::{ReadError, Spanned};
+use super::diagnostic::{ReadError, Span, Spanned};
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc};
 use std::str::FromStr;
@@ -52,6 +52,8 @@ pub(super) struct Tail<'a> {
     pub rate: Option<Spanned<PrintedRate>>,
     /// PortInfo:VLCap of `ibnetdiscover --full`, in data VLs.
     pub data_vls: Option<u8>,
+    /// Where `lid` is followed by something that stands for no LID: 65535, -1 or nothing.
+    pub unassigned: Vec<Span>,
 }
 
 /// Active width and speed; `None` if the tool printed question marks.
@@ -160,7 +162,7 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
         cursor.blanks();
     }
     if own && cursor.eat("lid ") {
-        tail.own_lid = lid(cursor)?;
+        tail.own_lid = lid(cursor, &mut tail.unassigned)?;
         cursor.blanks();
         if cursor.eat("lmc ") {
             tail.lmc = Some(lmc(cursor)?);
@@ -169,8 +171,9 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
     }
     tail.description = description(cursor)?;
     while !cursor.blanks() {
+        let empty = tail.unassigned.len();
         word(cursor, &mut tail)?;
-        if !cursor.at_border() {
+        if !cursor.at_border() && tail.unassigned.len() == empty {
             return Err(cursor.unexpected("a blank or the end of the line"));
         }
     }
@@ -180,8 +183,8 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
 /// One of the words that may follow a description.
 fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
     let number = "a number";
-    if cursor.eat("lid ") {
-        tail.lid = lid(cursor)?;
+    if cursor.eat("lid ") || (cursor.rest().trim_end() == "lid" && cursor.eat("lid")) {
+        tail.lid = lid(cursor, &mut tail.unassigned)?;
     } else if cursor.eat("lmc ") {
         tail.lmc = Some(lmc(cursor)?);
     } else if cursor.eat("enhanced port 0") {
@@ -199,8 +202,18 @@ fn word(cursor: &mut Cursor<'_>, tail: &mut Tail<'_>) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// A LID; `None` for 0, which means unassigned.
-fn lid(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<Lid>>, ReadError> {
+/// A LID; `None` for 0, which means unassigned. So do 65535, -1 and nothing at all, whose places are added to
+/// `unassigned`.
+fn lid(cursor: &mut Cursor<'_>, unassigned: &mut Vec<Span>) -> Result<Option<Spanned<Lid>>, ReadError> {
+    let word = cursor.rest().split_whitespace().next().unwrap_or("");
+    let is_rate = word.split_once('x').is_some_and(|(_, speed)| speed.starts_with(|c: char| c.is_ascii_uppercase()));
+    let is_next = is_rate || word == "lmc";
+    if cursor.rest().starts_with(char::is_whitespace) || word.is_empty() || is_next || matches!(word, "65535" | "-1") {
+        let start = cursor.offset();
+        cursor.skip(if matches!(word, "65535" | "-1") && cursor.rest().starts_with(word) { word.len() } else { 0 });
+        unassigned.push(Span { start, end: cursor.offset().max(start + 1) });
+        return Ok(None);
+    }
     let stated = cursor.decimal("a LID from 0 (none) to 49151")?;
     Ok((stated.value != 0).then_some(Spanned { value: Lid(stated.value), at: stated.at }))
 }

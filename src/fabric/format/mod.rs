@@ -1,28 +1,41 @@
 //! Readers and writers of the field's formats.
 //!
 //! Reading ([`read`]) takes bytes and a name for messages, detects the format by content and returns a checked
-//! [`Fabric`], or a [`ReadError`] that shows file, line, column, the line and what was expected. It never panics and
-//! never guesses silently: a reader's assumption is a [`ReadNotice`]. Text is UTF-8: the tools print ASCII, so other
-//! bytes come from an editor, and are an error that names the byte rather than a guess at their encoding. Writing
-//! ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format
-//! preserves, which each format's module documents; [`Format::Json`] preserves everything. Deliberately omitted: files
-//! and standard input, which are the caller's, and tables and routes.
+//! [`Fabric`], or a [`ReadError`] that shows every fault with file, line, column, the line and what was expected. It
+//! never panics and never guesses silently: a reader's assumption is a [`ReadNotice`], and so is a repair of damage that
+//! can mean one thing only, which [`Tolerance::Strict`] refuses. A node that a file only names as a neighbour makes the
+//! reading incomplete ([`Reading::complete`]), unless [`Tolerance::Partial`] accepts it. Writing ([`write()`]) depends
+//! on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format preserves, which each
+//! format's module documents; [`Format::Json`] preserves everything. Deliberately omitted: files and standard input,
+//! which are the caller's, and tables and routes.
 
 mod assemble;
 mod cursor;
 mod diagnostic;
 mod dot;
+mod encoding;
+mod foreign;
+mod iblinkinfo;
 mod ibnetdiscover;
 mod ibsim_net;
 mod json;
+mod ledger;
 mod lines;
+mod noise;
+mod port_list;
 mod print;
+mod reported;
 mod subnet_lst;
 
 pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;
 pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
+pub(crate) use encoding::text as decode_any;
+pub use ledger::Tolerance;
+
+use assemble::ParsedFabric;
+use ledger::FaultLedger;
 
 use crate::fabric::Fabric;
 use std::fmt;
@@ -37,6 +50,10 @@ pub enum Format {
     IbsimNet,
     /// OpenSM's `opensm-subnet.lst`, also of ibdiagnet. Read only.
     SubnetLst,
+    /// The output of `ibnetdiscover -p`: a line for each port. Read only.
+    PortList,
+    /// The output of `iblinkinfo`, with or without `-l`. Read only.
+    Iblinkinfo,
     /// This project's own, schema `reconfig.fabric/1`: everything that a [`Fabric`] holds. Read and written.
     Json,
     /// Graphviz. Written only.
@@ -45,8 +62,15 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 5] =
-        [Format::Ibnetdiscover, Format::IbsimNet, Format::SubnetLst, Format::Json, Format::Dot];
+    pub const ALL: [Format; 7] = [
+        Format::Ibnetdiscover,
+        Format::IbsimNet,
+        Format::SubnetLst,
+        Format::PortList,
+        Format::Iblinkinfo,
+        Format::Json,
+        Format::Dot,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -54,33 +78,50 @@ impl Format {
             Format::Ibnetdiscover => "ibnetdiscover",
             Format::IbsimNet => "ibsim",
             Format::SubnetLst => "subnet-lst",
+            Format::PortList => "ibnetdiscover-p",
+            Format::Iblinkinfo => "iblinkinfo",
             Format::Json => "json",
             Format::Dot => "dot",
         }
     }
 
-    /// The format of a text, detected by content: JSON and subnet.lst by their brackets; ibsim's by a first comment
-    /// that names it, the word `Hca` or a node name that is not a GUID; otherwise ibnetdiscover's.
+    /// The format of a text, detected by content: JSON and subnet.lst by their brackets; ibsim's by a first comment that
+    /// names it, the word `Hca` or a node name that is not a GUID; reports of links and lists of ports by their lines;
+    /// otherwise ibnetdiscover's.
     pub fn detect(text: &str) -> Format {
+        Format::known(text).unwrap_or(Format::Ibnetdiscover)
+    }
+
+    /// The same; none if nothing in the text is typical of a format.
+    fn known(text: &str) -> Option<Format> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(inner) = text.strip_prefix('{') {
             let json = inner.trim_start().starts_with(['"', '}']) || inner.trim().is_empty();
-            return if json { Format::Json } else { Format::SubnetLst };
+            return Some(if json { Format::Json } else { Format::SubnetLst });
         }
         if text.lines().next().is_some_and(|line| line.starts_with("# Net configuration")) {
-            return Format::IbsimNet;
+            return Some(Format::IbsimNet);
         }
-        let node = text
-            .lines()
-            .map(str::trim_start)
-            .find_map(|line| lines::node_keyword(line).map(|(_, word)| line.split_at(word)));
-        let named_otherwise = |rest: &str| {
-            rest.split('"').nth(1).is_some_and(|name| !["S-", "H-", "R-"].iter().any(|prefix| name.starts_with(prefix)))
-        };
-        match node {
-            Some((word, rest)) if word == "Hca" || named_otherwise(rest) => Format::IbsimNet,
-            _ => Format::Ibnetdiscover,
+        text.lines().map(str::trim_start).find_map(Format::of_line)
+    }
+
+    /// The format of which a line is typical.
+    fn of_line(line: &str) -> Option<Format> {
+        if let Some((_, word)) = lines::node_keyword(line)
+            && let (word, rest) = line.split_at(word)
+            && rest.trim_start().starts_with(|c: char| c.is_ascii_digit())
+        {
+            let prefixed = |name: &str| ["S-", "H-", "R-"].iter().any(|prefix| name.starts_with(prefix));
+            let of_ibsim = word == "Hca" || rest.split('"').nth(1).is_some_and(|name| !prefixed(name));
+            return Some(if of_ibsim { Format::IbsimNet } else { Format::Ibnetdiscover });
         }
+        if iblinkinfo::is_link(line) {
+            return Some(Format::Iblinkinfo);
+        }
+        if port_list::is_port(line) {
+            return Some(Format::PortList);
+        }
+        line.starts_with("{ SW").then_some(Format::SubnetLst)
     }
 }
 
@@ -92,7 +133,7 @@ impl fmt::Display for Format {
 
 /// A name of no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no format: expected ibnetdiscover, ibsim, subnet-lst, json or dot")]
+#[error("`{0}` is no format: expected ibnetdiscover, ibsim, subnet-lst, ibnetdiscover-p, iblinkinfo, json or dot")]
 pub struct FormatError(pub String);
 
 impl FromStr for Format {
@@ -118,85 +159,108 @@ impl fmt::Display for ReadNotice {
     }
 }
 
-/// Notices as they occur; each kind counts once, at its first place.
-#[derive(Default)]
-struct Notices(Vec<(&'static str, ReadNotice, usize)>);
-
-impl Notices {
-    fn add(&mut self, source: SourceText<'_>, offset: usize, kind: &'static str, detail: &str) {
-        match self.0.iter_mut().find(|(known, ..)| *known == kind) {
-            Some((_, _, times)) => *times += 1,
-            None => {
-                self.0.push((kind, ReadNotice { line: source.line_of(offset), text: format!("{kind}{detail}") }, 1))
-            }
-        }
-    }
-
-    /// In the order of the file.
-    fn list(mut self) -> Vec<ReadNotice> {
-        self.0.sort_by_key(|(_, notice, _)| notice.line);
-        let counted = |(_, ReadNotice { line, text }, times)| match times {
-            1 => ReadNotice { line, text },
-            _ => ReadNotice { line, text: format!("{text} ({times} times in the file)") },
-        };
-        self.0.into_iter().map(counted).collect()
-    }
-}
-
-/// A fabric, with its reader's assumptions.
+/// A fabric, with what its reader assumed and repaired.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// The fabric.
     pub fabric: Fabric,
-    /// In the order of the file.
+    /// Assumptions and repairs, in the order of the file.
     pub notices: Vec<ReadNotice>,
+    /// The nodes that the file only names as neighbours, where it has some: the fabric has them with as many ports as
+    /// are named. None if [`Tolerance::Partial`] accepted them.
+    pub incomplete: Option<ReadError>,
 }
 
-/// Reads a fabric in any format; `file` is its name in messages. Notices go to `tracing` as warnings.
+impl Reading {
+    /// The fabric, which must be complete.
+    ///
+    /// # Errors
+    /// The nodes that the file only names as neighbours.
+    pub fn complete(self) -> Result<Fabric, ReadError> {
+        match self.incomplete {
+            Some(incomplete) => Err(incomplete),
+            None => Ok(self.fabric),
+        }
+    }
+}
+
+/// Reads a fabric in any format; `file` is its name in messages. Assumptions and repairs go to `tracing` as warnings.
 ///
 /// # Errors
-/// The first error, with its place.
+/// All faults, with their places; or the nodes that the file only names as neighbours.
 pub fn read(bytes: &[u8], file: &str) -> Result<Fabric, ReadError> {
     let reading = read_noting(bytes, file)?;
-    for notice in &reading.notices {
-        tracing::warn!("{file}: {notice}");
-    }
-    Ok(reading.fabric)
+    reading.warn(file);
+    reading.complete()
 }
 
-/// As [`read`], but returns the notices.
+impl Reading {
+    /// Logs the notices as warnings.
+    pub fn warn(&self, file: &str) {
+        for notice in &self.notices {
+            tracing::warn!("{file}: {notice}");
+        }
+    }
+}
+
+/// As [`read`], but returns the notices, and an incomplete fabric.
 ///
 /// # Errors
-/// As [`read`].
+/// All faults, with their places.
 pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
-    let text = decode(bytes, file)?;
-    read_text(Format::detect(text), SourceText { file, text })
+    read_tolerating(bytes, file, Tolerance::Repair)
+}
+
+/// As [`read_noting`], with as much damage as is tolerated.
+///
+/// # Errors
+/// All faults that are not tolerated, with their places.
+pub fn read_tolerating(bytes: &[u8], file: &str, tolerance: Tolerance) -> Result<Reading, ReadError> {
+    let text = encoding::text(bytes, file)?;
+    let source = SourceText { file, text: &text.text };
+    let format = foreign::recognise(source)?;
+    read_text(format, source, &text.converted, tolerance)
 }
 
 /// As [`read_noting`], for a known format.
 ///
 /// # Errors
-/// As [`read`]; [`Format::Dot`] cannot be read.
+/// As [`read_noting`]; [`Format::Dot`] cannot be read.
 pub fn read_as(format: Format, bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
-    read_text(format, SourceText { file, text: decode(bytes, file)? })
+    let text = encoding::text(bytes, file)?;
+    read_text(format, SourceText { file, text: &text.text }, &text.converted, Tolerance::Repair)
 }
 
-fn read_text(format: Format, source: SourceText<'_>) -> Result<Reading, ReadError> {
-    let reading = match format {
-        Format::Ibnetdiscover => ibnetdiscover::read(source),
-        Format::IbsimNet => ibsim_net::read(source),
-        Format::SubnetLst => subnet_lst::read(source),
+fn read_text(
+    format: Format,
+    source: SourceText<'_>,
+    converted: &[&'static str],
+    tolerance: Tolerance,
+) -> Result<Reading, ReadError> {
+    let start = Span { start: 0, end: 0 };
+    match format {
         Format::Json => return json::read(source),
         Format::Dot => {
-            let start = Span { start: 0, end: 0 };
             return Err(source.error(start, "Graphviz files are written only", "expected a format that is read"));
         }
-    }?;
-    if reading.fabric.node_count() == 0 {
+        _ => encoding::check_lines(source)?,
+    }
+    let mut ledger = FaultLedger::new(source);
+    converted.iter().for_each(|text| ledger.repair(start, text, ""));
+    let account = match format {
+        Format::Ibnetdiscover => ibnetdiscover::read(&mut ledger),
+        Format::IbsimNet => ibsim_net::read(&mut ledger),
+        Format::SubnetLst => subnet_lst::read(&mut ledger),
+        Format::PortList => port_list::read(&mut ledger),
+        Format::Iblinkinfo => iblinkinfo::read(&mut ledger),
+        Format::Json | Format::Dot => ParsedFabric::default(),
+    };
+    let fabric = account.assemble(&mut ledger).filter(|fabric| fabric.node_count() > 0);
+    if fabric.is_none() && !ledger.has_faults() {
         let end = Span { start: source.text.len(), end: source.text.len() };
         return Err(source.error(end, format!("the file ends without a node ({format} format)"), "expected a node"));
     }
-    Ok(reading)
+    ledger.finish(fabric, tolerance)
 }
 
 /// The text of a file, which must be UTF-8.
@@ -229,7 +293,7 @@ pub fn write(fabric: &Fabric, format: Format) -> Result<String, WriteError> {
         Format::IbsimNet => Ok(ibsim_net::write(fabric)),
         Format::Json => Ok(json::write(fabric)),
         Format::Dot => Ok(dot::write(fabric)),
-        Format::SubnetLst => Err(WriteError::ReadOnly(format)),
+        Format::SubnetLst | Format::PortList | Format::Iblinkinfo => Err(WriteError::ReadOnly(format)),
     }
 }
 

@@ -14,32 +14,28 @@
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
-use super::{Notices, Reading};
+use super::ledger::FaultLedger;
+use super::noise::Noise;
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc};
 use rustc_hash::FxHashMap;
 
 /// Reads a subnet list.
-///
-/// # Errors
-/// The first line that cannot be parsed or contradicts another.
-pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
-    let mut reader = Reader { source, links: Vec::new(), notices: Notices::default() };
+pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
+    let source = ledger.source;
+    let mut reader = Reader { source, links: Vec::new(), ledger };
     for line in source.lines() {
-        reader.line(line)?;
+        if let Err(fault) = reader.line(line) {
+            reader.ledger.fault(fault);
+        }
     }
-    let Reader { links, mut notices, .. } = reader;
-    let nodes = Nodes::collect(source, &links)?;
+    let Reader { links, ledger, .. } = reader;
+    let (nodes, faulty) = Nodes::collect(ledger, &links);
     for node in nodes.list.iter().filter(|node| node.kind != node.first.kind.value) {
-        notices.add(
-            source,
-            node.first.at.start,
-            "labelled `CA`, but two of its ports share a LID or GUID: read as a switch",
-            "",
-        );
+        let text = "labelled `CA`, but two of its ports share a LID or GUID: read as a switch";
+        ledger.assume(node.first.at, text, "");
     }
-    let fabric = nodes.account(&links).assemble(source)?;
-    Ok(Reading { fabric, notices: notices.list() })
+    nodes.account(links.iter().zip(faulty).filter(|(_, faulty)| !faulty).map(|(link, _)| link))
 }
 
 /// One side of a line.
@@ -64,16 +60,20 @@ struct Link<'a> {
     speed: Option<LinkSpeed>,
 }
 
-struct Reader<'a> {
+struct Reader<'a, 'l> {
     source: SourceText<'a>,
     links: Vec<Link<'a>>,
-    notices: Notices,
+    ledger: &'l mut FaultLedger<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     fn line(&mut self, line: SourceLine<'a>) -> Result<(), ReadError> {
         let mut cursor = Cursor::new(self.source, line);
         if cursor.blanks() || cursor.rest().starts_with('#') {
+            return Ok(());
+        }
+        if let Some(noise) = Noise::of(cursor.rest()) {
+            noise.record(self.ledger, line.span(), cursor.rest());
             return Ok(());
         }
         let sides = [side(&mut cursor)?, side(&mut cursor)?];
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     }
 
     fn notice(&mut self, offset: usize, text: &'static str) {
-        self.notices.add(self.source, offset, text, "");
+        self.ledger.assume(Span { start: offset, end: offset }, text, "");
     }
 }
 
@@ -243,27 +243,37 @@ struct Nodes<'a, 'b> {
 }
 
 impl<'a, 'b> Nodes<'a, 'b> {
-    /// The nodes of all lines, in the order of first mention.
-    fn collect(source: SourceText<'_>, links: &'b [Link<'a>]) -> Result<Nodes<'a, 'b>, ReadError> {
+    /// The nodes of all lines, in the order of first mention; by line, whether it contradicts another.
+    fn collect(ledger: &mut FaultLedger<'_>, links: &'b [Link<'a>]) -> (Nodes<'a, 'b>, Vec<bool>) {
+        let source = ledger.source;
         let mut nodes = Nodes { list: Vec::new(), by_guid: FxHashMap::default() };
-        for side in links.iter().flat_map(|link| &link.sides) {
+        let mut faulty = vec![false; links.len()];
+        let sides =
+            || links.iter().enumerate().flat_map(|(line, link)| link.sides.iter().map(move |side| (line, side)));
+        for (line, side) in sides() {
             let next = nodes.list.len();
             let index = *nodes.by_guid.entry(side.node.value).or_insert(next);
             if index == next {
                 nodes.list.push(Node { first: side, kind: side.kind.value, vendor: side.vendor, device: side.device });
             }
-            nodes.list[index].hear(source, side)?;
+            if let Err(fault) = nodes.list[index].hear(source, side) {
+                ledger.fault(fault);
+                faulty[line] = true;
+            }
         }
-        for side in links.iter().flat_map(|link| &link.sides) {
-            nodes.list[nodes.by_guid[&side.node.value]].check_lid(source, side)?;
+        for (line, side) in sides() {
+            if let Err(fault) = nodes.list[nodes.by_guid[&side.node.value]].check_lid(source, side) {
+                ledger.fault(fault);
+                faulty[line] = true;
+            }
         }
-        Ok(nodes)
+        (nodes, faulty)
     }
 
-    fn account(&self, links: &[Link<'a>]) -> ParsedFabric<'a> {
+    fn account(&self, links: impl Iterator<Item = &'b Link<'a>>) -> ParsedFabric<'a> {
         let nodes = self.list.iter().map(Node::parsed).collect();
-        let ports = links.iter().map(|link| self.port(link)).collect();
-        ParsedFabric { nodes, ports, origin: None }
+        let ports = links.map(|link| self.port(link)).collect();
+        ParsedFabric { nodes, ports, ..ParsedFabric::default() }
     }
 
     fn port(&self, link: &Link<'_>) -> ParsedPort {
@@ -367,7 +377,7 @@ mod tests {
     fn numbers_are_hexadecimal_and_one_direction_is_enough() {
         let (switch, router) =
             (side("SW-SM", 1, 1, "VenID:0002C9 DevID:B924", 0x1f, 0x0a), side("Rt", 16, 17, IDS, 0, 2));
-        let Reading { fabric, notices } = reading(&format!("{switch} {router} PHY=12x LOG=ARM SPD=FDR10\n"));
+        let Reading { fabric, notices, .. } = reading(&format!("{switch} {router} PHY=12x LOG=ARM SPD=FDR10\n"));
         assert_eq!(notices, []);
         let node = fabric.node(NodeId(0));
         assert_eq!((node.kind, node.num_ports, node.device_id), (NodeKind::Switch, 24, 0xb924));
@@ -388,7 +398,7 @@ mod tests {
             a(2),
             side("CA", 2, 4, "VenID:0 DevID:0000", 7, 2)
         );
-        let Reading { fabric, notices } = reading(&text);
+        let Reading { fabric, notices, .. } = reading(&text);
         let kinds: Vec<NodeKind> = fabric.nodes().map(|(_, node)| node.kind).collect();
         assert_eq!(kinds, [NodeKind::Switch, NodeKind::Ca]);
         assert_eq!(notices.len(), 3, "the switch, the speed, the width: {notices:?}");
@@ -400,7 +410,7 @@ mod tests {
     fn a_port_that_is_down_has_no_link() {
         let (a, b, c) = (side("SW", 1, 1, IDS, 5, 1), side("CA", 2, 3, IDS, 6, 1), side("CA", 4, 5, IDS, 7, 1));
         let up = side("SW", 1, 1, IDS, 5, 2);
-        let Reading { fabric, notices } =
+        let Reading { fabric, notices, .. } =
             reading(&format!("{a} {b} PHY=4x LOG=DWN SPD=10\n{up} {c} PHY=4x LOG=INI SPD=10\n"));
         assert_eq!((fabric.node_count(), fabric.links().count()), (2, 1));
         assert_eq!(notices.iter().map(|notice| notice.line).collect::<Vec<_>>(), [1]);

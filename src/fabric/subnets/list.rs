@@ -8,7 +8,7 @@
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::format::{self, Format, ReadError, SourceText, Span, WriteError};
+use crate::fabric::format::{self, Format, ReadError, SourceText, Span, Tolerance, WriteError};
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, GuidError};
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,19 @@ pub fn is_list(file: &str, bytes: &[u8]) -> bool {
 pub fn read(
     bytes: &[u8],
     file: &str,
+    open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
+) -> Result<Subnets, ReadError> {
+    read_tolerating(bytes, file, Tolerance::default(), open)
+}
+
+/// The same, with as much damage in captures as is tolerated; each must be complete.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_tolerating(
+    bytes: &[u8],
+    file: &str,
+    tolerance: Tolerance,
     mut open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Subnets, ReadError> {
     // The parser counts a byte-order mark as a column.
@@ -92,7 +105,11 @@ pub fn read(
         let fabric = match open(&path) {
             Err(error) => return unread(format!("cannot read {name}: {error}")),
             Ok(bytes) if is_list(&name, &bytes) => return unread(format!("{name} is a list of subnets itself")),
-            Ok(bytes) => format::read(&bytes, &name)?,
+            Ok(bytes) => {
+                let reading = format::read_tolerating(&bytes, &name, tolerance)?;
+                reading.warn(&name);
+                reading.complete()?
+            }
         };
         let read = |file: &Spanned<PathBuf>| {
             let path = folder.join(&file.value);
@@ -228,7 +245,9 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
         Format::Ibnetdiscover => "ibnetdiscover",
         Format::IbsimNet => "net",
         Format::Json => "json",
-        Format::SubnetLst | Format::Dot => return Err(WriteError::ReadOnly(format)),
+        Format::SubnetLst | Format::PortList | Format::Iblinkinfo | Format::Dot => {
+            return Err(WriteError::ReadOnly(format));
+        }
     };
     let name = |subnet: &Subnet| format!("{stem}.{}.{extension}", subnet.name);
     let conf = |subnet: &Subnet| format!("{stem}.{}.partitions.conf", subnet.name);

@@ -16,6 +16,24 @@ pub struct Lfts {
     pub missing: Vec<NodeId>,
 }
 
+impl Lfts {
+    /// Adds the tables of another file for the same fabric.
+    ///
+    /// # Errors
+    /// The first switch that both files have.
+    pub fn join(&mut self, other: &Lfts, fabric: &Fabric) -> Result<(), NodeId> {
+        let lacks = |lfts: &Lfts, node: NodeId| lfts.missing.binary_search(&node).is_ok();
+        if let Some(twice) = fabric.switches().find(|&node| !lacks(self, node) && !lacks(other, node)) {
+            return Err(twice);
+        }
+        for node in fabric.switches().filter(|&node| !lacks(other, node)) {
+            self.tables[node.index()] = Arc::clone(&other.tables[node.index()]);
+        }
+        self.missing.retain(|&node| lacks(other, node));
+        Ok(())
+    }
+}
+
 /// One entry, with the place of each part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DumpEntry {

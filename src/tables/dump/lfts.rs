@@ -12,7 +12,7 @@
 
 use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::{decimal, guid, hex_lid, owners, plain, quick};
-use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceText, decode_any};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Lid;
 use crate::tables::Lft;
@@ -24,7 +24,8 @@ use std::sync::Arc;
 /// # Errors
 /// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
-    let source = SourceText { file, text: decode(bytes, file)? };
+    let text = decode_any(bytes, file)?.text;
+    let source = SourceText { file, text: &text };
     let mut collector = LftCollector::new(fabric, source);
     for line in source.lines() {
         match quick::lfts_entry(line.text.as_bytes()) {

@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode_any};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
@@ -54,7 +54,8 @@ impl PathSls {
 /// # Errors
 /// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSls, ReadError> {
-    let source = SourceText { file, text: decode(bytes, file)? };
+    let text = decode_any(bytes, file)?.text;
+    let source = SourceText { file, text: &text };
     let sls = PathSls { by_port: vec![u32::MAX; fabric.port_count()], rows: Vec::new() };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, packed: None, sls };
     for line in source.lines() {

@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, node, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, decode};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, decode_any};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{PortNum, Vl};
 use crate::tables::{NodeSlToVl, SlToVl};
@@ -52,7 +52,8 @@ impl SlToVlDump {
 /// # Errors
 /// The first line that cannot be parsed, contradicts another, or names something that the fabric lacks.
 pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVlDump, ReadError> {
-    let source = SourceText { file, text: decode(bytes, file)? };
+    let text = decode_any(bytes, file)?.text;
+    let source = SourceText { file, text: &text };
     let dump = SlToVlDump { nodes: vec![None; fabric.node_count()] };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, dump };
     for line in source.lines() {

@@ -186,13 +186,12 @@ impl Who {
 /// The port that runs a subnet's manager, as far as the capture shows: the port where it was made, else one of that
 /// node, else the first host.
 pub fn usual_manager(fabric: &Fabric) -> Option<PortId> {
-    let kind = |port: &PortId| fabric.node(fabric.port(*port).node).kind;
     let origin = fabric.origin().and_then(|(node, port)| Some((fabric.by_guid(node)?, port)));
     let at_origin = origin.and_then(|(node, guid)| {
         let own = || fabric.end_ports().filter(move |&port| fabric.port(port).node == node);
         own().find(|&port| fabric.port(port).guid == Some(guid)).or_else(|| own().next())
     });
-    at_origin.or_else(|| fabric.end_ports().find(|port| kind(port) == NodeKind::Ca))
+    at_origin.or_else(|| fabric.end_ports().find(|&port| fabric.is_host_port(port)))
 }
 
 /// The partition keys of every port of several subnets.

@@ -1,0 +1,182 @@
+//! Damaged files: what is repaired and said, what is refused, and that nothing is made up.
+
+use crate::support::captures::captures;
+use crate::support::corpus::corpus;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg32;
+use reconfig::fabric::format::{Format, Tolerance, read, read_noting, read_tolerating, write};
+use reconfig::fabric::{Fabric, NodeKind};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Every file of the folder `repaired` is read, which the file beside it tells; `--strict` refuses it.
+/// `UPDATE_EXPECT=1` writes those anew.
+#[test]
+fn what_can_mean_one_thing_only_is_repaired_and_said() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/repaired");
+    let mut wrong = Vec::new();
+    for path in files_below(&folder).into_iter().filter(|path| path.extension().is_none_or(|end| end != "told")) {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let bytes = std::fs::read(&path).expect("a readable file");
+        let reading = read_noting(&bytes, &name).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let refused = read_tolerating(&bytes, &name, Tolerance::Strict).expect_err("--strict refuses repairs");
+        let notices: Vec<String> = reading.notices.iter().map(|notice| format!("{notice}\n")).collect();
+        let fabric = write(&reading.fabric, Format::Ibnetdiscover).expect("a format that is written");
+        let told = format!("{}strict: {refused}\n\n{fabric}", notices.concat());
+        let expected = folder.join(format!("{name}.told"));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&expected, &told).expect("a writable folder");
+        }
+        if std::fs::read_to_string(&expected).unwrap_or_default() != told {
+            wrong.push(format!("{name}\n{told}"));
+        }
+    }
+    assert!(wrong.is_empty(), "UPDATE_EXPECT=1 accepts these:\n{}", wrong.join("\n"));
+}
+
+const CUT_OFF: &str = "\
+vendid=0x2c9
+switchguid=0x10(10)
+Switch\t4 \"S-0000000000000010\"\t\t# \"leaf\" base port 0 lid 1 lmc 0
+[1]\t\"S-0000000000000030\"[3]\t\t# \"spine-1\" lid 3 4xQDR
+[2]\t\"S-0000000000000040\"[3]\t\t# \"spine-2\" lid 4 4xQDR
+";
+
+#[test]
+fn a_node_without_a_section_makes_the_file_incomplete() {
+    let refused = read(CUT_OFF.as_bytes(), "cut").expect_err("two switches are only named");
+    assert_eq!((refused.count(), refused.line(), refused.column()), (2, 4, 5));
+    assert!(refused.expected().contains("--partial"), "{refused}");
+    let looked_at = read_noting(CUT_OFF.as_bytes(), "cut").expect("to be looked at");
+    assert_eq!(looked_at.incomplete, Some(refused));
+    let partial = read_tolerating(CUT_OFF.as_bytes(), "cut", Tolerance::Partial).expect("accepted");
+    assert_eq!((partial.notices.len(), partial.fabric.switches().count()), (1, 3), "{:?}", partial.notices);
+    partial.complete().expect("accepted");
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_only_by_wish() {
+    let text = format!("{CUT_OFF}[3]\t\"S-00000000000000\n[4] ?\n");
+    let refused = read_noting(text.as_bytes(), "cut").expect_err("two lines at fault");
+    assert_eq!(refused.count(), 2);
+    let partial = read_tolerating(text.as_bytes(), "cut", Tolerance::Partial).expect("accepted");
+    assert_eq!(partial.fabric.links().count(), 2);
+    assert!(partial.notices[0].text.contains("left out"), "{:?}", partial.notices);
+}
+
+/// Every file of the collection is read, or refused with the place and with what was expected instead.
+#[test]
+fn every_file_of_the_collection_is_read_or_refused_with_a_mend() {
+    let Some(folder) = corpus() else { return };
+    for path in files_below(&folder) {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(&path).expect("a readable file");
+        match read_noting(&bytes, &name) {
+            Ok(reading) => assert!(reading.fabric.node_count() > 0, "{name}"),
+            Err(error) => {
+                println!("{error}");
+                assert!(error.expected().contains("expected"), "{error}");
+            }
+        }
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+/// Four hundred mutilations of captures: none makes a reader panic, and what is read without `--partial` has no switch that
+/// the capture lacks.
+#[test]
+fn mutilated_captures_are_read_without_inventions_or_refused() {
+    const CASES: u64 = 400;
+    let captures: Vec<_> = captures().into_iter().filter(|(_, bytes)| bytes.len() < 400_000).collect();
+    let originals: Vec<Fabric> =
+        captures.iter().map(|(name, bytes)| read(bytes, name).expect("a capture that is read elsewhere")).collect();
+    let mut read_at_all = 0;
+    for seed in (0..CASES).filter(|_| !captures.is_empty()) {
+        let mut rng = Pcg32::seed_from_u64(seed);
+        let which = seed as usize % captures.len();
+        let (name, bytes) = &captures[which];
+        let mutilated = mutilated(bytes, &mut rng);
+        let _ = read_tolerating(&mutilated, name, Tolerance::Partial);
+        let Ok(fabric) = read(&mutilated, name) else { continue };
+        read_at_all += 1;
+        let known = switches(&originals[which]);
+        let found = switches(&fabric);
+        assert!(found.len() <= known.len(), "{name}, seed {seed}: a switch was made up");
+        // ibsim counts GUIDs up, so a lost section changes those behind it.
+        if Format::detect(&String::from_utf8_lossy(bytes)) != Format::IbsimNet {
+            let made_up: Vec<_> = found.difference(&known).collect();
+            assert!(made_up.is_empty(), "{name}, seed {seed}: switches {made_up:x?} were made up");
+        }
+    }
+    println!("{read_at_all} of {CASES} mutilated captures are read");
+}
+
+fn switches(fabric: &Fabric) -> BTreeSet<u64> {
+    let switches = fabric.nodes().filter(|(_, node)| node.kind == NodeKind::Switch);
+    switches.map(|(_, node)| node.guid.0).collect()
+}
+
+/// A capture after one to three accidents: cut, lines or sections lost, words of two lines exchanged, encoded otherwise.
+fn mutilated(bytes: &[u8], rng: &mut Pcg32) -> Vec<u8> {
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    for _ in 0..rng.random_range(1..=3) {
+        let lines: Vec<&str> = text.lines().collect();
+        let (first, second) = (rng.random_range(0..lines.len().max(1)), rng.random_range(0..lines.len().max(1)));
+        text = match rng.random_range(0..8) {
+            0 => text.chars().take(rng.random_range(0..=text.chars().count())).collect(),
+            1 => text.chars().skip(rng.random_range(0..=text.chars().count())).collect(),
+            2 => without(&lines, first, 1),
+            3 => without(&lines, first, rng.random_range(1..30)),
+            4 => text
+                .split("\n\n")
+                .enumerate()
+                .filter(|(n, _)| n % 5 != first % 5)
+                .map(|(_, part)| part)
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+            5 => with_words_exchanged(&lines, first, second, rng),
+            6 => with_a_digit_changed(&text, rng),
+            _ => format!("[root@head ~]# ibnetdiscover\n{text}\nuser@head:~$ "),
+        };
+    }
+    match rng.random_range(0..4) {
+        0 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        1 => text.replace('\n', "\r\n").into_bytes(),
+        2 => text.chars().map(|c| if c == 'H' { 0xe9 } else { c as u8 }).collect(),
+        _ => text.into_bytes(),
+    }
+}
+
+fn without(lines: &[&str], from: usize, count: usize) -> String {
+    let kept = lines.iter().enumerate().filter(|(number, _)| !(from..from + count).contains(number));
+    kept.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
+}
+
+fn with_words_exchanged(lines: &[&str], first: usize, second: usize, rng: &mut Pcg32) -> String {
+    let mut words: Vec<Vec<&str>> = lines.iter().map(|line| line.split(' ').collect()).collect();
+    if words.len() > first.max(second) && first != second {
+        let (a, b) = (rng.random_range(0..words[first].len()), rng.random_range(0..words[second].len()));
+        let word = words[first][a];
+        words[first][a] = words[second][b];
+        words[second][b] = word;
+    }
+    words.iter().map(|line| line.join(" ")).collect::<Vec<_>>().join("\n")
+}
+
+fn with_a_digit_changed(text: &str, rng: &mut Pcg32) -> String {
+    let digits: Vec<usize> = text.char_indices().filter(|(_, c)| c.is_ascii_hexdigit()).map(|(at, _)| at).collect();
+    if digits.is_empty() {
+        return text.to_string();
+    }
+    let at = digits[rng.random_range(0..digits.len())];
+    format!("{}{:x}{}", &text[..at], rng.random_range(0..16), &text[at + 1..])
+}

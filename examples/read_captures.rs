@@ -1,11 +1,11 @@
-//! What is read of a folder of files, and what is not: one row a file.
+//! What is read of a folder of files, and what is not: one row a file; of the bundled fabrics without one.
 //! `cargo run --release --example read_captures -- FOLDER`
 
 use reconfig::fabric::format::{Format, read_noting};
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args().nth(1).ok_or("name a folder of captures")?;
+    let folder = std::env::args().nth(1).unwrap_or_else(|| "fixtures/topologies".to_string());
     println!("| file | read as | switches / others / links | said |\n|---|---|---|---|");
     for file in files_below(Path::new(&folder))? {
         let name = file.strip_prefix(&folder)?.display().to_string();

@@ -46,7 +46,8 @@ pub(super) fn read_subnets(file: &Path, common: Common) -> Result<Subnets, Failu
 pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<Subnets, Failure> {
     read_any(file, common, |reading| {
         if let Some(incomplete) = &reading.incomplete {
-            remark(&format!("{}\nthe fabric is INCOMPLETE: what follows is what the file tells", shown(incomplete)));
+            let told = incomplete.render_warning(colours_errors());
+            remark(&format!("{told}\nthe fabric is INCOMPLETE: what follows is what the file tells"));
         }
         Ok(reading.fabric)
     })

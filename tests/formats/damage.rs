@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 use reconfig::fabric::format::{Format, Tolerance, read, read_noting, read_tolerating, write};
 use reconfig::fabric::{Fabric, NodeKind};
+use reconfig::tables::dump::write_subnet;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -179,4 +180,32 @@ fn with_a_digit_changed(text: &str, rng: &mut Pcg32) -> String {
     }
     let at = digits[rng.random_range(0..digits.len())];
     format!("{}{:x}{}", &text[..at], rng.random_range(0..16), &text[at + 1..])
+}
+
+/// OpenSM lists each cable at both ends, node by node: whatever is cut off is still somebody's neighbour.
+#[test]
+fn a_subnet_list_cut_short_is_incomplete() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/topologies/fat-tree-4-2.ibnetdiscover");
+    let whole = read(&std::fs::read(path).expect("a fixture"), "whole").expect("a fabric");
+    let lines: Vec<String> = write_subnet(&whole).collect();
+    read(lines.concat().as_bytes(), "list").expect("it is whole");
+    for kept in 1..lines.len() {
+        let cut = read_noting(lines[..kept].concat().as_bytes(), "list").expect("to be looked at");
+        // Amid the lines of the last node, links are told at one end.
+        assert!(cut.incomplete.is_some() || !cut.notices.is_empty(), "{kept} of {} lines", lines.len());
+    }
+    let half = read(lines[..lines.len() / 2].concat().as_bytes(), "list").expect_err("nodes are only named");
+    assert!(half.problem().ends_with("has no line of its own"), "{half}");
+}
+
+/// A capture whose every line begins with something else is given up after so many faults, whatever its length.
+#[test]
+fn a_file_of_nothing_but_faults_is_given_up() {
+    let text = "Switch 8 \"S-\n".repeat(200_000);
+    for tolerance in [Tolerance::Strict, Tolerance::Repair, Tolerance::Partial] {
+        let refused = read_tolerating(text.as_bytes(), "faults", tolerance).expect_err("nothing in it can be read");
+        assert_eq!(refused.count(), 1_000);
+        assert!(refused.to_string().ends_with("(the first of more than 1000 faults)"), "{refused}");
+        assert!(refused.render(false).ends_with("the rest of the file was not read"));
+    }
 }

@@ -159,7 +159,7 @@ impl ParsedFabric<'_> {
                 text => format!("{} `{text}` ({}) has no section of its own", node.kind, node.guid),
             };
             let label = "named here only: capture the whole fabric, or accept what its neighbours tell (--partial)";
-            ledger.missing(ledger.source.error(node.at, problem, label));
+            ledger.missing(node.at, problem, label);
         }
     }
 
@@ -198,8 +198,11 @@ impl Assembly<'_, '_> {
     /// Checks every line against its node's ports and against the neighbour's line; by line, whether it is at fault.
     fn check_ends(&self, ledger: &mut FaultLedger<'_>) -> Vec<bool> {
         let mut mentioned: FxHashMap<PortKey, &ParsedPort> = FxHashMap::default();
-        let checked = self.account.ports.iter().map(|port| self.check_line(port, &mut mentioned));
-        checked.map(|checked| checked.map_err(|fault| ledger.fault(fault)).is_err()).collect()
+        let mut check = |port| {
+            let checked = if ledger.is_full() { Ok(()) } else { self.check_line(port, &mut mentioned) };
+            checked.map_err(|fault| ledger.fault(fault)).is_err()
+        };
+        self.account.ports.iter().map(&mut check).collect()
     }
 
     fn check_line<'p>(

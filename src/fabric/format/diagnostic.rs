@@ -53,7 +53,12 @@ impl<'a> SourceText<'a> {
     pub fn error(&self, at: Span, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
         let fault =
             Fault { file: self.file.into(), problem: problem.into(), mark: self.mark(at, label.into()), also: None };
-        ReadError(Box::new(Faults { first: fault, further: Vec::new(), kinds: Vec::new() }))
+        ReadError(Box::new(Faults { first: fault, further: Vec::new(), kinds: Vec::new(), and_more: false }))
+    }
+
+    /// The same for one that is only to be counted: to find line and column takes as long as the text before them.
+    pub fn counted(&self, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
+        SourceText { text: "", ..*self }.error(Span { start: 0, end: 0 }, problem, label)
     }
 
     /// An error that involves two places; `other` is the earlier one, with its own label.
@@ -129,7 +134,7 @@ const LONG: usize = 1 << 16;
 const SHOWN: usize = 2000;
 
 /// The faults of one file that are shown with their places; the others are counted.
-const SHOWN_FAULTS: usize = 10;
+pub(super) const SHOWN_FAULTS: usize = 10;
 
 /// The last character's border at or before byte `at`.
 fn floor(text: &str, at: usize) -> usize {
@@ -163,6 +168,8 @@ struct Faults {
     further: Vec<Fault>,
     /// Every kind of fault and its number, in the order of first occurrence; empty if there is one fault only.
     kinds: Vec<(String, usize)>,
+    /// Whether the reader gave up before the end of the file.
+    and_more: bool,
 }
 
 /// Why a file could not be read: every fault that its reader found. The accessors give the first one. `Display` is one
@@ -177,6 +184,7 @@ impl fmt::Display for ReadError {
         also.as_ref().map_or(Ok(()), |also| write!(f, " (line {}: {})", also.line, also.label))?;
         match self.count() {
             1 => Ok(()),
+            count if self.0.and_more => write!(f, " (the first of more than {count} faults)"),
             count => write!(f, " (the first of {count} faults)"),
         }
     }
@@ -223,6 +231,12 @@ impl ReadError {
         self.0.kinds.iter().map(|(_, count)| count).sum::<usize>().max(1)
     }
 
+    /// The reader gives up: the file has more faults than these.
+    pub(super) fn and_more(mut self) -> ReadError {
+        self.0.and_more = true;
+        self
+    }
+
     /// Adds the faults of `other`, which follow in the same file.
     pub(crate) fn join(&mut self, other: ReadError) {
         let all = &mut *self.0;
@@ -246,16 +260,29 @@ impl ReadError {
     /// The error with its surroundings, for a terminal; `colour` adds escape sequences. Of many faults the first ten are
     /// shown, and all are counted.
     pub fn render(&self, colour: bool) -> String {
+        self.render_as(Level::ERROR, colour)
+    }
+
+    /// The same as a warning: for what is told and does not stop the command.
+    pub fn render_warning(&self, colour: bool) -> String {
+        self.render_as(Level::WARNING, colour)
+    }
+
+    fn render_as(&self, level: Level<'_>, colour: bool) -> String {
         let all = &*self.0;
         let shown = std::iter::once(&all.first).chain(&all.further);
-        let mut text = shown.map(|fault| fault.render(colour)).collect::<Vec<_>>().join("\n\n");
+        let mut text = shown.map(|fault| fault.render(level.clone(), colour)).collect::<Vec<_>>().join("\n\n");
         if self.count() > 1 {
-            text += &format!("\n\n{}: {} faults", all.first.file, self.count());
+            let more = if all.and_more { "more than " } else { "" };
+            text += &format!("\n\n{}: {more}{} faults", all.first.file, self.count());
             if self.count() > 1 + all.further.len() {
                 text += &format!(", of which the first {} are shown", 1 + all.further.len());
             }
             for (kind, count) in &all.kinds {
                 text += &format!("\n{count:>8} × {kind}");
+            }
+            if all.and_more {
+                text += "\nthe rest of the file was not read";
             }
         }
         text
@@ -263,8 +290,8 @@ impl ReadError {
 }
 
 impl Fault {
-    fn render(&self, colour: bool) -> String {
-        let mut group = Level::ERROR.primary_title(&*self.problem).element(self.snippet(&self.mark, true));
+    fn render(&self, level: Level<'_>, colour: bool) -> String {
+        let mut group = level.primary_title(&*self.problem).element(self.snippet(&self.mark, true));
         if let Some(also) = &self.also {
             group = group.element(self.snippet(also, false));
         }

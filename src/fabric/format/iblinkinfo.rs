@@ -51,6 +51,9 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
             block = block.filter(|_| is_link(text));
             ledger.fault(fault);
         }
+        if ledger.is_full() {
+            break;
+        }
     }
     reported::account(&reports, ledger)
 }

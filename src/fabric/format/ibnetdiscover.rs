@@ -39,6 +39,9 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         if let Err(fault) = reader.line(line) {
             reader.ledger.fault(fault);
         }
+        if reader.ledger.is_full() {
+            break;
+        }
     }
     reader.drop_ids();
     reader.settle_doubtful();
@@ -280,6 +283,9 @@ impl<'a> Reader<'a, '_> {
     /// Connects the port lines to their neighbours, now that every node is known.
     fn resolve(&mut self) {
         for (node, line) in std::mem::take(&mut self.port_lines) {
+            if self.ledger.is_full() {
+                break;
+            }
             match self.resolved(node, &line) {
                 Ok(port) => self.account.ports.push(port),
                 Err(fault) => self.ledger.fault(fault),

@@ -47,6 +47,9 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         if let Err(fault) = reader.line(line) {
             reader.ledger.fault(fault);
         }
+        if reader.ledger.is_full() {
+            break;
+        }
     }
     reader.resolve();
     reader.account
@@ -263,7 +266,10 @@ impl<'a> Reader<'a, '_> {
         let lines = std::mem::take(&mut self.port_lines);
         let by_port: FxHashMap<(usize, u8), usize> =
             lines.iter().enumerate().map(|(i, port)| ((port.node, port.line.num.value), i)).collect();
-        for port in &lines {
+        for port in lines.iter() {
+            if self.ledger.is_full() {
+                break;
+            }
             match self.resolved(port, &lines, &by_port) {
                 Ok(port) => self.account.ports.extend(port),
                 Err(fault) => self.ledger.fault(fault),

@@ -6,7 +6,7 @@
 //! file is refused unless [`Tolerance::Partial`] accepts the rest. A *missing section* is a node that the file only
 //! names as a neighbour: the fabric has it as its neighbours tell, and is incomplete.
 
-use super::diagnostic::{ReadError, SourceText, Span};
+use super::diagnostic::{ReadError, SHOWN_FAULTS, SourceText, Span};
 use super::{ReadNotice, Reading};
 use crate::fabric::Fabric;
 
@@ -21,6 +21,9 @@ pub enum Tolerance {
     /// An incomplete file too: what cannot be read is left out, and a node without a section is what its neighbours tell.
     Partial,
 }
+
+/// A file of so many faults is not what its reader takes it for. No more are looked for, and nothing of it is accepted.
+const MOST_FAULTS: usize = 1_000;
 
 /// The account of one file.
 pub(super) struct FaultLedger<'a> {
@@ -63,12 +66,21 @@ impl<'a> FaultLedger<'a> {
 
     /// Records damage that cannot be repaired: what it concerns must be left out.
     pub fn fault(&mut self, fault: ReadError) {
-        join(&mut self.faults, fault);
+        if !self.is_full() {
+            join(&mut self.faults, fault);
+        }
     }
 
     /// Records a node that the file names without a section of its own.
-    pub fn missing(&mut self, fault: ReadError) {
+    pub fn missing(&mut self, at: Span, problem: String, label: &str) {
+        let shown = self.missing.as_ref().is_none_or(|missing| missing.count() < SHOWN_FAULTS);
+        let fault = if shown { self.source.error(at, problem, label) } else { self.source.counted(problem, label) };
         join(&mut self.missing, fault);
+    }
+
+    /// Whether there are so many faults that the reader is to give up.
+    pub fn is_full(&self) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.count() >= MOST_FAULTS)
     }
 
     pub fn has_faults(&self) -> bool {
@@ -77,6 +89,9 @@ impl<'a> FaultLedger<'a> {
 
     /// All faults, or the fabric and what was assumed and repaired.
     pub fn finish(self, fabric: Option<Fabric>, tolerance: Tolerance) -> Result<Reading, ReadError> {
+        if self.is_full() {
+            return Err(self.faults.expect("it is full of them").and_more());
+        }
         let FaultLedger { source, mut notices, faults, missing } = self;
         notices.sort_by_key(|entry| entry.at.start);
         let accepted = match (faults, tolerance) {

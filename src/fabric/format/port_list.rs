@@ -44,6 +44,9 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
             Ok(report) => reports.push(report),
             Err(fault) => ledger.fault(fault),
         }
+        if ledger.is_full() {
+            break;
+        }
     }
     reported::account(&reports, ledger)
 }

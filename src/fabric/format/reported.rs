@@ -54,7 +54,7 @@ pub(super) fn account<'a>(reports: &[ReportedPort<'a>], ledger: &mut FaultLedger
     }
     let mut ports = Vec::with_capacity(reports.len());
     for report in reports {
-        let Some(link) = &report.link else { continue };
+        let Some(link) = report.link.as_ref().filter(|_| !ledger.is_full()) else { continue };
         match nodes.port(report, link, ledger) {
             Ok(port) => ports.push(port),
             Err(fault) => ledger.fault(fault),

@@ -5,9 +5,9 @@
 //! LOG=ACT SPD=5
 //! ```
 //!
-//! Numbers are hexadecimal. Accepted: `-SM` after the kind; links listed at one end or at both; 32-bit DevIDs whose
-//! value is in the upper half, or is 0 in one of two mentions, as writers differ; missing speeds (2.5 Gb/s, as in
-//! ibutils, with a notice). Files of ibutils' own simulator call every node `CA`: a node of which two ports share a LID
+//! Numbers are hexadecimal. Writers list each link at both ends, node by node; a node that is only ever the second side makes
+//! the file incomplete, as one that was cut is. Accepted: `-SM` after the kind; a link listed at one end; 32-bit DevIDs whose value is in the upper
+//! half, or is 0 in one of two mentions, as writers differ; missing speeds (2.5 Gb/s, as in ibutils, with a notice). Files of ibutils' own simulator call every node `CA`: a node of which two ports share a LID
 //! or a PortGUID forwards packets, so it is read as a switch, with a notice. Lines with `LOG=DWN` are not links and
 //! yield a notice. LMC, port 0's kind and nodes without links are not in the file.
 
@@ -18,7 +18,7 @@ use super::ledger::FaultLedger;
 use super::noise::Noise;
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Reads a subnet list.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
@@ -28,14 +28,19 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         if let Err(fault) = reader.line(line) {
             reader.ledger.fault(fault);
         }
+        if reader.ledger.is_full() {
+            break;
+        }
     }
     let Reader { links, ledger, .. } = reader;
     let (nodes, faulty) = Nodes::collect(ledger, &links);
+    nodes.note_missing(ledger, &links);
     for node in nodes.list.iter().filter(|node| node.kind != node.first.kind.value) {
         let text = "labelled `CA`, but two of its ports share a LID or GUID: read as a switch";
         ledger.assume(node.first.at, text, "");
     }
-    nodes.account(links.iter().zip(faulty).filter(|(_, faulty)| !faulty).map(|(link, _)| link))
+    let sound = links.iter().zip(faulty).filter(|(_, faulty)| !faulty).map(|(link, _)| link);
+    nodes.account(sound)
 }
 
 /// One side of a line.
@@ -256,13 +261,17 @@ impl<'a, 'b> Nodes<'a, 'b> {
             if index == next {
                 nodes.list.push(Node { first: side, kind: side.kind.value, vendor: side.vendor, device: side.device });
             }
-            if let Err(fault) = nodes.list[index].hear(source, side) {
+            if !ledger.is_full()
+                && let Err(fault) = nodes.list[index].hear(source, side)
+            {
                 ledger.fault(fault);
                 faulty[line] = true;
             }
         }
         for (line, side) in sides() {
-            if let Err(fault) = nodes.list[nodes.by_guid[&side.node.value]].check_lid(source, side) {
+            if !ledger.is_full()
+                && let Err(fault) = nodes.list[nodes.by_guid[&side.node.value]].check_lid(source, side)
+            {
                 ledger.fault(fault);
                 faulty[line] = true;
             }
@@ -270,10 +279,22 @@ impl<'a, 'b> Nodes<'a, 'b> {
         (nodes, faulty)
     }
 
+    /// Records the nodes that are named as neighbours only.
+    fn note_missing(&self, ledger: &mut FaultLedger<'_>, links: &[Link<'_>]) {
+        let own: FxHashSet<Guid> = links.iter().map(|link| link.sides[0].node.value).collect();
+        for node in self.list.iter().filter(|node| !own.contains(&node.first.node.value)) {
+            let Side { description, node: Spanned { value: guid, at }, .. } = node.first;
+            let problem = format!("{} `{description}` ({guid}) has no line of its own", node.kind);
+            let label =
+                "named as a neighbour only: list the whole subnet, or accept what its neighbours tell (--partial)";
+            ledger.missing(*at, problem, label);
+        }
+    }
+
     fn account(&self, links: impl Iterator<Item = &'b Link<'a>>) -> ParsedFabric<'a> {
         let nodes = self.list.iter().map(Node::parsed).collect();
         let ports = links.map(|link| self.port(link)).collect();
-        ParsedFabric { nodes, ports, ..ParsedFabric::default() }
+        ParsedFabric { nodes, ports, both_ends: true, ..ParsedFabric::default() }
     }
 
     fn port(&self, link: &Link<'_>) -> ParsedPort {
@@ -374,11 +395,14 @@ mod tests {
     const IDS: &str = "VenID:000002C9 DevID:B9240000";
 
     #[test]
-    fn numbers_are_hexadecimal_and_one_direction_is_enough() {
+    fn numbers_are_hexadecimal_and_one_direction_is_read_and_said_to_be_incomplete() {
         let (switch, router) =
             (side("SW-SM", 1, 1, "VenID:0002C9 DevID:B924", 0x1f, 0x0a), side("Rt", 16, 17, IDS, 0, 2));
-        let Reading { fabric, notices, .. } = reading(&format!("{switch} {router} PHY=12x LOG=ARM SPD=FDR10\n"));
-        assert_eq!(notices, []);
+        let Reading { fabric, notices, incomplete } =
+            reading(&format!("{switch} {router} PHY=12x LOG=ARM SPD=FDR10\n"));
+        assert!(matches!(&notices[..], [one] if one.text.contains("only one of its ends")), "{notices:?}");
+        let incomplete = incomplete.expect("the router has no line of its own");
+        assert_eq!((incomplete.count(), incomplete.line()), (1, 1), "{incomplete}");
         let node = fabric.node(NodeId(0));
         assert_eq!((node.kind, node.num_ports, node.device_id), (NodeKind::Switch, 24, 0xb924));
         assert_eq!((node.description.as_str(), fabric.port(node.first_port).lid), ("a } b", Some(Lid(0x1f))));
@@ -401,7 +425,7 @@ mod tests {
         let Reading { fabric, notices, .. } = reading(&text);
         let kinds: Vec<NodeKind> = fabric.nodes().map(|(_, node)| node.kind).collect();
         assert_eq!(kinds, [NodeKind::Switch, NodeKind::Ca]);
-        assert_eq!(notices.len(), 3, "the switch, the speed, the width: {notices:?}");
+        assert_eq!(notices.len(), 4, "the switch, the speed, the width, links at one end: {notices:?}");
         let lids: Vec<_> = fabric.end_ports().map(|port| fabric.port(port).lid).collect();
         assert_eq!(lids, [Some(Lid(6)), Some(Lid(7))]);
     }
@@ -410,8 +434,9 @@ mod tests {
     fn a_port_that_is_down_has_no_link() {
         let (a, b, c) = (side("SW", 1, 1, IDS, 5, 1), side("CA", 2, 3, IDS, 6, 1), side("CA", 4, 5, IDS, 7, 1));
         let up = side("SW", 1, 1, IDS, 5, 2);
-        let Reading { fabric, notices, .. } =
-            reading(&format!("{a} {b} PHY=4x LOG=DWN SPD=10\n{up} {c} PHY=4x LOG=INI SPD=10\n"));
+        let Reading { fabric, notices, .. } = reading(&format!(
+            "{a} {b} PHY=4x LOG=DWN SPD=10\n{up} {c} PHY=4x LOG=INI SPD=10\n{c} {up} PHY=4x LOG=INI SPD=10\n"
+        ));
         assert_eq!((fabric.node_count(), fabric.links().count()), (2, 1));
         assert_eq!(notices.iter().map(|notice| notice.line).collect::<Vec<_>>(), [1]);
     }

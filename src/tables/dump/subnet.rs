@@ -9,16 +9,16 @@ use super::plain;
 use crate::fabric::{Fabric, LinkSpeed, NodeKind, PortId};
 use rustc_hash::FxHashMap;
 
-/// Every cable from both ends, one line each, in index order.
+/// Every cable from both ends, one line each, in the order of nodes and ports, as OpenSM has it: so whoever reads a file that
+/// was cut sees neighbours that have no line of their own.
 pub fn write_subnet(fabric: &Fabric) -> impl Iterator<Item = String> + '_ {
     let names = names(fabric);
-    let listed = |&(one, other): &(PortId, PortId)| {
-        [one, other].iter().all(|&port| fabric.node(fabric.port(port).node).kind != NodeKind::Router)
-    };
-    fabric.links().filter(listed).map(move |(one, other)| {
-        let [from, to] = [one, other].map(|port| side(fabric, port, &names));
-        let (width, speed) = (fabric.port(one).width, rate(fabric.port(one).speed));
-        format!("{from} {to} PHY={width} LOG=ACT SPD={speed}\n{to} {from} PHY={width} LOG=ACT SPD={speed}\n")
+    let is_listed = |port: PortId| fabric.node(fabric.port(port).node).kind != NodeKind::Router;
+    let ends = fabric.ports().filter_map(|(id, port)| Some((id, port.peer?)));
+    ends.filter(move |&(own, peer)| is_listed(own) && is_listed(peer)).map(move |(own, peer)| {
+        let [from, to] = [own, peer].map(|port| side(fabric, port, &names));
+        let (width, speed) = (fabric.port(own).width, rate(fabric.port(own).speed));
+        format!("{from} {to} PHY={width} LOG=ACT SPD={speed}\n")
     })
 }
 

@@ -1,11 +1,11 @@
-//! The transcripts of README and the tour: each is what its command prints.
+//! The transcripts of README, the tour and the page for operators: each is what its command prints.
 //!
 //! A transcript is a `text` block after a `sh` block, whose last command printed it. A line `[…]` stands for lines that
 //! the page omits. Nothing in these outputs depends on the machine, trace hashes included, so nothing is masked.
 
 use std::process::Command;
 
-const PAGES: [&str; 2] = ["README.md", "docs/TOUR.md"];
+const PAGES: [&str; 3] = ["README.md", "docs/TOUR.md", "docs/OPERATING.md"];
 const OMITTED: &str = "[…]";
 
 /// Another test compares it: its last command runs Python.
@@ -94,6 +94,6 @@ fn trimmed(lines: &[String]) -> &[String] {
 fn the_pages_show_what_the_commands_print() {
     let all: Vec<Transcript> = PAGES.into_iter().flat_map(transcripts).collect();
     let (elsewhere, here): (Vec<_>, Vec<_>) = all.into_iter().partition(|transcript| transcript.command == ELSEWHERE);
-    assert_eq!((elsewhere.len(), here.len()), (1, 4), "README has one transcript, the tour four");
+    assert_eq!((elsewhere.len(), here.len()), (1, 11), "README has one transcript, the tour four, the page for operators seven");
     here.iter().for_each(Transcript::check);
 }

@@ -300,6 +300,7 @@ fn a_running_manager_answers_through_its_socket() {
     let dry = asked(&socket, &["change", "--remove-switch", root, "--planned", "--dry-run", "--json"]);
     let done: ChangeDone = serde_json::from_slice(&dry.stdout).expect("the schema");
     assert_eq!((dry.status.code(), done.outcome, done.waves), (Some(0), ChangeOutcome::Planned, 5));
+    assert_eq!(done.scheme.as_deref(), Some("double"), "as its five waves show");
     let nowhere = asked(&socket, &["change", "--remove-switch", "nowhere", "--planned"]);
     assert_eq!(nowhere.status.code(), Some(2), "{}", text(&nowhere.stderr));
     let second = ibsim

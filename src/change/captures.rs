@@ -139,6 +139,9 @@ fn draw_on(
         "the tables in force are taken to be those of engine {} on the fabric before",
         function.engine()
     ));
+    // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked for.
+    let both_halves =
+        captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.halves().len() == 2;
     let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);
     let input = ChangeInput {
         tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),
@@ -151,7 +154,7 @@ fn draw_on(
         layers: function.layers(),
         ways: function.path_layers().cloned(),
         old: Half::Lower,
-        both_halves: captures.settle_ns.is_some() && function.path_layers().is_none(),
+        both_halves,
         engine: captures.engine_after,
         scheme: captures.scheme,
         policy: captures.policy,

@@ -80,14 +80,14 @@ fn facts(status: &Status) -> comfy_table::Table {
     if let Some(instead) = &status.instead {
         row("instead of that", instead.clone());
     }
+    if let Some(why) = &status.without_double {
+        row("", format!("by forwarding entries alone, never by double: {why}"));
+    }
     if let Some(ChannelStatus { channels, used, busiest, pairs }) = &status.channels {
         let busiest = busiest.as_ref().map_or_else(String::new, |port| {
             format!("; the busiest, out of {port}, by {} of host to host", counted(*pairs, "path"))
         });
         row("channels", format!("{used} of {channels} between switches used{busiest}"));
-    }
-    if let Some(why) = &status.without_double {
-        row("", format!("by forwarding entries alone, never by double: {why}"));
     }
     let changes: Vec<String> = status.changes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
     row("changes", if changes.is_empty() { "none yet".to_string() } else { changes.join(", ") });
@@ -154,17 +154,14 @@ pub fn change_done(done: &ChangeDone) -> String {
     let reason = done.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     line(&mut text, format_args!("{}: {}{reason}", done.cause, done.outcome.name()));
     let root = done.root.as_ref().map_or_else(String::new, |root| format!(", root {}", name(root)));
-    let proved = if done.proved { "every moment proved free of deadlock" } else { "NOT PROVED" };
-    line(
-        &mut text,
-        format_args!(
-            "  scheme {}, {}, {}, {proved}; {} half in use{root}",
-            done.scheme,
-            counted(done.waves, "wave"),
-            counted(done.writes, "write"),
-            done.half
-        ),
-    );
+    if let Some(scheme) = &done.scheme {
+        let proved = if done.proved { "every moment proved free of deadlock" } else { "NOT PROVED" };
+        let (waves, writes) = (counted(done.waves, "wave"), counted(done.writes, "write"));
+        line(
+            &mut text,
+            format_args!("  scheme {scheme}, {waves}, {writes}, {proved}; {} half in use{root}", done.half),
+        );
+    }
     if !done.phases.is_empty() {
         let mut table = table();
         table.set_header(["  phase", "took", "SMPs"].map(comfy_table::Cell::new));

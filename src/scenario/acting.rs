@@ -61,8 +61,8 @@ impl ActingSubnet<'_> {
             layers: setup.function.layers(),
             ways: setup.function.path_layers().cloned(),
             half: Half::Lower,
-            // Whoever cannot be told may not have asked since the last change (W.7).
-            both_halves: self.scenario.sources.settle_ns().is_some(),
+            // Whoever cannot be told may not have asked since the last change (W.7); with LMC 0 there is one half to send on.
+            both_halves: self.scenario.sources.settle_ns().is_some() && setup.whole.halves().len() == 2,
             sm: setup.sm,
         };
         let intent = Intent {

@@ -287,9 +287,10 @@ impl Frontend {
         let unwritten = |outcome, reason| ChangeDone::unwritten(outcome, half, cause.clone(), reason);
         answers.finish(match answer {
             OrderAnswer::Changed(record) => Reply::Changed(self.done(&record, cause)),
-            OrderAnswer::Planned { waves, writes, stranded } => {
+            OrderAnswer::Planned { scheme, waves, writes, stranded } => {
+                let (waves, writes, scheme) = (waves as u64, writes as u64, Some(scheme.to_string()));
                 let planned = unwritten(ChangeOutcome::Planned, None);
-                Reply::Changed(Box::new(ChangeDone { waves: waves as u64, writes: writes as u64, stranded, ..planned }))
+                Reply::Changed(Box::new(ChangeDone { scheme, waves, writes, stranded, ..planned }))
             }
             OrderAnswer::CutsOff(stranded) => {
                 let refused = unwritten(ChangeOutcome::Refused, Some(cuts_off(&stranded)));

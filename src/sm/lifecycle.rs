@@ -550,7 +550,8 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
         }
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {
             let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
-            let answer = OrderAnswer::Planned { waves: plan.waves().len(), writes, stranded: stranded() };
+            let answer =
+                OrderAnswer::Planned { scheme: plan.scheme(), waves: plan.waves().len(), writes, stranded: stranded() };
             return unwritten(order, unfinished, answer);
         }
         Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {

@@ -10,6 +10,7 @@ use super::degraded::Degraded;
 use super::element::SubnetElement;
 use super::lifecycle::{self, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running};
+use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
 use crate::tables::RoutedBy;
 use std::cell::RefCell;
@@ -46,6 +47,8 @@ pub struct OrderId(pub u64);
 pub enum OrderAnswer {
     /// Planned and proved; nothing was written.
     Planned {
+        /// Scheme of the plan.
+        scheme: Scheme,
         /// Waves of the plan.
         waves: usize,
         /// Writes of the plan.

@@ -122,8 +122,10 @@ fn without_a_scheme_the_cheapest_is_planned() {
     // Without a spare half, or with one data VL, entries alone are the only way; neither is needed for them.
     let desk = Desk::losing_the_root("fat-tree-4-2");
     for spare in [["--lmc", "0"], ["--vls", "1"]] {
-        desk.run(&[&["plan", "before", "after", "--sudden"], &spare[..]].concat())
-            .says(0, &["scheme ordered", "yes, proved"]);
+        for devices in ["agents", "standard"] {
+            let asked = [&["plan", "before", "after", "--sudden", "--devices", devices], &spare[..]].concat();
+            desk.run(&asked).says(0, &["scheme ordered", "yes, proved"]);
+        }
     }
     // Where neither does, both reasons are told.
     let desk = Desk::losing_the_root("torus-4x4");

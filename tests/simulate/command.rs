@@ -136,11 +136,14 @@ fn what_would_have_been_chosen_stands_beside_the_double_scheme() {
 /// The Double Scheme needs two LIDs at each port; the comparison shows the schemes that do not.
 #[test]
 fn a_comparison_leaves_out_what_the_subnet_cannot_do() {
-    let output = simulate(&[&["--remove-root", "--compare", "--lmc", "0"], &QUICK[..], &[FABRIC]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let heading: Vec<&str> = text(&output.stdout).lines().next().unwrap_or_default().split_whitespace().collect();
-    assert_eq!(heading, ["auto:", "ordered", "ordered", "static", "in-place"]);
-    assert!(text(&output.stderr).contains("double: not possible: "), "{}", text(&output.stderr));
+    for devices in ["agents", "standard"] {
+        let asked = ["--remove-root", "--compare", "--lmc", "0", "--devices", devices];
+        let output = simulate(&[&asked, &QUICK[..], &[FABRIC]].concat());
+        assert_eq!(output.status.code(), Some(0), "{devices}: {}", text(&output.stderr));
+        let heading: Vec<&str> = text(&output.stdout).lines().next().unwrap_or_default().split_whitespace().collect();
+        assert_eq!(heading, ["auto:", "ordered", "ordered", "static", "in-place"], "{devices}");
+        assert!(text(&output.stderr).contains("double: not possible: "), "{devices}: {}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
-use crate::plan::{LanePartition, Scheme};
+use crate::plan::LanePartition;
 use crate::subnet::SmpCounts;
 use crate::tables::ChannelUse;
 use serde::{Deserialize, Serialize};
@@ -487,8 +487,8 @@ pub struct ChangeDone {
     pub outcome: ChangeOutcome,
     /// Why it was not made.
     pub reason: Option<String>,
-    /// The scheme.
-    pub scheme: String,
+    /// The scheme of the plan; none where there is no plan.
+    pub scheme: Option<String>,
     /// The half of LIDs in use afterwards.
     pub half: Half,
     /// The root of the new routing, if it has one.
@@ -522,7 +522,7 @@ impl ChangeDone {
             cause: cause.into(),
             outcome,
             reason,
-            scheme: Scheme::Double.to_string(),
+            scheme: None,
             half,
             root: None,
             phases: Vec::new(),
@@ -550,7 +550,7 @@ impl ChangeDone {
             cause: cause.into(),
             outcome,
             reason,
-            scheme: plan.scheme().to_string(),
+            scheme: Some(plan.scheme().to_string()),
             half,
             root: record.routed_by.root.map(|root| NamedNode::of(fabric, root)),
             phases: record.phases.iter().map(PhaseStatus::from).collect(),

@@ -94,6 +94,10 @@ fn trimmed(lines: &[String]) -> &[String] {
 fn the_pages_show_what_the_commands_print() {
     let all: Vec<Transcript> = PAGES.into_iter().flat_map(transcripts).collect();
     let (elsewhere, here): (Vec<_>, Vec<_>) = all.into_iter().partition(|transcript| transcript.command == ELSEWHERE);
-    assert_eq!((elsewhere.len(), here.len()), (1, 11), "README has one transcript, the tour four, the page for operators seven");
+    assert_eq!(
+        (elsewhere.len(), here.len()),
+        (1, 11),
+        "README has one transcript, the tour four, the page for operators seven"
+    );
     here.iter().for_each(Transcript::check);
 }

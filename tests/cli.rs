@@ -79,6 +79,27 @@ fn completions_are_there_for_every_shell() {
     }
 }
 
+/// Every command has a page, under its full name, with the options that it takes.
+#[test]
+fn a_page_of_the_manual_is_there_for_every_command() {
+    assert!(done(&["man"]).contains(".TH reconfig 1"));
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man1");
+    done(&["man", pages.to_str().unwrap()]);
+    let page = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let help = done(&["--help"]);
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = listed.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let commands: Vec<&str> = commands.into_iter().filter(|name| !["", "help"].contains(name)).collect();
+    assert!(commands.contains(&"simulate") && commands.len() > 10, "{commands:?}");
+    for name in commands {
+        assert!(page(&format!("reconfig-{name}.1")).contains("SYNOPSIS"), "{name}");
+    }
+    for (name, option) in [("simulate", r"remove\-root"), ("fabric-generate", "output"), ("journal-show", "json")] {
+        assert!(page(&format!("reconfig-{name}.1")).contains(option), "{name}");
+    }
+}
+
 #[test]
 fn colours_are_there_when_asked_for() {
     let output = reconfig(&["--color", "always", "fabric", "show", "no-such-file"]);

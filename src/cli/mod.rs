@@ -20,6 +20,7 @@ mod journal;
 mod keys;
 mod lids;
 mod log;
+mod man;
 mod manager;
 mod outcome;
 mod output;
@@ -51,6 +52,7 @@ Examples:
   reconfig fabric show fabric.ibnetdiscover
   reconfig fabric generate fat-tree:4,2 -o fat-tree-4-2.ibnetdiscover
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
+  reconfig man | man -l -
 
 Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 the work could not be carried out.
 A file named `-` is standard input, or standard output if it is written.
@@ -136,6 +138,8 @@ enum Command {
     Rescue(rescue::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
+    /// Write the manual, a page for each command.
+    Man(man::Arguments),
 }
 
 /// Runs the command line of this process.
@@ -179,6 +183,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Journal(command) => journal::run(&command, common),
         Command::Rescue(arguments) => rescue::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     }
 }
 

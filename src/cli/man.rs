@@ -1,0 +1,51 @@
+//! `reconfig man`.
+
+use super::outcome::{Answer, Failure};
+use super::output::{self, Batch};
+use clap::CommandFactory;
+use clap_mangen::Man;
+use std::path::PathBuf;
+
+/// Writes the manual, a page for each command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  reconfig man | man -l -
+  reconfig man /usr/local/share/man/man1")]
+pub(super) struct Arguments {
+    /// The folder for the pages, `reconfig.1`, `reconfig-simulate.1` and so on; without it the page of `reconfig` itself
+    /// is printed.
+    folder: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    let mut whole = super::Arguments::command().disable_help_subcommand(true);
+    // Gives each command its full name, and the options that are global.
+    whole.build();
+    let Some(folder) = &arguments.folder else {
+        output::print(&page(whole)?)?;
+        return Ok(Answer::Yes);
+    };
+    let mut batch = Batch::default();
+    batch.folder(folder)?;
+    for command in with_subcommands(whole) {
+        let name = format!("{}.1", command.get_display_name().unwrap_or_else(|| command.get_name()));
+        batch.stage_text(&folder.join(name), page(command)?)?;
+    }
+    batch.finish()?;
+    Ok(Answer::Yes)
+}
+
+/// A command, and all below it.
+fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
+    let below: Vec<clap::Command> = command.get_subcommands().cloned().flat_map(with_subcommands).collect();
+    std::iter::once(command).chain(below).collect()
+}
+
+/// The page of one command, in roff.
+fn page(command: clap::Command) -> Result<String, Failure> {
+    let mut text = Vec::new();
+    // The buffer takes all that is written to it.
+    Man::new(command).render(&mut text).map_err(Failure::undone)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

@@ -3,16 +3,14 @@
 //! One thread, which ends when the engine does. It touches OpenSM through two functions only, which it is given.
 
 use crate::config::EvidenceConfig;
-use crate::evidence;
-use reconfig::vet::Vetted;
-use std::sync::Arc;
+use crate::evidence::{self, Accepted};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 enum Task {
     Run(Duration),
-    Keep(Arc<Vetted>),
+    Keep(Accepted),
 }
 
 /// What it needs of OpenSM.
@@ -47,9 +45,9 @@ impl Worker {
         self.send(Task::Run(wait));
     }
 
-    /// Evidence is to be kept.
-    pub fn keep(&self, plan: Arc<Vetted>) {
-        self.send(Task::Keep(plan));
+    /// What was accepted is to be judged by all judges that have not yet, and kept as evidence.
+    pub fn keep(&self, accepted: Accepted) {
+        self.send(Task::Keep(accepted));
     }
 
     fn send(&self, task: Task) {
@@ -79,9 +77,8 @@ fn work(outside: &Outside, tasks: &Receiver<Task>) {
         };
         match task {
             Ok(Task::Run(wait)) => due = Some(Instant::now() + wait),
-            Ok(Task::Keep(plan)) => {
-                let kept = outside.evidence.as_ref().map(|config| evidence::keep(config, &plan));
-                if let Some(Err(why)) = kept {
+            Ok(Task::Keep(accepted)) => {
+                if let Err(why) = keep(outside, accepted) {
                     (outside.complain)(&why);
                 }
             }
@@ -89,4 +86,9 @@ fn work(outside: &Outside, tasks: &Receiver<Task>) {
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
+}
+
+fn keep(outside: &Outside, accepted: Accepted) -> Result<(), String> {
+    let plan = accepted.plan().map_err(|why| format!("the tables that were handed over are proved, and yet: {why}"))?;
+    outside.evidence.iter().try_for_each(|config| evidence::keep(config, &plan).map(drop))
 }

@@ -21,16 +21,16 @@ use crate::moments::{cables, random};
 const VOID: u8 = 255;
 
 /// Switches and OpenSM, as far as the engine sees them.
-struct World {
-    whole: Fabric,
-    dead: Vec<PortId>,
-    lfts: Vec<Arc<Lft>>,
-    router: Router,
+pub struct World {
+    pub whole: Fabric,
+    pub dead: Vec<PortId>,
+    pub lfts: Vec<Arc<Lft>>,
+    pub router: Router,
     now: Duration,
 }
 
 impl World {
-    fn new(fabric: &Fabric, lmc: u8, settings: &str) -> World {
+    pub fn new(fabric: &Fabric, lmc: u8, settings: &str) -> World {
         let whole = lid::assign(&fabric.with_data_vls(1), Lmc::masked(lmc)).expect("LIDs suffice");
         let config = Config::parse(settings, "settings").expect("settings of a test");
         let lfts = vec![Arc::default(); whole.node_count()];
@@ -41,7 +41,7 @@ impl World {
         self.whole.without_links(&self.dead)
     }
 
-    fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Seen {
         let fabric = self.fabric();
         let port = |(_, port): (PortId, &reconfig::fabric::Port)| SeenPort {
             guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.node(port.node).guid.0 } else { 0 },
@@ -211,7 +211,7 @@ fn blocks_that_never_landed_are_written_again() {
 fn evidence_is_bounded() {
     let mut world = World::new(&random(16, 4, 6), 0, "");
     let now = world.fabric();
-    let plan = world.run(&now, |_, _| false).accepted.expect("a first plan");
+    let plan = world.run(&now, |_, _| false).accepted.expect("a first plan").plan().expect("all judges accept it");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = EvidenceConfig { folder: folder.path().join("evidence"), mib: 1 };
     let mut last = None;

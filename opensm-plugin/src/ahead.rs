@@ -39,13 +39,17 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Starts it.
+    /// Starts it; `stand_back` has a thread take the processor when nobody else wants it.
     ///
     /// # Errors
     /// No thread is to be had.
-    pub fn start() -> std::io::Result<Ahead> {
+    pub fn start(stand_back: fn()) -> std::io::Result<Ahead> {
         let (wanted, taken) = channel();
-        let thread = std::thread::Builder::new().name("reconfig-ahead".to_string()).spawn(move || work(&taken))?;
+        let work = move || {
+            stand_back();
+            work(&taken);
+        };
+        let thread = std::thread::Builder::new().name("reconfig-ahead".to_string()).spawn(work)?;
         Ok(Ahead { wanted: Some(wanted), thread: Some(thread), begun: None })
     }
 

@@ -70,6 +70,7 @@ struct PlainFabric {
 unsafe extern "C" {
     fn reconfig_log(osm: *mut c_void, level: c_int, text: *const c_char);
     fn reconfig_sweep(osm: *mut c_void);
+    fn reconfig_stand_back();
     fn reconfig_plugin() -> *const c_void;
 }
 
@@ -172,15 +173,21 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
     let worker = Worker::start(Outside {
         sweep: Box::new(move || ask(osm)),
         complain: Box::new(move |text| complain(osm, text)),
+        stand_back,
         evidence,
     })?;
-    let state = Mutex::new(State { router, again: None, ahead: Ahead::start()?, sm: 0 });
+    let state = Mutex::new(State { router, again: None, ahead: Ahead::start(stand_back)?, sm: 0 });
     Ok(Engine { osm, started: Instant::now(), state, worker })
 }
 
 // Functions take `Osm` whole: a closure that named its field would hold a bare pointer, which cannot move to a thread.
 fn ask(osm: Osm) {
     osm.sweep();
+}
+
+fn stand_back() {
+    // SAFETY: it takes nothing and changes the priority of the calling thread alone.
+    unsafe { reconfig_stand_back() }
 }
 
 fn complain(osm: Osm, text: &str) {

@@ -1,6 +1,6 @@
 //! What need not, or must not, be done while OpenSM waits for tables: evidence, and asking for another run in a while.
 //!
-//! One thread, which ends when the engine does. It touches OpenSM through two functions only, which it is given.
+//! One thread, which ends when the engine does. It touches OpenSM through the functions only that it is given.
 
 use crate::config::EvidenceConfig;
 use crate::evidence::{self, Accepted};
@@ -19,6 +19,8 @@ pub struct Outside {
     pub sweep: Box<dyn Fn() + Send>,
     /// Says that something went wrong.
     pub complain: Box<dyn Fn(&str) + Send>,
+    /// Has the thread that calls take the processor when nobody else wants it.
+    pub stand_back: fn(),
     /// Where evidence goes.
     pub evidence: Option<EvidenceConfig>,
 }
@@ -64,6 +66,7 @@ impl Drop for Worker {
 }
 
 fn work(outside: &Outside, tasks: &Receiver<Task>) {
+    (outside.stand_back)();
     let mut due: Option<Instant> = None;
     loop {
         let now = Instant::now();

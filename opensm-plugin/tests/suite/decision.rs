@@ -3,13 +3,16 @@
 
 use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit, audit_update};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Lmc, PortNum};
+use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid;
 use reconfig::plan::Plan;
 use reconfig::tables::{LFT_BLOCK, Lft};
+use reconfig_opensm::ahead::KnownBase;
 use reconfig_opensm::config::{Config, EvidenceConfig};
 use reconfig_opensm::decision::{Again, Answer, Router};
 use reconfig_opensm::evidence::keep;
+use reconfig_opensm::memory::{Memory, Recollection};
+use reconfig_opensm::plans::in_force;
 use reconfig_opensm::sight::{Seen, SeenNode, SeenPort, SeenTable};
 use std::sync::Arc;
 use std::time::Duration;
@@ -243,4 +246,39 @@ fn nothing_is_read_of_switches_that_hold_what_they_were_given() {
     assert_eq!(world.router.unsure(&seen), [(at, 0)]);
     let mut anew = Router::new(Config::default()).expect("engines");
     assert_eq!(anew.unsure(&seen).len(), 8, "one block of each switch");
+}
+
+/// What was found out before a loss is of the very routing that the loss begins with, and changes nothing of what is
+/// written, whatever is lost.
+#[test]
+fn what_is_known_before_a_loss_changes_nothing() {
+    for fabric in [random(16, 4, 2), bundled("fat-tree-4-2"), bundled("dragonfly-2-4-2")] {
+        let cables = cables(&fabric);
+        for at in [0, cables.len() / 2, cables.len() - 1] {
+            let answers = [false, true].map(|ahead| {
+                let mut world = World::new(&fabric, 0, "");
+                world.settle();
+                let sm = Guid(world.seen().sm_port_guid);
+                let routing = world.router.in_force(sm).expect("no change is under way");
+                if ahead {
+                    let known = KnownBase::of(&routing);
+                    assert!(known.get().is_some(), "what is in force is proved");
+                    world.router.know(known);
+                }
+                let before = world.fabric();
+                world.dead = vec![cables[at]];
+                let sight = world.seen().sight().expect("what the world shows fits together");
+                let held =
+                    Memory { fabric: routing.before.clone(), lfts: routing.tables.lfts.clone(), earlier: Vec::new() };
+                let Recollection::Held(found) = held.compare(&sight) else { panic!("nothing but a cable was lost") };
+                assert!(
+                    in_force(found.before, found.lfts, found.sm) == routing,
+                    "the loss begins with another routing"
+                );
+                world.run(&before, |_, _| false)
+            });
+            let [alone, ahead] = &answers;
+            assert_eq!((&alone.lfts, &alone.notes, alone.again), (&ahead.lfts, &ahead.notes, ahead.again));
+        }
+    }
 }

@@ -300,12 +300,15 @@ impl Router {
         let both = found.lost && found.gained;
         let surviving = if both { Arc::new(common(&found.before, &found.now)) } else { found.now.clone() };
         let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm);
-        let plan = plans::changed(&*self.engine, from, surviving, self.base.get());
+        let base = self.base.get();
+        let plan = plans::changed(&*self.engine, from, surviving, base);
         let what = match (found.lost, found.gained) {
             (true, true) => "something was lost, and what has come is served in the next run",
             (true, false) => "something was lost",
             (false, _) => "something has come",
         };
+        let soon = if found.lost && base.is_none() { ", sooner than what was in force was proved ahead" } else { "" };
+        let what = &format!("{what}{soon}");
         match plan {
             Ok(plan) => {
                 let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };

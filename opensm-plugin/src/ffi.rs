@@ -6,7 +6,7 @@ use crate::ahead::Ahead;
 use crate::config::Config;
 use crate::decision::{Again, Answer, Failure, Level, Router};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
-use crate::worker::{Outside, Worker};
+use crate::worker::{Clerk, Outside, Worker};
 use reconfig::ids::Guid;
 use reconfig::tables::LFT_BLOCK;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -172,9 +172,7 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
     let router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
     let worker = Worker::start(Outside {
         sweep: Box::new(move || ask(osm)),
-        complain: Box::new(move |text| complain(osm, text)),
-        stand_back,
-        evidence,
+        clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence },
     })?;
     let state = Mutex::new(State { router, again: None, ahead: Ahead::start(stand_back)?, sm: 0 });
     Ok(Engine { osm, started: Instant::now(), state, worker })

@@ -53,17 +53,20 @@ impl Log {
         self.lines.iter().filter(|line| line.contains(UP)).count()
     }
 
-    /// Waits until the subnet is up once more than so often, and then until no routing is run for a while.
-    fn up_after(&mut self, ups: usize) {
+    /// Waits until the subnet is up once more than so often, and then until OpenSM neither routes nor takes processor time:
+    /// losses come when it has been idle for long.
+    fn up_after(&mut self, ups: usize, opensm: &OpenSm) {
         let start = Instant::now();
-        let (mut held, mut since) = (0, Instant::now());
-        while self.ups() <= ups || since.elapsed() < Duration::from_secs(6) {
+        let (mut held, mut since) = ((0, 0), Instant::now());
+        while self.ups() <= ups || since.elapsed() < Duration::from_secs(3) {
             assert!(start.elapsed() < PATIENCE, "waited for the subnet to be up: {}", self.lines.join("\n"));
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(Duration::from_millis(500));
             self.read();
-            if held != self.lines.len() {
-                (held, since) = (self.lines.len(), Instant::now());
+            let now = (self.lines.len(), ticks(opensm));
+            if now.0 != held.0 || now.1 > held.1 + IDLE {
+                since = Instant::now();
             }
+            held = now;
         }
     }
 
@@ -82,6 +85,19 @@ impl Log {
         }
         found
     }
+}
+
+/// Hundredths of a second that OpenSM's light sweeps may take in half a second.
+const IDLE: u64 = 15;
+
+/// Hundredths of a second of processor time that OpenSM has taken, all of its threads.
+fn ticks(opensm: &OpenSm) -> u64 {
+    let id = opensm.background.as_ref().expect("it runs").child.id();
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it runs");
+    let after_name = stat.rsplit(')').next().expect("it has a name");
+    let fields: Vec<u64> =
+        after_name.split_whitespace().skip(11).take(2).map(|text| text.parse().expect("ticks")).collect();
+    fields.iter().sum()
 }
 
 const BEGUN: &str = "building routing with";
@@ -117,13 +133,13 @@ fn beside_opensms_own_engines() {
             let mut served = Served::serve(&net);
             let (socket, folder) = (served.socket().to_string(), served.folder().to_path_buf());
             let options = format!("sweep_interval 1\nlog_flags 0x07\nrouting_engine {engine}");
-            let _opensm = OpenSm::start(&socket, &folder, "", &options);
+            let opensm = OpenSm::start(&socket, &folder, "", &options);
             let mut log = Log::open(&folder);
-            log.up_after(0);
+            log.up_after(0, &opensm);
             for command in ["Unlink", "ReLink"] {
                 let ups = log.ups();
                 console(&mut served, &format!("{command} {cable}"));
-                log.up_after(ups);
+                log.up_after(ups, &opensm);
             }
             let found = log.runs();
             assert!(found.len() >= 3, "bring-up, loss and return: {found:?}");

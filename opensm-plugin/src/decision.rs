@@ -84,6 +84,9 @@ pub enum Failure {
     Refused(NoPlan),
 }
 
+/// What is added where a loss is planned from scratch.
+pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
+
 /// The engine's state from run to run.
 pub struct Router {
     config: Config,
@@ -307,7 +310,7 @@ impl Router {
             (true, false) => "something was lost",
             (false, _) => "something has come",
         };
-        let soon = if found.lost && base.is_none() { ", sooner than what was in force was proved ahead" } else { "" };
+        let soon = if found.lost && base.is_none() { TOO_SOON } else { "" };
         let what = &format!("{what}{soon}");
         match plan {
             Ok(plan) => {

@@ -60,7 +60,9 @@ impl Ahead {
         }
         let known = KnownBase::default();
         // The thread ends before the engine only by a panic; then nothing is known, and changes take longer.
-        let _ = self.wanted.as_ref().map(|wanted| wanted.send((routing.clone(), known.clone())));
+        if let Some(wanted) = &self.wanted {
+            let _ = wanted.send((routing.clone(), known.clone()));
+        }
         self.begun = Some((routing, known.clone()));
         known
     }

@@ -4,12 +4,16 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <opensm/osm_config.h>
 #include <opensm/osm_version.h>
 #include <opensm/osm_opensm.h>
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_log.h>
+#include "hops.h"
 #include "shim.h"
 
 #if OSM_EVENT_PLUGIN_INTERFACE_VER != 2
@@ -41,6 +45,12 @@ void reconfig_log(void *osm, int level, const char *text)
 	osm_log_level_t levels[] = { OSM_LOG_ERROR, OSM_LOG_INFO, OSM_LOG_VERBOSE };
 
 	osm_log(&((osm_opensm_t *) osm)->log, levels[level], "reconfig: %s\n", text);
+}
+
+/* The thread that calls takes the processor when nobody else wants it: Linux counts niceness by thread. */
+void reconfig_stand_back(void)
+{
+	setpriority(PRIO_PROCESS, syscall(SYS_gettid), 10);
 }
 
 /* Another run of the routing alone, as the console's `reroute` asks for it. */
@@ -313,6 +323,12 @@ static int build_tables(void *context)
 	return result;
 }
 
+/* More than 0 has OpenSM count. */
+static int count_hops(void *context)
+{
+	return reconfig_count_hops(((struct plugin *) context)->osm);
+}
+
 static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
 	if (osm->subn.opt.use_ucast_cache) {
@@ -320,7 +336,7 @@ static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 			     "use_ucast_cache has OpenSM write tables that it kept without asking any engine: set it to FALSE");
 		return -1;
 	}
-	/* Hop counts stay OpenSM's own: multicast and its SA use them. */
+	engine->build_lid_matrices = count_hops;
 	engine->ucast_build_fwd_tables = build_tables;
 	return 0;
 }

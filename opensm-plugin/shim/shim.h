@@ -76,6 +76,7 @@ void reconfig_event(void *engine, int event);
 /* Defined in C. */
 void reconfig_log(void *osm, int level, const char *text);
 void reconfig_sweep(void *osm);
+void reconfig_stand_back(void);
 /* Here only so that the object file is linked. */
 const void *reconfig_plugin(void);
 

@@ -5,15 +5,18 @@
 //! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
 //! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast, service levels.
 
+use crate::ahead::KnownBase;
 use crate::config::{Config, OnRefusal};
 use crate::course::{Course, life};
+use crate::evidence::Accepted;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::plans::{self, NoPlan};
 use crate::sight::{Seen, Sight, SightError};
-use reconfig::change::{ChangeError, engine_listed};
+use reconfig::change::{ChangeError, InForce, engine_listed};
+use reconfig::ids::Guid;
 use reconfig::routing::{Engine, Parameters, RouteError};
 use reconfig::tables::{LFT_BLOCK, Lft};
-use reconfig::vet::Vetted;
+use reconfig::verify::ProofStatistics;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,8 +58,8 @@ pub struct Answer {
     pub notes: Vec<Note>,
     /// Whether the routing is to run again.
     pub again: Option<Again>,
-    /// A plan that was accepted in this run.
-    pub accepted: Option<Arc<Vetted>>,
+    /// What was accepted in this run.
+    pub accepted: Option<Accepted>,
 }
 
 /// Why nothing is routed.
@@ -81,12 +84,17 @@ pub enum Failure {
     Refused(NoPlan),
 }
 
+/// What is added where a loss is planned from scratch.
+pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
+
 /// The engine's state from run to run.
 pub struct Router {
     config: Config,
     engine: Box<dyn Engine>,
     memory: Option<Memory>,
     course: Option<Course>,
+    /// What is known of the routing in force.
+    base: KnownBase,
     /// Since when all that is sent is sent by the tables in force over what is there; none until they are written.
     since: Option<Duration>,
     /// Whether ways are to be shortened and loads spread.
@@ -113,6 +121,7 @@ impl Router {
             engine,
             memory,
             course,
+            base: KnownBase::default(),
             since,
             renewal: false,
             swept: false,
@@ -129,6 +138,18 @@ impl Router {
     /// OpenSM has written all tables.
     pub fn written(&mut self, now: Duration) {
         self.since.get_or_insert(now);
+    }
+
+    /// The routing in force, with which the next change begins; none while a change is under way.
+    pub fn in_force(&self, sm: Guid) -> Option<InForce> {
+        let memory = self.memory.as_ref().filter(|_| self.course.as_ref().is_none_or(Course::is_over))?;
+        let sm = memory.fabric.lid_ports().find(|&port| memory.fabric.recorded_port_guid(port) == Some(sm))?;
+        Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm))
+    }
+
+    /// What is known of it, now or later.
+    pub fn know(&mut self, base: KnownBase) {
+        self.base = base;
     }
 
     /// We ask for another run.
@@ -223,6 +244,11 @@ impl Router {
             self.since = Some(now);
         }
         let cause = why.map(|why| format!(" ({why})")).unwrap_or_default();
+        if sight.lfts.iter().all(|lft| lft.routes().next().is_none())
+            && let Ok((lfts, proof)) = plans::brought_up(&*self.engine, sight)
+        {
+            return Ok(self.bring_up(sight, lfts, &proof, &cause));
+        }
         if is_empty(sight) {
             return match plans::from_nothing(&*self.engine, sight) {
                 Ok(plan) => {
@@ -249,6 +275,15 @@ impl Router {
         }
     }
 
+    /// Tables that are proved by themselves, where no switch has an entry.
+    fn bring_up(&mut self, sight: &Sight, lfts: Vec<Arc<Lft>>, proof: &ProofStatistics, cause: &str) -> Answer {
+        self.since = None;
+        self.remember(sight, &lfts);
+        let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}", counted(proof));
+        let accepted = Some(Accepted::BringUp { sight: Box::new(sight.clone()), lfts: lfts.clone() });
+        Answer { accepted, ..self.answer(lfts, text, self.again(true)) }
+    }
+
     /// Whether the first wave is proved beside all that what was in force can have sent.
     fn goes_with_what_is_under_way(known: &Comparison, sight: &Sight, course: &Course) -> bool {
         course.next().is_some_and(|step| {
@@ -267,12 +302,16 @@ impl Router {
         }
         let both = found.lost && found.gained;
         let surviving = if both { Arc::new(common(&found.before, &found.now)) } else { found.now.clone() };
-        let plan = plans::changed(&*self.engine, (found.before.clone(), surviving), found.lfts.clone(), found.sm);
+        let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm);
+        let base = self.base.get();
+        let plan = plans::changed(&*self.engine, from, surviving, base);
         let what = match (found.lost, found.gained) {
             (true, true) => "something was lost, and what has come is served in the next run",
             (true, false) => "something was lost",
             (false, _) => "something has come",
         };
+        let soon = if found.lost && base.is_none() { TOO_SOON } else { "" };
+        let what = &format!("{what}{soon}");
         match plan {
             Ok(plan) => {
                 let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };
@@ -319,11 +358,10 @@ impl Router {
             waves => format!("{waves} waves, every mixture proved"),
         };
         let proof = plan.proof().filter(|proof| proof.lanes > 0);
-        let proof = proof.map(|proof| format!(" ({} dependencies of {} lanes)", proof.dependencies, proof.lanes));
-        let text = format!("{what}; {waves}{}", proof.unwrap_or_default());
+        let text = format!("{what}; {waves}{}", proof.map(counted).unwrap_or_default());
         self.course = Some(course);
         // A plan that writes nothing at all is no evidence of anything.
-        let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty());
+        let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty()).map(Accepted::Plan);
         Answer { accepted, ..self.go_on(sight, now, vec![Note { level: Level::Info, text }]) }
     }
 
@@ -406,6 +444,11 @@ fn wait(rounds: u32, life_time: u8, waited: Duration) -> Duration {
     // Where nothing limits how long a packet stands in a switch, the longest limit there is.
     let longest = life(life_time).or(life(19)).unwrap_or_default();
     (longest * rounds).saturating_sub(waited)
+}
+
+/// What a proof covers.
+fn counted(proof: &ProofStatistics) -> String {
+    format!(" ({} dependencies of {} lanes)", proof.dependencies, proof.lanes)
 }
 
 fn first_line(text: &str) -> &str {

@@ -5,11 +5,42 @@
 //! need not wait for either.
 
 use crate::config::EvidenceConfig;
+use crate::plans::{self, NoPlan};
+use crate::sight::Sight;
+use reconfig::tables::Lft;
 use reconfig::verify::{self, Binding};
 use reconfig::vet::Vetted;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What was handed to OpenSM, proved.
+#[derive(Clone, Debug)]
+pub enum Accepted {
+    /// A plan that prover, checker and lint accepted.
+    Plan(Arc<Vetted>),
+    /// Tables that the prover accepted by themselves, for switches without any entry.
+    BringUp {
+        /// What they were made for.
+        sight: Box<Sight>,
+        /// By node: the tables.
+        lfts: Vec<Arc<Lft>>,
+    },
+}
+
+impl Accepted {
+    /// The plan, which checker and lint accept too.
+    ///
+    /// # Errors
+    /// A judge objects: one of them is wrong.
+    pub fn plan(self) -> Result<Arc<Vetted>, NoPlan> {
+        match self {
+            Accepted::Plan(plan) => Ok(plan),
+            Accepted::BringUp { sight, lfts } => plans::in_one_wave(&sight, lfts),
+        }
+    }
+}
 
 /// Keeps a plan.
 ///

@@ -2,10 +2,12 @@
 //!
 //! Every function that C calls catches panics: a fault of ours is a failed run of this engine, never OpenSM's end.
 
+use crate::ahead::Ahead;
 use crate::config::Config;
 use crate::decision::{Again, Answer, Failure, Level, Router};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
-use crate::worker::{Outside, Worker};
+use crate::worker::{Clerk, Outside, Worker};
+use reconfig::ids::Guid;
 use reconfig::tables::LFT_BLOCK;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,6 +70,7 @@ struct PlainFabric {
 unsafe extern "C" {
     fn reconfig_log(osm: *mut c_void, level: c_int, text: *const c_char);
     fn reconfig_sweep(osm: *mut c_void);
+    fn reconfig_stand_back();
     fn reconfig_plugin() -> *const c_void;
 }
 
@@ -109,6 +112,9 @@ struct State {
     /// Why there is none: the settings cannot be used.
     router: Result<Router, String>,
     again: Option<Again>,
+    ahead: Ahead,
+    /// PortGUID of OpenSM's port in the last run.
+    sm: u64,
 }
 
 impl Engine {
@@ -166,15 +172,20 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
     let router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
     let worker = Worker::start(Outside {
         sweep: Box::new(move || ask(osm)),
-        complain: Box::new(move |text| complain(osm, text)),
-        evidence,
+        clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence },
     })?;
-    Ok(Engine { osm, started: Instant::now(), state: Mutex::new(State { router, again: None }), worker })
+    let state = Mutex::new(State { router, again: None, ahead: Ahead::start(stand_back)?, sm: 0 });
+    Ok(Engine { osm, started: Instant::now(), state, worker })
 }
 
 // Functions take `Osm` whole: a closure that named its field would hold a bare pointer, which cannot move to a thread.
 fn ask(osm: Osm) {
     osm.sweep();
+}
+
+fn stand_back() {
+    // SAFETY: it takes nothing and changes the priority of the calling thread alone.
+    unsafe { reconfig_stand_back() }
 }
 
 fn complain(osm: Osm, text: &str) {
@@ -221,7 +232,7 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
     let (engine, fabric) = unsafe { (&*engine.cast::<Engine>(), &mut *fabric) };
     guarded(engine, "routing", FAILED, |engine| {
         let mut state = engine.state();
-        state.again = None;
+        (state.again, state.sm) = (None, fabric.sm_port_guid);
         let now = engine.now();
         let routed = match &mut state.router {
             Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| router.route(&sight, now)),
@@ -252,7 +263,7 @@ fn hand_over(engine: &Engine, fabric: &mut PlainFabric, answer: Answer, took: Du
     for note in &answer.notes {
         engine.osm.log(note.level, &format!("{} [{} ms]", note.text, took.as_millis()));
     }
-    answer.accepted.into_iter().for_each(|plan| engine.worker.keep(plan));
+    answer.accepted.into_iter().for_each(|accepted| engine.worker.keep(accepted));
     for (node, lft) in nodes(fabric).iter_mut().zip(&answer.lfts).filter(|(node, _)| !node.wanted_lft.is_null()) {
         // SAFETY: the shim says how many entries OpenSM has allotted for what it is to write, and holds OpenSM's lock.
         let wanted = unsafe { slice::from_raw_parts_mut(node.wanted_lft, node.lft_size as usize) };
@@ -268,7 +279,8 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
     let engine = unsafe { &*engine.cast::<Engine>() };
     guarded(engine, "hearing of an event", (), |engine| {
         let now = engine.now();
-        let mut state = engine.state();
+        let mut guard = engine.state();
+        let state = &mut *guard;
         let due = match (event, state.again) {
             (EVENT_WRITTEN, Some(Again::Written)) | (EVENT_SUBNET_UP, Some(Again::Up)) => Some(Duration::ZERO),
             (EVENT_WRITTEN, Some(Again::Later(wait))) => Some(wait),
@@ -282,6 +294,9 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
             }
             if due.is_some() {
                 router.asks();
+            } else if event != EVENT_HEAVY_SWEEP && state.again.is_none() {
+                let in_force = router.in_force(Guid(state.sm));
+                in_force.into_iter().for_each(|routing| router.know(state.ahead.begin(routing)));
             }
         }
         if let Some(wait) = due {

@@ -2,11 +2,13 @@
 //! proved free of deadlock and loops, whatever order it writes them in. docs/OPENSM.md tells how it is used.
 //!
 //! `decision` decides, run after run, over values alone; `sight` makes those values of what OpenSM knows, `plans` plans,
-//! `course` hands a plan over wave by wave, `memory` compares with the last run. `ffi` alone touches C, and the shim
+//! `course` hands a plan over wave by wave, `memory` compares with the last run, `ahead` proves what is in force while
+//! OpenSM is idle, `worker` keeps `evidence`. `ffi` alone touches C, and the shim
 //! (`shim/shim.c`) alone touches OpenSM's structures. Deliberately omitted: multicast, service levels.
 
 #![deny(unsafe_code)]
 
+pub mod ahead;
 pub mod config;
 pub mod course;
 pub mod decision;

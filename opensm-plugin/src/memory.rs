@@ -114,7 +114,10 @@ impl Memory {
             let held = &sight.lfts[switch.index()];
             let known = self.fabric.by_guid(guid).filter(|&node| self.fabric.node(node).present);
             let Some(known) = known.filter(|known| !same(&sight.fabric, held, &self.lfts[known.index()])) else {
-                lfts[at.index()] = held.clone();
+                // One value where they lead alike: what is known of the tables in force is known by that.
+                let alike = known.map(|known| &self.lfts[known.index()]);
+                let alike = alike.filter(|lft| lft.differing(held).next().is_none());
+                lfts[at.index()] = alike.unwrap_or(held).clone();
                 continue;
             };
             let partly = self.is_mixture(known, held);

@@ -6,7 +6,7 @@
 
 use crate::memory::Comparison;
 use crate::sight::Sight;
-use reconfig::change::{self, ChangeError, ChangeInput, RecoveryInput};
+use reconfig::change::{self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Vl, VlSet};
 use reconfig::lid;
@@ -14,7 +14,7 @@ use reconfig::plan::{self, Observer, PlanError, PlanInput, Policy, Scheme, Table
 use reconfig::repair::{Budget, RepairInput, repair};
 use reconfig::routing::{Demand, Engine, RouteError, choose_root, stranded, switch_order};
 use reconfig::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
-use reconfig::verify::{self, InjectionRules, ProofWave, Refusal, Scope, Transition, prove_tables};
+use reconfig::verify::{self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, prove_tables};
 use reconfig::vet::{Objection, Vetted, vet};
 use std::sync::Arc;
 
@@ -132,30 +132,46 @@ pub fn rerouted(
     Ok((Arc::new(function), lfts))
 }
 
-/// A change from the tables of `before` to what serves `surviving`: a loss, or an arrival, not both.
-///
-/// # Errors
-/// What [`NoPlan`] lists.
-pub fn changed(
-    engine: &dyn Engine,
-    (before, surviving): (Arc<Fabric>, Arc<Fabric>),
-    lfts: Vec<Arc<Lft>>,
-    sm: PortId,
-) -> Result<Arc<Vetted>, NoPlan> {
-    let prepared = change::prepare(ChangeInput {
+/// What a change begins with, by the nodes of `before`.
+pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId) -> InForce {
+    InForce {
         tables: on_one_lane(&before, lfts),
         layers: 1,
         ways: None,
         old: Half::Lower,
         both_halves: before.halves().len() == 2,
-        engine,
-        scheme: Scheme::Ordered,
         policy: policy(),
         sm,
-        base: None,
+        before,
+    }
+}
+
+/// A change from what is in force to what serves `surviving`: a loss, or an arrival, not both. What is known of the
+/// routing in force shortens it, and changes nothing else.
+///
+/// # Errors
+/// What [`NoPlan`] lists.
+pub fn changed(
+    engine: &dyn Engine,
+    from: InForce,
+    surviving: Arc<Fabric>,
+    base: Option<&ChangeBase>,
+) -> Result<Arc<Vetted>, NoPlan> {
+    let InForce { before, tables, layers, ways, old, both_halves, policy, sm } = from;
+    let prepared = change::prepare(ChangeInput {
+        before,
+        tables,
+        layers,
+        ways,
+        old,
+        both_halves,
+        engine,
+        scheme: Scheme::Ordered,
+        policy,
+        sm,
+        base,
         after: surviving.clone(),
         surviving,
-        before,
     });
     prepared.map(|prepared| prepared.plan).map_err(|error| NoPlan::Change(Box::new(error)))
 }
@@ -165,10 +181,31 @@ pub fn changed(
 /// # Errors
 /// What [`NoPlan`] lists.
 pub fn from_nothing(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
-    let (function, target) = rerouted(engine, &sight.fabric, sight.sm)?;
+    let (_, target) = rerouted(engine, &sight.fabric, sight.sm)?;
+    in_one_wave(sight, target)
+}
+
+/// The same, to tables that are known.
+///
+/// # Errors
+/// What [`NoPlan`] lists.
+pub fn in_one_wave(sight: &Sight, target: Vec<Arc<Lft>>) -> Result<Arc<Vetted>, NoPlan> {
     let initial = on_one_lane(&sight.fabric, sight.lfts.clone());
     let step = TableStep { lfts: target.clone(), aged_before: false };
-    vetted(Scheme::Recover, sight, (initial, target), vec![step], (function.layers(), true))
+    vetted(Scheme::Recover, sight, (initial, target), vec![step], (1, true))
+}
+
+/// The base engine's tables, proved by themselves: where no switch has any entry, each mixture with what is in force is
+/// a part of them, by which fewer packets arrive and no other dependency exists.
+///
+/// # Errors
+/// It cannot route the fabric, or its tables do not serve all of it.
+pub fn brought_up(engine: &dyn Engine, sight: &Sight) -> Result<(Vec<Arc<Lft>>, ProofStatistics), NoPlan> {
+    let (_, target) = rerouted(engine, &sight.fabric, sight.sm)?;
+    let tables = on_one_lane(&sight.fabric, target);
+    let proof = prove_tables(&sight.fabric, &tables, &scope(&sight.fabric));
+    let proof = proof.map_err(|refusal| NoPlan::Objection(Objection::Refused(refusal)))?;
+    Ok((tables.lfts, proof.statistics().clone()))
 }
 
 /// From tables that serve some rows and not others, intact ones kept where they can be.

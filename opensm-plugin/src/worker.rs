@@ -1,92 +1,107 @@
 //! What need not, or must not, be done while OpenSM waits for tables: evidence, and asking for another run in a while.
 //!
-//! One thread, which ends when the engine does. It touches OpenSM through two functions only, which it is given.
+//! Two threads, which end when the engine does: the next wave of a plan never waits for evidence. They touch OpenSM
+//! through the functions only that they are given.
 
 use crate::config::EvidenceConfig;
-use crate::evidence;
-use reconfig::vet::Vetted;
-use std::sync::Arc;
+use crate::evidence::{self, Accepted};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-enum Task {
-    Run(Duration),
-    Keep(Arc<Vetted>),
-}
-
-/// What it needs of OpenSM.
+/// What they need.
 pub struct Outside {
     /// Asks for another run of the routing.
     pub sweep: Box<dyn Fn() + Send>,
+    /// What keeps evidence.
+    pub clerk: Clerk,
+}
+
+/// Keeps evidence.
+pub struct Clerk {
     /// Says that something went wrong.
     pub complain: Box<dyn Fn(&str) + Send>,
+    /// Has the thread that calls take the processor when nobody else wants it.
+    pub stand_back: fn(),
     /// Where evidence goes.
     pub evidence: Option<EvidenceConfig>,
 }
 
-/// The thread.
+/// The threads.
 pub struct Worker {
-    tasks: Option<Sender<Task>>,
-    thread: Option<JoinHandle<()>>,
+    runs: Option<Sender<Duration>>,
+    kept: Option<Sender<Accepted>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Worker {
-    /// Starts it.
+    /// Starts them.
     ///
     /// # Errors
     /// No thread is to be had.
     pub fn start(outside: Outside) -> std::io::Result<Worker> {
-        let (tasks, taken) = channel();
-        let thread = std::thread::Builder::new().name("reconfig".to_string()).spawn(move || work(&outside, &taken))?;
-        Ok(Worker { tasks: Some(tasks), thread: Some(thread) })
+        let Outside { sweep, clerk } = outside;
+        let ((runs, wanted), (kept, accepted)) = (channel(), channel());
+        let mut worker = Worker { runs: Some(runs), kept: Some(kept), threads: Vec::new() };
+        let timer = Builder::new().name("reconfig".to_string()).spawn(move || run_all(&*sweep, &wanted))?;
+        worker.threads.push(timer);
+        let keeper = Builder::new().name("reconfig-keep".to_string()).spawn(move || clerk.keep_all(&accepted))?;
+        worker.threads.push(keeper);
+        Ok(worker)
     }
 
     /// Another run of the routing is wanted in a while.
     pub fn run_in(&self, wait: Duration) {
-        self.send(Task::Run(wait));
+        // A thread ends before the engine only by a panic, which has been reported.
+        let _ = self.runs.as_ref().map(|runs| runs.send(wait));
     }
 
-    /// Evidence is to be kept.
-    pub fn keep(&self, plan: Arc<Vetted>) {
-        self.send(Task::Keep(plan));
-    }
-
-    fn send(&self, task: Task) {
-        // It ends before the engine only by a panic, which has been reported.
-        let _ = self.tasks.as_ref().map(|tasks| tasks.send(task));
+    /// What was accepted is to be judged by all judges that have not yet, and kept as evidence.
+    pub fn keep(&self, accepted: Accepted) {
+        let _ = self.kept.as_ref().map(|kept| kept.send(accepted));
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        drop(self.tasks.take());
-        let _ = self.thread.take().map(JoinHandle::join);
+        drop((self.runs.take(), self.kept.take()));
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
 
-fn work(outside: &Outside, tasks: &Receiver<Task>) {
+fn run_all(sweep: &dyn Fn(), wanted: &Receiver<Duration>) {
     let mut due: Option<Instant> = None;
     loop {
         let now = Instant::now();
         if due.is_some_and(|due| due <= now) {
             due = None;
-            (outside.sweep)();
+            sweep();
         }
-        let task = match due {
-            Some(due) => tasks.recv_timeout(due.saturating_duration_since(now)),
-            None => tasks.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        let next = match due {
+            Some(due) => wanted.recv_timeout(due.saturating_duration_since(now)),
+            None => wanted.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
-        match task {
-            Ok(Task::Run(wait)) => due = Some(Instant::now() + wait),
-            Ok(Task::Keep(plan)) => {
-                let kept = outside.evidence.as_ref().map(|config| evidence::keep(config, &plan));
-                if let Some(Err(why)) = kept {
-                    (outside.complain)(&why);
-                }
-            }
+        match next {
+            Ok(wait) => due = Some(Instant::now() + wait),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
+    }
+}
+
+impl Clerk {
+    fn keep_all(&self, accepted: &Receiver<Accepted>) {
+        (self.stand_back)();
+        for accepted in accepted {
+            if let Err(why) = self.keep(accepted) {
+                (self.complain)(&why);
+            }
+        }
+    }
+
+    fn keep(&self, accepted: Accepted) -> Result<(), String> {
+        let plan =
+            accepted.plan().map_err(|why| format!("the tables that were handed over are proved, and yet: {why}"))?;
+        self.evidence.iter().try_for_each(|config| evidence::keep(config, &plan).map(drop))
     }
 }

@@ -3,13 +3,16 @@
 
 use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit, audit_update};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Lmc, PortNum};
+use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid;
 use reconfig::plan::Plan;
 use reconfig::tables::{LFT_BLOCK, Lft};
+use reconfig_opensm::ahead::KnownBase;
 use reconfig_opensm::config::{Config, EvidenceConfig};
-use reconfig_opensm::decision::{Again, Answer, Router};
+use reconfig_opensm::decision::{Again, Answer, Router, TOO_SOON};
 use reconfig_opensm::evidence::keep;
+use reconfig_opensm::memory::{Memory, Recollection};
+use reconfig_opensm::plans::in_force;
 use reconfig_opensm::sight::{Seen, SeenNode, SeenPort, SeenTable};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +24,16 @@ use crate::moments::{cables, random};
 const VOID: u8 = 255;
 
 /// Switches and OpenSM, as far as the engine sees them.
-struct World {
-    whole: Fabric,
-    dead: Vec<PortId>,
-    lfts: Vec<Arc<Lft>>,
-    router: Router,
+pub struct World {
+    pub whole: Fabric,
+    pub dead: Vec<PortId>,
+    pub lfts: Vec<Arc<Lft>>,
+    pub router: Router,
     now: Duration,
 }
 
 impl World {
-    fn new(fabric: &Fabric, lmc: u8, settings: &str) -> World {
+    pub fn new(fabric: &Fabric, lmc: u8, settings: &str) -> World {
         let whole = lid::assign(&fabric.with_data_vls(1), Lmc::masked(lmc)).expect("LIDs suffice");
         let config = Config::parse(settings, "settings").expect("settings of a test");
         let lfts = vec![Arc::default(); whole.node_count()];
@@ -41,7 +44,7 @@ impl World {
         self.whole.without_links(&self.dead)
     }
 
-    fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Seen {
         let fabric = self.fabric();
         let port = |(_, port): (PortId, &reconfig::fabric::Port)| SeenPort {
             guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.node(port.node).guid.0 } else { 0 },
@@ -211,7 +214,7 @@ fn blocks_that_never_landed_are_written_again() {
 fn evidence_is_bounded() {
     let mut world = World::new(&random(16, 4, 6), 0, "");
     let now = world.fabric();
-    let plan = world.run(&now, |_, _| false).accepted.expect("a first plan");
+    let plan = world.run(&now, |_, _| false).accepted.expect("a first plan").plan().expect("all judges accept it");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = EvidenceConfig { folder: folder.path().join("evidence"), mib: 1 };
     let mut last = None;
@@ -243,4 +246,42 @@ fn nothing_is_read_of_switches_that_hold_what_they_were_given() {
     assert_eq!(world.router.unsure(&seen), [(at, 0)]);
     let mut anew = Router::new(Config::default()).expect("engines");
     assert_eq!(anew.unsure(&seen).len(), 8, "one block of each switch");
+}
+
+/// What was found out before a loss is of the very routing that the loss begins with, and changes nothing of what is
+/// written, whatever is lost.
+#[test]
+fn what_is_known_before_a_loss_changes_nothing() {
+    for fabric in [random(16, 4, 2), bundled("fat-tree-4-2"), bundled("dragonfly-2-4-2")] {
+        let cables = cables(&fabric);
+        for at in [0, cables.len() / 2, cables.len() - 1] {
+            let answers = [false, true].map(|ahead| {
+                let mut world = World::new(&fabric, 0, "");
+                world.settle();
+                let sm = Guid(world.seen().sm_port_guid);
+                let routing = world.router.in_force(sm).expect("no change is under way");
+                if ahead {
+                    let known = KnownBase::of(&routing);
+                    assert!(known.get().is_some(), "what is in force is proved");
+                    world.router.know(known);
+                }
+                let before = world.fabric();
+                world.dead = vec![cables[at]];
+                let sight = world.seen().sight().expect("what the world shows fits together");
+                let held =
+                    Memory { fabric: routing.before.clone(), lfts: routing.tables.lfts.clone(), earlier: Vec::new() };
+                let Recollection::Held(found) = held.compare(&sight) else { panic!("nothing but a cable was lost") };
+                assert!(
+                    in_force(found.before, found.lfts, found.sm) == routing,
+                    "the loss begins with another routing"
+                );
+                world.run(&before, |_, _| false)
+            });
+            let [alone, ahead] = &answers;
+            let texts = |answer: &Answer| answer.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>();
+            assert!(texts(alone)[0].contains(TOO_SOON), "{:?}", alone.notes);
+            assert_eq!(texts(alone).concat().replace(TOO_SOON, ""), texts(ahead).concat());
+            assert_eq!((&alone.lfts, alone.again), (&ahead.lfts, ahead.again));
+        }
+    }
 }

@@ -74,13 +74,17 @@ impl OpenSm {
             "force_log_flush TRUE\nevent_plugin_name reconfig\nevent_plugin_options reconfig_config={}\n{options}\n",
             settings.display()
         );
+        let options = match options.contains("log_flags") {
+            true => options,
+            false => format!("{options}log_flags 0x43\n"),
+        };
         let options = match options.contains("routing_engine") {
             true => options,
             false => format!("{options}routing_engine reconfig no_fallback\n"),
         };
         let configuration = write("opensm.conf", options);
         let mut command = under_ibsim(socket, "opensm", folder);
-        command.args(["-D", "0x43", "-f", "osm.log", "-F"]).arg(configuration).env("LD_LIBRARY_PATH", folder);
+        command.args(["-f", "osm.log", "-F"]).arg(configuration).env("LD_LIBRARY_PATH", folder);
         if let Some(node) = node {
             command.env("SIM_HOST", node);
         }

@@ -8,3 +8,4 @@ mod moments;
 mod settings;
 mod sixteen;
 mod subnet;
+mod times;

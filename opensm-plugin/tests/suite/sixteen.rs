@@ -1,6 +1,7 @@
 //! A small fat tree on ibsim: bring-up, a spine lost, a spine back.
 
 use crate::harness::{OpenSm, PATIENCE, bundled, differing, held, installed};
+use crate::moments::random;
 use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
@@ -87,4 +88,26 @@ fn a_spine_dies_and_comes_back() {
         "{}",
         opensm.log().lines().filter(|line| line.contains("ERR ")).collect::<Vec<_>>().join("\n")
     );
+}
+
+/// What OpenSM counts itself is what we count for it, byte by byte.
+#[test]
+fn hop_counts_are_opensms_own() {
+    if !installed(&["opensm", "ibsim", "ibsim-run"]) {
+        return;
+    }
+    for fabric in [bundled("fat-tree-4-2"), bundled("dragonfly-2-4-2"), random(16, 4, 2)] {
+        let net = write(&fabric, Format::IbsimNet).expect("ibsim can have it");
+        let [ours, opensms] = ["reconfig no_fallback", "minhop"].map(|engine| {
+            let served = Served::serve(&net);
+            let options = format!("routing_engine {engine}");
+            let opensm = OpenSm::start(served.socket(), served.folder(), "", &options);
+            opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
+            opensm.settle();
+            let dump = served.folder().join("opensm-lid-matrix.dump");
+            std::fs::read_to_string(dump).expect("OpenSM dumps the hop counts of each sweep")
+        });
+        assert!(ours.lines().count() > fabric.switches().count(), "{ours}");
+        assert_eq!(ours, opensms);
+    }
 }

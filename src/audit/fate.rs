@@ -65,12 +65,7 @@ struct Visit {
 }
 
 impl<'c, 'a> Fates<'c, 'a> {
-    pub fn new(
-        walk: &'c Walked<'a>,
-        class: &'c Class,
-        is_known: &'c [bool],
-        states: &'c mut Scratch,
-    ) -> Fates<'c, 'a> {
+    pub fn new(walk: &'c Walked<'a>, class: &'c Class, is_known: &'c [bool], states: &'c mut Scratch) -> Fates<'c, 'a> {
         Fates { walk, class, is_known, states }
     }
 

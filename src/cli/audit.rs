@@ -174,7 +174,13 @@ struct Tables {
 impl Tables {
     fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> RoutingSnapshot<'a> {
         let Tables { lfts, sl_to_vl, path_sls } = self;
-        RoutingSnapshot { fabric, lfts: &lfts.tables, unknown: &lfts.missing, sl_to_vl: sl_to_vl.as_ref(), path_sls: path_sls.as_ref() }
+        RoutingSnapshot {
+            fabric,
+            lfts: &lfts.tables,
+            unknown: &lfts.missing,
+            sl_to_vl: sl_to_vl.as_ref(),
+            path_sls: path_sls.as_ref(),
+        }
     }
 }
 
@@ -299,7 +305,8 @@ fn forwarding(fdbs: Option<&Path>, lfts: &[PathBuf], fabric: &Fabric, common: Co
     let names = tables.missing.iter().take(NAMED).map(|&node| fabric.describe_node(node)).collect::<Vec<_>>();
     let more = if tables.missing.len() > NAMED { ", …" } else { "" };
     let all = fabric.switches().count();
-    let told = format!("{} of {all} switches have no forwarding table: {}{more}", tables.missing.len(), names.join(", "));
+    let told =
+        format!("{} of {all} switches have no forwarding table: {}{more}", tables.missing.len(), names.join(", "));
     if common.tolerance() != Tolerance::Partial {
         let mend = "name the tables of every switch, or accept that what passes those is not known (--partial)";
         return Err(Failure::input(anyhow!("{told}: {mend}")));

@@ -68,6 +68,28 @@ fn read_any(
     common: Common,
     accept: impl FnOnce(Reading) -> Result<Fabric, Failure>,
 ) -> Result<Subnets, Failure> {
+    let subnets = read_unnamed(file, common, accept)?;
+    match common.names {
+        None => Ok(subnets),
+        Some(names) => with_names(&subnets, file, names),
+    }
+}
+
+/// The subnets that `file` holds with the names in a file of names for the descriptions.
+fn with_names(subnets: &Subnets, file: &Path, names: &Path) -> Result<Subnets, Failure> {
+    let map = format::read_names(&read_named(names)?, &name_of(names)).map_err(unreadable)?;
+    let fabrics = || subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let known: usize = fabrics().map(|fabric| map.known(fabric)).sum();
+    let (all, names, file) = (map.len(), name_of(names), name_of(file));
+    remark(&format!("{names}: {known} of its {all} GUIDs are in {file}"));
+    Ok(subnets.with_fabrics(fabrics().map(|fabric| map.apply(fabric)).collect()))
+}
+
+fn read_unnamed(
+    file: &Path,
+    common: Common,
+    accept: impl FnOnce(Reading) -> Result<Fabric, Failure>,
+) -> Result<Subnets, Failure> {
     let bytes = read_named(file)?;
     let name = name_of(file);
     if list::is_list(&name, &bytes) {

@@ -65,6 +65,28 @@ fn what_cannot_be_read_is_left_out_only_by_wish() {
     assert!(partial.notices[0].text.contains("left out"), "{:?}", partial.notices);
 }
 
+/// A map names the nodes of a fabric for every command that reads one; what is wrong with it is refused with its place.
+#[test]
+fn names_of_a_map_stand_for_descriptions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = folder.path().join("names");
+    let convert = |text: &str| {
+        std::fs::write(&map, text).expect("a writable folder");
+        let mut convert = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        convert.args(["fabric", "convert", "tests/formats/repaired/no-answer.ibnetdiscover", "--names"]).arg(&map);
+        let output = convert.output().expect("the program runs");
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
+        (output.status.code(), out, err)
+    };
+    let (code, out, err) = convert("# mine\n0x10 \"row 1\"\n0x77 \"gone\"\n");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("names: 1 of its 2 GUIDs are in tests/formats/repaired/no-answer.ibnetdiscover"), "{err}");
+    assert!(out.contains("\"S-0000000000000010\"\t\t# \"row 1\" base") && !out.contains("leaf"), "{out}");
+    let (code, out, err) = convert("0x10 \"row 1\"\n0x77 gone\n");
+    assert_eq!((code, &*out), (Some(2), ""));
+    assert!(err.contains("names:2:6") && err.contains("expected the node's name in double quotes"), "{err}");
+}
+
 /// A tool that prints no rates loses none: that is a note, and no damage.
 #[test]
 fn a_capture_without_any_rate_is_read_strictly() {

@@ -154,7 +154,8 @@ impl ParsedFabric<'_> {
             ports > most
         });
         if let Some(node) = beyond {
-            let problem = format!("the nodes up to here have more than {most} ports, and lines for {} of them", self.ports.len());
+            let problem =
+                format!("the nodes up to here have more than {most} ports, and lines for {} of them", self.ports.len());
             let label = "expected a capture of one subnet, whose nodes have lines for many of their ports";
             ledger.fault(ledger.source.error(node.at, problem, label));
         }

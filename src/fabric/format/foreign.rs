@@ -14,6 +14,8 @@ struct Kind {
 /// Forwarding tables go beside a capture.
 const TABLES: &str = "expected a topology: capture one with `ibnetdiscover > FILE`, and give the tables beside it (`reconfig audit FILE --lfts TABLES`)";
 const FDBS: &str = "expected a topology: capture one with `ibnetdiscover > FILE`, and give the tables beside it (`reconfig audit FILE --fdbs TABLES`)";
+const NAMES: &str =
+    "expected a topology: capture one with `ibnetdiscover > FILE`, and give the names beside it (`--names NAMES`)";
 const CAPTURE: &str = "expected a topology: `ibnetdiscover > FILE` on any host of the subnet captures one";
 
 const KINDS: [Kind; 18] = [
@@ -76,7 +78,7 @@ const KINDS: [Kind; 18] = [
     },
     Kind {
         looks: "a map from GUIDs to names (node-name-map)",
-        mend: CAPTURE,
+        mend: NAMES,
         line: |line| line.starts_with("0x") && line.split_whitespace().nth(1).is_some_and(|word| word.starts_with('"')),
     },
     Kind { looks: "Slurm's topology.conf", mend: CAPTURE, line: |line| line.starts_with("SwitchName=") },

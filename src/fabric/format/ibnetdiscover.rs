@@ -360,7 +360,8 @@ impl<'a> Reader<'a, '_> {
         if let Some(stated) =
             line.tail.rate.filter(|stated| stated.value.width.is_none() || stated.value.speed.is_none())
         {
-            let text = "the tool did not know the link's rate: what it left open is that of the other end, else of 4xQDR";
+            let text =
+                "the tool did not know the link's rate: what it left open is that of the other end, else of 4xQDR";
             self.ledger.assume(stated.at, text, "");
         }
     }

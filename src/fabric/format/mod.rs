@@ -21,6 +21,7 @@ mod ibsim_net;
 mod json;
 mod ledger;
 mod lines;
+mod names;
 mod noise;
 mod port_list;
 mod print;
@@ -33,6 +34,7 @@ pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
 pub(crate) use encoding::text as decode_any;
 pub use ledger::Tolerance;
+pub use names::{NodeNames, read_names};
 
 use assemble::ParsedFabric;
 use ledger::FaultLedger;

@@ -55,7 +55,8 @@ fn is_message(line: &str) -> bool {
 /// Whether a message says that a query was not answered. Attributes of a vendor (0xff00 on) are asked of every device, and
 /// those of other vendors do not answer: nothing is lost.
 fn is_silence(line: &str) -> bool {
-    let of_query = ["query_smp.c", "ibnetdisc.c", "mad_rpc", "madrpc", "discover"].iter().any(|part| line.contains(part));
+    let of_query =
+        ["query_smp.c", "ibnetdisc.c", "mad_rpc", "madrpc", "discover"].iter().any(|part| line.contains(part));
     let failed = line.contains("timed out") || of_query && line.to_ascii_lowercase().contains("failed");
     failed && !line.contains("Attr 0xff")
 }
@@ -70,7 +71,15 @@ fn silent_device(line: &str) -> Option<&str> {
 
 /// What terminals, their logs and pagers add.
 fn is_of_terminal(line: &str) -> bool {
-    let starts = ["=~=~=~=~", "Script started on ", "Script done on ", "Last login: ", "--More--", "Connection to ", "Password:"];
+    let starts = [
+        "=~=~=~=~",
+        "Script started on ",
+        "Script done on ",
+        "Last login: ",
+        "--More--",
+        "Connection to ",
+        "Password:",
+    ];
     starts.iter().any(|start| line.starts_with(start))
         || (line.starts_with("lines ") && line.len() < 40)
         || matches!(line, "logout" | "exit" | "(END)" | "^C" | "^D")
@@ -80,7 +89,8 @@ fn is_of_terminal(line: &str) -> bool {
 fn is_prompt(line: &str) -> bool {
     let is_data = line.contains("\"S-") || line.contains("\"H-") || line.contains("\"R-") || line.contains('=');
     let mark = line.char_indices().find(|&(at, c)| {
-        matches!(c, '#' | '$' | '>' | '%' | '❯') && line[at + c.len_utf8()..].chars().next().is_none_or(char::is_whitespace)
+        matches!(c, '#' | '$' | '>' | '%' | '❯')
+            && line[at + c.len_utf8()..].chars().next().is_none_or(char::is_whitespace)
     });
     // `❯` alone is a prompt; the others alone are comments, quotes and the like.
     let begins = |at: usize, c: char| at > 0 || c == '❯';

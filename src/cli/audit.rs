@@ -298,15 +298,7 @@ fn forwarding(fdbs: Option<&Path>, lfts: &[PathBuf], fabric: &Fabric, common: Co
         (None, [_, ..]) => read_lfts_of(lfts, fabric)?,
         (None, []) => return Err(Failure::input(anyhow!("no forwarding tables: name a file with --fdbs or --lfts"))),
     };
-    if tables.missing.is_empty() {
-        return Ok(tables);
-    }
-    const NAMED: usize = 10;
-    let names = tables.missing.iter().take(NAMED).map(|&node| fabric.describe_node(node)).collect::<Vec<_>>();
-    let more = if tables.missing.len() > NAMED { ", …" } else { "" };
-    let all = fabric.switches().count();
-    let told =
-        format!("{} of {all} switches have no forwarding table: {}{more}", tables.missing.len(), names.join(", "));
+    let Some(told) = tables.describe_missing(fabric) else { return Ok(tables) };
     if common.tolerance() != Tolerance::Partial {
         let mend = "name the tables of every switch, or accept that what passes those is not known (--partial)";
         return Err(Failure::input(anyhow!("{told}: {mend}")));

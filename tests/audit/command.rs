@@ -66,6 +66,9 @@ fn tables_of_some_switches_are_refused_and_judged_as_far_as_they_are_known() {
     let told = stderr(&refused);
     assert!(told.contains("7 of 8 switches have no forwarding table: ") && told.contains("--partial"), "{told}");
     assert_eq!(told.matches(", ").count(), 7, "each of the seven is named: {told}");
+    let imported = reconfig(&["route", GHOST, "--from-fdbs", some]);
+    assert_eq!((imported.status.code(), stdout(&imported)), (Some(2), ""));
+    assert!(stderr(&imported).contains("7 of 8 switches have no forwarding table: "), "{}", stderr(&imported));
     let partial = reconfig(&["audit", GHOST, "--fdbs", some, "--partial", "--json"]);
     assert_eq!(partial.status.code(), Some(1), "not known is not safe: {}", stderr(&partial));
     let report: Value = serde_json::from_slice(&partial.stdout).unwrap();

@@ -27,8 +27,8 @@ const HEAD: usize = 4096;
 pub(crate) fn text<'a>(bytes: &'a [u8], file: &str) -> Result<Text<'a>, ReadError> {
     let mut converted = Vec::new();
     let bytes = match bytes.iter().rposition(|&byte| byte != 0) {
-        // The last unit of UTF-16 ends with a zero byte of its own.
-        Some(last) if bytes.len() > last + 2 && utf16(bytes).is_none() => {
+        // The last unit of UTF-16 may end with a zero byte of its own.
+        Some(last) if bytes.len() > last + 1 && utf16(bytes).is_none() => {
             converted.push("zero bytes at the end, as a disk leaves them after a crash, were left out");
             &bytes[..=last]
         }

@@ -28,6 +28,8 @@ enum State {
 pub(super) struct Fates<'c, 'a> {
     walk: &'c Walked<'a>,
     class: &'c Class,
+    /// By row: whether the switch's table is known.
+    is_known: &'c [bool],
     states: &'c mut Scratch,
 }
 
@@ -63,8 +65,8 @@ struct Visit {
 }
 
 impl<'c, 'a> Fates<'c, 'a> {
-    pub fn new(walk: &'c Walked<'a>, class: &'c Class, states: &'c mut Scratch) -> Fates<'c, 'a> {
-        Fates { walk, class, states }
+    pub fn new(walk: &'c Walked<'a>, class: &'c Class, is_known: &'c [bool], states: &'c mut Scratch) -> Fates<'c, 'a> {
+        Fates { walk, class, is_known, states }
     }
 
     /// How packets of a source can be lost; none where all arrive.
@@ -79,7 +81,7 @@ impl<'c, 'a> Fates<'c, 'a> {
             Step::Ends(why) => why,
             Step::Into(channel) => self.of_channel(channel),
         });
-        fates.fold(None, Option::or)
+        fates.fold(None, graver)
     }
 
     /// By depth-first search; a channel that the search comes back to while it is open lies on a loop.
@@ -88,7 +90,7 @@ impl<'c, 'a> Fates<'c, 'a> {
         let mut last = self.enter(start, &mut path);
         while let Some(visit) = path.last_mut() {
             // Entries mix freely, so one way that loses packets is enough; the first one found names the loss.
-            visit.worst = visit.worst.or(last.take());
+            visit.worst = graver(visit.worst, last.take());
             let Some(exit) = visit.left.pop() else {
                 last = visit.worst;
                 // Final even on a loop: a channel that leads back to an open one has that loop as its loss.
@@ -136,10 +138,19 @@ impl<'c, 'a> Fates<'c, 'a> {
                 let own = PortId(self.walk.net.first_port[row]);
                 Step::Ends((own != self.class.owner).then_some(LossReason::WrongArrival))
             }
+            Exit::NoRoute if !self.is_known[row] => Step::Ends(Some(LossReason::NotKnown)),
             Exit::NoRoute | Exit::NoCable(_) => Step::Ends(Some(LossReason::BlackHole)),
             // A cable that died loses packets whatever the tables are.
             Exit::Died(_) => Step::Ends(None),
         }
+    }
+}
+
+/// The first loss, unless it is only not known and the second one is certain.
+fn graver(first: Option<LossReason>, second: Option<LossReason>) -> Option<LossReason> {
+    match first {
+        Some(LossReason::NotKnown) => second.or(first),
+        _ => first.or(second),
     }
 }
 

@@ -40,6 +40,20 @@ pub enum AuditVerdict {
     Safe,
     /// Something was found.
     Unsafe,
+    /// Nothing was found, but some pairs pass switches whose tables are not known.
+    Unknown,
+}
+
+impl AuditVerdict {
+    /// Of several routings together: a fault of one is a fault, and what is not known of one is not known.
+    pub(super) fn of_all(verdicts: impl IntoIterator<Item = AuditVerdict>) -> AuditVerdict {
+        let graver = |worst, verdict| match (worst, verdict) {
+            (AuditVerdict::Unsafe, _) | (_, AuditVerdict::Unsafe) => AuditVerdict::Unsafe,
+            (AuditVerdict::Unknown, _) | (_, AuditVerdict::Unknown) => AuditVerdict::Unknown,
+            _ => AuditVerdict::Safe,
+        };
+        verdicts.into_iter().fold(AuditVerdict::Safe, graver)
+    }
 }
 
 impl From<bool> for AuditVerdict {
@@ -91,6 +105,8 @@ pub struct Audit {
     pub wrong_arrivals: Findings<WrongArrival>,
     /// Pairs of source and DLID of which packets may not arrive.
     pub unreachable_pairs: Findings<UnreachablePair>,
+    /// Pairs of source and DLID whose route leaves the known tables. They are no faults.
+    pub unknown_pairs: Findings<UnreachablePair>,
     /// All pairs of source and DLID, without a source's own LIDs.
     pub pairs: usize,
     /// Lanes that can be occupied.
@@ -104,9 +120,13 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Whether nothing was found.
+    /// Whether nothing was found, and everything is known.
     pub fn verdict(&self) -> AuditVerdict {
-        self.faults.is_empty().into()
+        match (self.faults.is_empty(), self.unknown_pairs.count) {
+            (false, _) => AuditVerdict::Unsafe,
+            (true, 0) => AuditVerdict::Safe,
+            (true, _) => AuditVerdict::Unknown,
+        }
     }
 }
 
@@ -230,6 +250,8 @@ pub enum LossReason {
     WrongArrival,
     /// The file of paths gives no service level: there is no path.
     NoPath,
+    /// Unknown: they come to a switch whose table is not known.
+    NotKnown,
 }
 
 /// What was found of an update: of each routing by itself, and of every mixture of both.
@@ -246,6 +268,11 @@ pub struct UpdateAudit {
 impl UpdateAudit {
     /// Whether nothing was found at any moment.
     pub fn is_safe(&self) -> bool {
-        [&self.before, &self.during, &self.after].iter().all(|audit| audit.verdict() == AuditVerdict::Safe)
+        self.verdict() == AuditVerdict::Safe
+    }
+
+    /// The gravest verdict of any moment.
+    pub fn verdict(&self) -> AuditVerdict {
+        AuditVerdict::of_all([&self.before, &self.during, &self.after].map(Audit::verdict))
     }
 }

@@ -7,7 +7,8 @@
 //! pairs between which packets are lost. It knows no halves, no plan and no scheme: a packet is (source port, DLID,
 //! service level), the service level from the file of paths, else 0; every LID of a range counts. An update may mix
 //! old and new forwarding entries, SL-to-VL tables and paths in any way, and packets sent before it are still under
-//! way. Taken on trust: the files are complete. Deliberately omitted: multicast, port states, how packets share lanes
+//! way. Taken on trust: the files are complete, but for switches that are named as unknown; what passes those is not
+//! judged. Deliberately omitted: multicast, port states, how packets share lanes
 //! (arbitration), the proof of a plan (`verify`).
 
 pub mod across;
@@ -49,6 +50,8 @@ pub struct RoutingSnapshot<'a> {
     pub fabric: &'a Fabric,
     /// Forwarding tables by node; empty ones route nothing.
     pub lfts: &'a [Arc<Lft>],
+    /// Switches whose table is not known, in index order: what they do with packets is no fault, and not known.
+    pub unknown: &'a [NodeId],
     /// SL-to-VL tables; without them every service level takes the lane of its number.
     pub sl_to_vl: Option<&'a SlToVlDump>,
     /// Service levels by path; without them every path has service level 0.
@@ -183,6 +186,11 @@ impl<'a> AuditCase<'a> {
         !(self.was_there(node) && self.is_there(node) && cabled)
     }
 
+    /// Whether the table of a switch is known: of an update, both.
+    fn is_known(&self, switch: NodeId) -> bool {
+        self.snapshots().iter().all(|snapshot| snapshot.unknown.binary_search(&switch).is_err())
+    }
+
     /// The owner of a LID that is sent to.
     fn destination(&self, lid: Lid) -> Option<PortId> {
         self.fabric.lid_owner(lid).filter(|owner| self.is_destination[owner.index()])
@@ -243,6 +251,10 @@ impl<'a> AuditCase<'a> {
         add(
             fabric.end_ports().filter(|&port| fabric.port(port).lid.is_none()).count(),
             "end ports have no LID: they neither send nor are sent to",
+        );
+        add(
+            fabric.switches().filter(|&switch| !self.is_known(switch)).count(),
+            "switches have no known forwarding table: what passes them is not known, and neither are credit loops there",
         );
         let unowned = self.unowned();
         add(

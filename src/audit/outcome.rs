@@ -84,7 +84,7 @@ impl AuditReport {
 
     /// Of an update of the subnet that there is after it.
     pub fn of_update(subnets: &Subnets, found: UpdateAudit) -> AuditReport {
-        let verdict = found.is_safe().into();
+        let verdict = found.verdict();
         let UpdateAudit { before, during, after } = found;
         let transition = Some(Box::new(TransitionReport { before: before.into(), after: after.into() }));
         AuditReport::new(subnets, verdict, Audited::Tables { found: during, transition })

@@ -35,6 +35,9 @@ pub(super) struct FaultSurvey<'a> {
     black_holes: Findings<AuditedHole>,
     wrong_arrivals: Findings<WrongArrival>,
     unreachable: Findings<UnreachablePair>,
+    unknown: Findings<UnreachablePair>,
+    /// By row: whether the switch's table is known.
+    is_known: Vec<bool>,
     reported: LastReported,
     scratch: Scratch,
 }
@@ -79,6 +82,8 @@ impl<'a> FaultSurvey<'a> {
             black_holes: Findings::default(),
             wrong_arrivals: Findings::default(),
             unreachable: Findings::default(),
+            unknown: Findings::default(),
+            is_known: net.rows.iter().map(|&switch| case.is_known(switch)).collect(),
             reported: LastReported {
                 holes: none(rows),
                 laneless: none(case.fabric.node_count()),
@@ -143,6 +148,7 @@ impl<'a> FaultSurvey<'a> {
             black_holes: self.black_holes,
             wrong_arrivals: self.wrong_arrivals,
             unreachable_pairs: self.unreachable,
+            unknown_pairs: self.unknown,
             pairs: pairs(self.case, self.net),
             lanes: self.occupied.iter().map(|mask| mask.count_ones() as usize).sum(),
             channels: self.occupied.iter().filter(|&&mask| mask != 0).count(),
@@ -156,7 +162,8 @@ impl<'a> FaultSurvey<'a> {
             return;
         }
         let name = |port| self.case.fabric.describe_port(port);
-        self.unreachable.add(|| UnreachablePair { source: name(source), destination: name(owner), lid, why });
+        let pairs = if why == LossReason::NotKnown { &mut self.unknown } else { &mut self.unreachable };
+        pairs.add(|| UnreachablePair { source: name(source), destination: name(owner), lid, why });
     }
 
     fn sl(&self, class: &Class) -> Sl {
@@ -222,7 +229,8 @@ impl Sink<PortId> for FaultSurvey<'_> {
         let lenient = self.case.is_lenient(class.owner);
         match end {
             DeadEnd::Hole { row, exit, .. } => {
-                if !lenient && LastReported::first(&mut self.reported.holes[row], class.lid) {
+                let is_told = self.is_known[row] || exit != Exit::NoRoute;
+                if is_told && !lenient && LastReported::first(&mut self.reported.holes[row], class.lid) {
                     let node = self.net.rows[row];
                     let (cause, output) = match exit {
                         Exit::NoCable(port) => (DiscardCause::NoCable { port }, Some(port)),
@@ -269,15 +277,17 @@ impl AuditSink for FaultSurvey<'_> {
         }
         // The search borrows the scratch memory while `lose` borrows the whole survey.
         let mut scratch = std::mem::replace(&mut self.scratch, Scratch::new(0, 0));
-        let mut fates = Fates::new(walk, class, &mut scratch);
+        let mut fates = Fates::new(walk, class, &self.is_known, &mut scratch);
+        let mut lost = Vec::new();
         for &source in senders.iter().filter(|source| source.port != class.owner) {
             if let Some(why) = fates.of_source(source) {
-                self.lose(class.lid, class.owner, source.port, why);
+                lost.push((source.port, why));
             }
         }
         // Dropping it also marks the channels that it visited as unknown again, for the next class.
         drop(fates);
         self.scratch = scratch;
+        lost.into_iter().for_each(|(source, why)| self.lose(class.lid, class.owner, source, why));
     }
 }
 

@@ -11,6 +11,7 @@ use reconfig::audit::across::SubnetRouting;
 use reconfig::audit::{self, AuditReport, AuditRules, RoutedSubnets, RoutingSnapshot};
 use reconfig::change::{self, LmcWish, RouteInput, Routed};
 use reconfig::fabric::difference::{Union, union};
+use reconfig::fabric::format::Tolerance;
 use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, Lmc};
@@ -173,7 +174,13 @@ struct Tables {
 impl Tables {
     fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> RoutingSnapshot<'a> {
         let Tables { lfts, sl_to_vl, path_sls } = self;
-        RoutingSnapshot { fabric, lfts: &lfts.tables, sl_to_vl: sl_to_vl.as_ref(), path_sls: path_sls.as_ref() }
+        RoutingSnapshot {
+            fabric,
+            lfts: &lfts.tables,
+            unknown: &lfts.missing,
+            sl_to_vl: sl_to_vl.as_ref(),
+            path_sls: path_sls.as_ref(),
+        }
     }
 }
 
@@ -205,7 +212,7 @@ impl Arguments {
         let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
         let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });
         if !self.after.has_tables() {
-            let tables = self.tables(&before)?;
+            let tables = self.tables(&before, common)?;
             let found = audit::audit(&tables.snapshot(&before), self.rules()).map_err(Failure::input)?;
             return Ok(AuditReport::of(&named(before), found));
         }
@@ -213,8 +220,8 @@ impl Arguments {
             None => [before.clone(), before],
             Some(file) => both(&before, &self.masked(read_fabric_or(file, common, ROUTE_THEM)?, file)?)?,
         };
-        let old = self.tables(&before)?;
-        let new = self.after.tables(&after, &old)?;
+        let old = self.tables(&before, common)?;
+        let new = self.after.tables(&after, &old, common)?;
         let (was, is) = (old.snapshot(&before), new.snapshot(&after));
         let found = audit::audit_update(&was, &is, self.rules()).map_err(Failure::input)?;
         Ok(AuditReport::of_update(&named(after), found))
@@ -255,8 +262,8 @@ impl Arguments {
         routed.map_err(|error| choice::unrouted(error).within(&subnet.name))
     }
 
-    fn tables(&self, fabric: &Fabric) -> Result<Tables, Failure> {
-        let lfts = forwarding(self.fdbs.as_deref(), &self.lfts, fabric)?;
+    fn tables(&self, fabric: &Fabric, common: Common) -> Result<Tables, Failure> {
+        let lfts = forwarding(self.fdbs.as_deref(), &self.lfts, fabric, common)?;
         let read_sl2vl = |file: &PathBuf| read_dump(file, fabric, read_sl_to_vl);
         let read_paths = |file: &PathBuf| read_dump(file, fabric, read_path_sls);
         let sl_to_vl = self.sl2vl.as_ref().map(read_sl2vl).transpose()?;
@@ -270,8 +277,8 @@ impl After {
         self.after_fdbs.is_some() || !self.after_lfts.is_empty()
     }
 
-    fn tables(&self, fabric: &Fabric, old: &Tables) -> Result<Tables, Failure> {
-        let lfts = forwarding(self.after_fdbs.as_deref(), &self.after_lfts, fabric)?;
+    fn tables(&self, fabric: &Fabric, old: &Tables, common: Common) -> Result<Tables, Failure> {
+        let lfts = forwarding(self.after_fdbs.as_deref(), &self.after_lfts, fabric, common)?;
         let sl_to_vl = match &self.after_sl2vl {
             Some(file) => Some(read_dump(file, fabric, read_sl_to_vl)?),
             None => old.sl_to_vl.clone(),
@@ -284,17 +291,19 @@ impl After {
     }
 }
 
-fn forwarding(fdbs: Option<&Path>, lfts: &[PathBuf], fabric: &Fabric) -> Result<Lfts, Failure> {
+/// The forwarding tables, of every switch unless incomplete ones are accepted.
+fn forwarding(fdbs: Option<&Path>, lfts: &[PathBuf], fabric: &Fabric, common: Common) -> Result<Lfts, Failure> {
     let tables = match (fdbs, lfts) {
         (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
         (None, [_, ..]) => read_lfts_of(lfts, fabric)?,
         (None, []) => return Err(Failure::input(anyhow!("no forwarding tables: name a file with --fdbs or --lfts"))),
     };
-    let names: Vec<String> = tables.missing.iter().map(|&node| fabric.describe_node(node)).collect();
-    if !names.is_empty() {
-        let first = names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-        tracing::warn!("{} switches have no forwarding table in the file: {first} …", names.len());
+    let Some(told) = tables.describe_missing(fabric) else { return Ok(tables) };
+    if common.tolerance() != Tolerance::Partial {
+        let mend = "name the tables of every switch, or accept that what passes those is not known (--partial)";
+        return Err(Failure::input(anyhow!("{told}: {mend}")));
     }
+    tracing::warn!("taken partially: {told}");
     Ok(tables)
 }
 

@@ -273,6 +273,9 @@ impl FromArguments {
             }
             (None, []) => return Ok(None),
         };
+        if let Some(told) = lfts.describe_missing(fabric) {
+            return Err(Failure::input(anyhow!("{told}: name the tables of every switch")));
+        }
         let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
         Ok(Some(Imported::new(fabric, &lfts.tables, levels)))
     }

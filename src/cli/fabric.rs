@@ -7,7 +7,7 @@ use super::{Common, output};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use reconfig::fabric::difference::Difference;
-use reconfig::fabric::format::{self, Format};
+use reconfig::fabric::format::{self, Completeness, Format};
 use reconfig::fabric::generate::{
     FAMILIES, GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined,
 };
@@ -136,8 +136,23 @@ pub(super) fn run(command: FabricCommand, common: Common) -> Result<Answer, Fail
     }
 }
 
+/// The JSON form of a fabric in numbers.
+#[derive(Serialize)]
+struct ShownFabric {
+    #[serde(flatten)]
+    summary: Summary,
+    /// Of a list of one subnet nothing is said.
+    #[serde(flatten)]
+    completeness: Option<Completeness>,
+}
+
 fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
-    match read_to_look_at(&arguments.fabric, common)?.into_only() {
+    let (subnets, completeness) = read_to_look_at(&arguments.fabric, common)?;
+    match subnets.into_only() {
+        Ok(subnet) if common.json => {
+            output::print_json(&ShownFabric { summary: Summary::of(&subnet.fabric), completeness })?;
+            Ok(Answer::Yes)
+        }
         Ok(subnet) => print_summary(&Summary::of(&subnet.fabric), common),
         Err(several) => print_summary(&SubnetsSummary::of(&several), common),
     }

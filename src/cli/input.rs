@@ -4,7 +4,7 @@ use super::Common;
 use super::outcome::Failure;
 use super::output::{colours_errors, remark};
 use anyhow::{Context, anyhow};
-use reconfig::fabric::format::Reading;
+use reconfig::fabric::format::{Completeness, Reading};
 use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, format};
 use reconfig::plan::{Plan, PlanReadError};
@@ -42,24 +42,50 @@ pub(super) fn read_subnets(file: &Path, common: Common) -> Result<Subnets, Failu
     read_any(file, common, |reading| reading.complete().map_err(unreadable))
 }
 
-/// The same, to be looked at: an incomplete fabric is shown with a warning.
-pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<Subnets, Failure> {
-    read_any(file, common, |reading| {
+/// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing is
+/// said about that.
+pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, Option<Completeness>), Failure> {
+    let mut completeness = None;
+    let subnets = read_any(file, common, |reading| {
+        completeness = Some(reading.completeness());
         if let Some(incomplete) = &reading.incomplete {
             let told = incomplete.render_warning(colours_errors());
             remark(&format!("{told}\nthe fabric is INCOMPLETE: what follows is what the file tells"));
         }
         Ok(reading.fabric)
-    })
+    })?;
+    Ok((subnets, completeness))
 }
 
 /// The one fabric in `file`, to be looked at.
 pub(super) fn look_at(file: &Path, common: Common) -> Result<Fabric, Failure> {
-    let subnets = read_to_look_at(file, common)?;
+    let (subnets, _) = read_to_look_at(file, common)?;
     only(subnets, file, ", but one fabric is needed here: name a file that it lists").map(|subnet| subnet.fabric)
 }
 
 fn read_any(
+    file: &Path,
+    common: Common,
+    accept: impl FnOnce(Reading) -> Result<Fabric, Failure>,
+) -> Result<Subnets, Failure> {
+    let subnets = read_unnamed(file, common, accept)?;
+    match common.names {
+        None => Ok(subnets),
+        Some(names) => with_names(&subnets, file, names),
+    }
+}
+
+/// The subnets that `file` holds with the names in a file of names for the descriptions.
+fn with_names(subnets: &Subnets, file: &Path, names: &Path) -> Result<Subnets, Failure> {
+    let map = format::read_names(&read_named(names)?, &name_of(names)).map_err(unreadable)?;
+    let fabrics = || subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let known: usize = fabrics().map(|fabric| map.known(fabric)).sum();
+    let (all, names, file) = (map.len(), name_of(names), name_of(file));
+    remark(&format!("{names}: {known} of its {all} GUIDs are in {file}"));
+    Ok(subnets.with_fabrics(fabrics().map(|fabric| map.apply(fabric)).collect()))
+}
+
+fn read_unnamed(
     file: &Path,
     common: Common,
     accept: impl FnOnce(Reading) -> Result<Fabric, Failure>,

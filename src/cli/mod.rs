@@ -38,6 +38,7 @@ mod status;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
 use reconfig::fabric::format::Tolerance;
+use std::path::Path;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -89,6 +90,15 @@ struct Common {
     /// is what its neighbours tell.
     #[arg(long, global = true)]
     partial: bool,
+    /// Names of nodes, instead of the descriptions in a fabric's file: a node-name-map (0xGUID "NAME" a line), or the output
+    /// of ibswitches or ibhosts.
+    #[arg(long, global = true, value_name = "FILE", value_parser = kept_path)]
+    names: Option<&'static Path>,
+}
+
+/// A path for as long as the process runs, so that the options of every command stay small values.
+fn kept_path(text: &str) -> Result<&'static Path, std::convert::Infallible> {
+    Ok(Path::new(&*Box::leak(text.to_string().into_boxed_str())))
 }
 
 impl Common {

@@ -403,6 +403,18 @@ impl Fabric {
         fabric
     }
 
+    /// This fabric with other descriptions, where `describe` has one. A description that makes its node an aggregation
+    /// node is kept.
+    pub(in crate::fabric) fn with_descriptions<'a>(&self, describe: impl Fn(&Node) -> Option<&'a str>) -> Fabric {
+        let mut fabric = self.clone();
+        for node in fabric.nodes.iter_mut().filter(|node| !role::is_described_as_aggregation(node)) {
+            if let Some(text) = describe(node) {
+                node.description = text.to_string();
+            }
+        }
+        fabric
+    }
+
     /// This fabric with the LIDs of `assignment` in place of its own, in index order of the ports.
     ///
     /// # Errors

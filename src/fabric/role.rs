@@ -5,7 +5,7 @@
 //! vendor's numbers: such an adapter shares the system image GUID with the switch that it is cabled to, which no adapter
 //! in a host does; where a capture has no such GUIDs, the description that aggregation nodes bear tells.
 
-use super::{Fabric, NodeId, NodeKind, PortId};
+use super::{Fabric, Node, NodeId, NodeKind, PortId};
 
 /// What a node is there for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,11 @@ pub enum NodeRole {
     Router,
 }
 
+/// Whether a node bears the description of aggregation nodes.
+pub(super) fn is_described_as_aggregation(node: &Node) -> bool {
+    node.kind == NodeKind::Ca && node.description.contains("Aggregation Node")
+}
+
 impl Fabric {
     /// What a node is there for, by its kind, its description and its cables.
     pub fn role(&self, id: NodeId) -> NodeRole {
@@ -27,7 +32,7 @@ impl Fabric {
         match node.kind {
             NodeKind::Switch => NodeRole::Switch,
             NodeKind::Router => NodeRole::Router,
-            NodeKind::Ca if node.description.contains("Aggregation Node") => NodeRole::InSwitch,
+            NodeKind::Ca if is_described_as_aggregation(node) => NodeRole::InSwitch,
             NodeKind::Ca if self.is_of_its_switch(id) => NodeRole::InSwitch,
             NodeKind::Ca => NodeRole::Host,
         }

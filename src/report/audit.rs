@@ -5,7 +5,7 @@ use super::quantity::{count, counted};
 use super::screen::line;
 use reconfig::audit::{
     Audit, AuditReport, AuditVerdict, Audited, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause,
-    Ends, Findings, LossReason, SHOWN, TransitionReport,
+    Ends, Findings, LossReason, SHOWN, TransitionReport, UnreachablePair,
 };
 use reconfig::verify::EntryAge;
 use reconfig::verify::across::AcrossRefusal;
@@ -51,6 +51,7 @@ fn update(text: &mut String, verdict: AuditVerdict, during: &Audit, transition: 
     let verdict = match verdict {
         AuditVerdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
         AuditVerdict::Unsafe => "UNSAFE at some moment",
+        AuditVerdict::Unknown => "NOT KNOWN: no fault at any moment in what is known",
     };
     line(text, format_args!("{verdict}"));
 }
@@ -60,6 +61,9 @@ fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {
         AuditVerdict::Safe => "safe: no credit loop, no loop, no black hole; every pair is connected".to_string(),
         AuditVerdict::Unsafe => {
             format!("UNSAFE: {}", faults.iter().map(|name| name.replace('-', " ")).collect::<Vec<_>>().join(", "))
+        }
+        AuditVerdict::Unknown => {
+            "NOT KNOWN: no fault in what is known, but some pairs pass switches without a known table".to_string()
         }
     }
 }
@@ -87,18 +91,22 @@ fn found(text: &mut String, audit: &Audit, mixed: bool) {
     list(text, "wrong", &audit.wrong_arrivals, |found| {
         format!("packets to LID {} arrive at {}, but {} owns it", found.lid, found.port, found.owner)
     });
-    list(text, "pairs", &audit.unreachable_pairs, |found| {
-        let why = match found.why {
-            LossReason::BlackHole => "discarded",
-            LossReason::Loop => "going round",
-            LossReason::WrongArrival => "arriving elsewhere",
-            LossReason::NoPath => "no path",
-        };
-        format!("{} → {} (LID {}): {why}", found.source, found.destination, found.lid)
-    });
+    list(text, "pairs", &audit.unreachable_pairs, pair);
+    list(text, "unknown", &audit.unknown_pairs, pair);
     for note in &audit.notes {
         line(text, format_args!("note     {note}"));
     }
+}
+
+fn pair(found: &UnreachablePair) -> String {
+    let why = match found.why {
+        LossReason::BlackHole => "discarded",
+        LossReason::Loop => "going round",
+        LossReason::WrongArrival => "arriving elsewhere",
+        LossReason::NoPath => "no path",
+        LossReason::NotKnown => "comes to a switch without a known table",
+    };
+    format!("{} → {} (LID {}): {why}", found.source, found.destination, found.lid)
 }
 
 fn credit_loops(text: &mut String, found: &CreditLoops, mixed: bool) {
@@ -173,6 +181,7 @@ fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, tell:
         "loops" => "loops of one DLID",
         "holes" => "black holes (device and LID)",
         "wrong" => "wrong arrivals (port and LID)",
+        "unknown" => "pairs that are not known: their route leaves the known tables",
         _ => "pairs that are not connected",
     };
     line(text, format_args!("{what:<8} {} {heading}", count(found.count as u64)));

@@ -36,6 +36,7 @@ pub(super) fn whole(text: &mut String, subnets: &[AuditedSubnet], found: &WholeA
         }
         AuditVerdict::Safe => "safe: every path arrives, and no deadlock is possible, within subnets or across",
         AuditVerdict::Unsafe => "UNSAFE",
+        AuditVerdict::Unknown => "NOT KNOWN",
     };
     line(text, format_args!("{verdict}"));
 }

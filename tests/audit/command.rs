@@ -51,6 +51,38 @@ fn options_of_lists_go_with_lists() {
     }
 }
 
+/// What passes a switch without a table is not known. It is neither called lost, nor taken for safe.
+#[test]
+fn tables_of_some_switches_are_refused_and_judged_as_far_as_they_are_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read_to_string(OLD).unwrap();
+    let (head, rest) = whole.split_once("dump_ucast_routes: Switch").expect("a switch");
+    let some = folder.path().join("some.fdbs");
+    let one = rest.split("dump_ucast_routes: Switch").next().unwrap();
+    std::fs::write(&some, format!("{head}dump_ucast_routes: Switch{one}")).unwrap();
+    let some = some.to_str().unwrap();
+    let refused = reconfig(&["audit", GHOST, "--fdbs", some]);
+    assert_eq!((refused.status.code(), stdout(&refused)), (Some(2), ""));
+    let told = stderr(&refused);
+    assert!(told.contains("7 of 8 switches have no forwarding table: ") && told.contains("--partial"), "{told}");
+    assert_eq!(told.matches(", ").count(), 7, "each of the seven is named: {told}");
+    let imported = reconfig(&["route", GHOST, "--from-fdbs", some]);
+    assert_eq!((imported.status.code(), stdout(&imported)), (Some(2), ""));
+    assert!(stderr(&imported).contains("7 of 8 switches have no forwarding table: "), "{}", stderr(&imported));
+    let partial = reconfig(&["audit", GHOST, "--fdbs", some, "--partial", "--json"]);
+    assert_eq!(partial.status.code(), Some(1), "not known is not safe: {}", stderr(&partial));
+    let report: Value = serde_json::from_slice(&partial.stdout).unwrap();
+    assert_eq!((&report["verdict"], &report["faults"]), (&"unknown".into(), &Value::Array(Vec::new())));
+    let counts = ["black_holes", "unreachable_pairs"].map(|kind| report[kind]["count"].as_u64().unwrap());
+    assert_eq!(counts, [0, 0]);
+    // Five hosts at the known switch reach each other, and nobody else is known to.
+    assert_eq!((report["pairs"].as_u64(), report["unknown_pairs"]["count"].as_u64()), (Some(1560), Some(1540)));
+    assert_eq!(report["unknown_pairs"]["first"][0]["why"], "not-known");
+    let text = reconfig(&["audit", GHOST, "--fdbs", some, "--partial"]);
+    assert!(stdout(&text).trim_end().ends_with("some pairs pass switches without a known table"), "{}", stdout(&text));
+    assert!(stdout(&text).contains(" pairs that are not known: their route"), "{}", stdout(&text));
+}
+
 /// The engines that the refusal names can route subnets that are joined.
 #[test]
 fn engines_that_a_refusal_names_can_do_it() {
@@ -116,6 +148,7 @@ fn a_report_has_every_field_that_programs_rely_on() {
         "black_holes",
         "wrong_arrivals",
         "unreachable_pairs",
+        "unknown_pairs",
         "pairs",
         "lanes",
         "channels",

@@ -36,7 +36,7 @@ fn fdbs(name: &str, fabric: &Fabric) -> Lfts {
 
 /// Tables without service levels.
 fn plain<'a>(fabric: &'a Fabric, lfts: &'a [Arc<Lft>]) -> RoutingSnapshot<'a> {
-    RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None }
+    RoutingSnapshot { fabric, lfts, unknown: &[], sl_to_vl: None, path_sls: None }
 }
 
 fn judged(snapshot: &RoutingSnapshot<'_>) -> Audit {

@@ -27,7 +27,13 @@ struct Tables {
 
 impl Tables {
     fn snapshot<'a>(&'a self, fabric: &'a Fabric) -> RoutingSnapshot<'a> {
-        RoutingSnapshot { fabric, lfts: &self.lfts, sl_to_vl: self.sl_to_vl.as_ref(), path_sls: self.path_sls.as_ref() }
+        RoutingSnapshot {
+            fabric,
+            lfts: &self.lfts,
+            unknown: &[],
+            sl_to_vl: self.sl_to_vl.as_ref(),
+            path_sls: self.path_sls.as_ref(),
+        }
     }
 
     fn random(fabric: &Fabric, rng: &mut impl Rng) -> Tables {

@@ -65,6 +65,79 @@ fn what_cannot_be_read_is_left_out_only_by_wish() {
     assert!(partial.notices[0].text.contains("left out"), "{:?}", partial.notices);
 }
 
+/// A map names the nodes of a fabric for every command that reads one; what is wrong with it is refused with its place.
+#[test]
+fn names_of_a_map_stand_for_descriptions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let map = folder.path().join("names");
+    let convert = |text: &str| {
+        std::fs::write(&map, text).expect("a writable folder");
+        let mut convert = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        convert.args(["fabric", "convert", "tests/formats/repaired/no-answer.ibnetdiscover", "--names"]).arg(&map);
+        let output = convert.output().expect("the program runs");
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
+        (output.status.code(), out, err)
+    };
+    let (code, out, err) = convert("# mine\n0x10 \"row 1\"\n0x77 \"gone\"\n");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("names: 1 of its 2 GUIDs are in tests/formats/repaired/no-answer.ibnetdiscover"), "{err}");
+    assert!(out.contains("\"S-0000000000000010\"\t\t# \"row 1\" base") && !out.contains("leaf"), "{out}");
+    let (code, out, err) = convert("0x10 \"row 1\"\n0x77 gone\n");
+    assert_eq!((code, &*out), (Some(2), ""));
+    assert!(err.contains("names:2:6") && err.contains("expected the node's name in double quotes"), "{err}");
+}
+
+/// A tool that prints no rates loses none: that is a note, and no damage.
+#[test]
+fn a_capture_without_any_rate_is_read_strictly() {
+    let text = CUT_OFF.replace(" 4xQDR", "");
+    let reading = read_noting(text.as_bytes(), "old").expect("to be looked at");
+    assert_eq!(reading.notices[0].text, "no line has a rate: every link is taken as 4xQDR");
+    let strict = read_tolerating(text.as_bytes(), "old", Tolerance::Strict).expect_err("two switches are only named");
+    assert!(strict.problem().contains("no section of its own"), "{strict}");
+}
+
+/// Ports take memory whether or not they are cabled, and a short line claims 254 of them.
+#[test]
+fn sections_of_nothing_but_ports_are_refused_early() {
+    let sections = (1..=200_000).map(|guid| format!("Switch 254 \"S-{guid:016x}\"\n"));
+    let text: String = sections.collect();
+    for tolerance in [Tolerance::Repair, Tolerance::Partial] {
+        let refused = read_tolerating(text.as_bytes(), "ports", tolerance).expect_err("51,000,000 ports");
+        assert!(refused.problem().ends_with("ports, and lines for 0 of them"), "{refused}");
+        assert_eq!(refused.line(), text.len() / 2 / 255 + 1, "where the ports are more than half of the bytes");
+    }
+}
+
+/// `fabric show --json` says whether the fabric is whole, as the text says it on standard error.
+#[test]
+fn programs_learn_whether_a_fabric_is_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let silent = std::fs::read_to_string("tests/formats/repaired/no-answer.ibnetdiscover").expect("a file");
+    let whole = std::fs::read_to_string("fixtures/topologies/ghost-cycle.ibnetdiscover").expect("a fixture");
+    let file = folder.path().join("fabric");
+    for (text, partial, complete, missing, unanswered) in [
+        (&*whole, false, true, 0, 0),
+        (&*silent, false, false, 0, 2),
+        (CUT_OFF, false, false, 2, 0),
+        (CUT_OFF, true, false, 2, 0),
+    ] {
+        std::fs::write(&file, text).expect("a writable folder");
+        let mut show = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        show.args(["fabric", "show", "--json"]).arg(&file).args(partial.then_some("--partial"));
+        let output = show.output().expect("the program runs");
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(shown["schema"], "reconfig.fabric-summary/1");
+        let told = serde_json::json!([shown["complete"], shown["missing"]["count"], shown["unanswered"]]);
+        assert_eq!(told, serde_json::json!([complete, missing, unanswered]), "{shown}");
+        if missing > 0 {
+            let first = &shown["missing"]["first"][0];
+            assert_eq!((&first["line"], shown["missing"]["first"].as_array().map(Vec::len)), (&4.into(), Some(2)));
+            assert!(first["problem"].as_str().is_some_and(|text| text.contains("`spine-1`")), "{first}");
+        }
+    }
+}
+
 /// Every file of the collection is read, or refused with the place and with what was expected instead.
 #[test]
 fn every_file_of_the_collection_is_read_or_refused_with_a_mend() {

@@ -55,8 +55,9 @@ fn captures_need_only_the_assumptions_that_are_noticed() {
         let texts: Vec<String> = reading.notices.iter().map(ToString::to_string).collect();
         let expected: &[&str] = match name.as_str() {
             "odd/ibtopotool-3.ibnetdiscover" => {
-                &["line 1: a message of the tool is left out: src/query_smp.c:195; umad"]
+                &["line 1: a part of the fabric may be missing: the tool did not get an answer from 1 device"]
             }
+            "odd/ibtopotool-1.ibnetdiscover" => &["line 26: repaired: the two ends of a link tell different rates"],
             "opensm/credit-loop-62sw.subnet.lst" => &["line 1: no speed: taken as 2.5 Gb/s (344 times"],
             "opensm/rhino512-after.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],
             "opensm/rhino512-before.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],
@@ -141,7 +142,7 @@ fn node_seed() -> impl Strategy<Value = NodeSeed> {
 
 type LinkSeed = (usize, u8, usize, u8, usize, usize, u8);
 
-/// A small fabric: `per_end` gives it what ibsim's format does not bear, an origin, rates of each end of a link, data VLs.
+/// A small fabric: `per_end` gives it what ibsim's format does not bear, an origin, data VLs.
 fn fabric(per_end: bool) -> impl Strategy<Value = Fabric> {
     let link = (0..8usize, 0..8u8, 0..8usize, 0..8u8, 0..LinkWidth::ALL.len(), 0..LinkSpeed::ALL.len(), 0..5u8);
     let origin = proptest::option::of((1u64.., 1u64..));
@@ -184,7 +185,6 @@ fn build(nodes: &[NodeSeed], links: &[LinkSeed], origin: Option<(u64, u64)>, per
             }
             if let (true, Some(port)) = (per_end, builder.port_mut(id, num)) {
                 port.data_vls = [1, 2, 4, 8, 15][usize::from((vls + num.0) % 5)];
-                port.speed = LinkSpeed::ALL[usize::from(vls + num.0) % LinkSpeed::ALL.len()];
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Each port has at most one line, in the section of its own node; that line also describes the neighbour's port. Two
 //! lines on the same port must agree; a port without a line of its own is known as far as its neighbour's line
-//! describes it. Width and speed belong to each port: the two ends of a link may differ.
+//! describes it. A link has one rate: where its ends tell two, the lower one.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
@@ -71,6 +71,12 @@ pub(super) struct ParsedFabric<'a> {
 /// A node's index and a port's number.
 type PortKey = (usize, u8);
 
+/// Width and speed, as far as a line tells them.
+type Rate = (Option<LinkWidth>, Option<LinkSpeed>);
+
+/// So many ports are accepted of a file of any size.
+const MOST_PORTS: usize = 1_000_000;
+
 /// LIDs that are out of range or owned twice, each of which takes one more attempt to build.
 const MOST_LID_FAULTS: usize = 20;
 
@@ -80,11 +86,13 @@ impl ParsedFabric<'_> {
     /// is out of range or belongs to two ports, a node without a section. Lines at fault are left out. None if nothing
     /// coherent is left.
     pub fn assemble(mut self, ledger: &mut FaultLedger<'_>) -> Option<Fabric> {
-        self.check_nodes(ledger).then_some(())?;
+        let bounded = self.check_size(ledger);
+        (bounded && self.check_nodes(ledger)).then_some(())?;
         let by_port = self.index_ports(ledger);
         let faulty = Assembly { account: &self, source: ledger.source, by_port }.check_ends(ledger);
         let mut faulty = faulty.into_iter();
         self.ports.retain(|_| !faulty.next().unwrap_or(false));
+        self.settle_rates(ledger);
         self.note_missing(ledger);
         self.note_single_ends(ledger);
         self.build(ledger)
@@ -134,6 +142,49 @@ impl ParsedFabric<'_> {
         }
         self.ports = kept;
         by_port
+    }
+
+    /// Whether the nodes have no more ports than a file of its size can be about. Each port costs memory, cabled or not,
+    /// and a file may claim 254 of them in a short line.
+    fn check_size(&self, ledger: &mut FaultLedger<'_>) -> bool {
+        let most = MOST_PORTS.max(ledger.source.text.len() / 2);
+        let mut ports = 0;
+        let beyond = self.nodes.iter().find(|node| {
+            ports += 1 + usize::from(node.num_ports.unwrap_or(0));
+            ports > most
+        });
+        if let Some(node) = beyond {
+            let problem =
+                format!("the nodes up to here have more than {most} ports, and lines for {} of them", self.ports.len());
+            let label = "expected a capture of one subnet, whose nodes have lines for many of their ports";
+            ledger.fault(ledger.source.error(node.at, problem, label));
+        }
+        beyond.is_none()
+    }
+
+    /// Gives both ends of each link one rate: what one end leaves open the other one tells, and of two rates the lower one
+    /// counts.
+    fn settle_rates(&mut self, ledger: &mut FaultLedger<'_>) {
+        let keys = self.ports.iter().map(|port| (port.node, port.num));
+        let by_port: FxHashMap<PortKey, usize> = keys.zip(0..).collect();
+        let rate = |(width, speed): Rate| width.unwrap_or_default().data_rate_kbps(speed.unwrap_or_default());
+        for index in 0..self.ports.len() {
+            let remote = &self.ports[index].remote;
+            let other = by_port.get(&(remote.node, remote.num)).copied().filter(|&other| other > index);
+            let Some(other) = other else { continue };
+            let [(width, speed), (far_width, far_speed)]: [Rate; 2] =
+                [index, other].map(|end| (self.ports[end].width, self.ports[end].speed));
+            let near = (width.or(far_width), speed.or(far_speed));
+            let far = (far_width.or(width), far_speed.or(speed));
+            if near != far {
+                let kind = "the two ends of a link tell different rates: the lower one is taken";
+                ledger.repair(self.ports[other].at, kind, "");
+            }
+            let taken = if rate(far) < rate(near) { far } else { near };
+            for end in [index, other] {
+                (self.ports[end].width, self.ports[end].speed) = taken;
+            }
+        }
     }
 
     /// Whether every GUID belongs to one node.

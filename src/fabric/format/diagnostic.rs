@@ -231,6 +231,11 @@ impl ReadError {
         self.0.kinds.iter().map(|(_, count)| count).sum::<usize>().max(1)
     }
 
+    /// Line and problem of the faults that are shown.
+    pub(super) fn shown(&self) -> impl Iterator<Item = (usize, &str)> {
+        std::iter::once(&self.0.first).chain(&self.0.further).map(|fault| (fault.mark.line, &*fault.problem))
+    }
+
     /// The reader gives up: the file has more faults than these.
     pub(super) fn and_more(mut self) -> ReadError {
         self.0.and_more = true;

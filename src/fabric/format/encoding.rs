@@ -26,6 +26,17 @@ const HEAD: usize = 4096;
 /// It holds no text.
 pub(crate) fn text<'a>(bytes: &'a [u8], file: &str) -> Result<Text<'a>, ReadError> {
     let mut converted = Vec::new();
+    let bytes = match bytes.iter().rposition(|&byte| byte != 0) {
+        // The last unit of UTF-16 may end with a zero byte of its own.
+        Some(last) if bytes.len() > last + 1 && utf16(bytes).is_none() => {
+            converted.push("zero bytes at the end, as a disk leaves them after a crash, were left out");
+            &bytes[..=last]
+        }
+        _ => bytes,
+    };
+    if matches!(bytes, [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..]) {
+        return Err(refused(file, "UTF-32", "expected UTF-8: `iconv -f utf-32 -t utf-8` converts it"));
+    }
     let text = match utf16(bytes) {
         Some(text) => {
             converted.push("the file is UTF-16: it was converted");
@@ -178,11 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn zero_bytes_at_the_end_are_left_out_and_said() {
+        let cut = text(b"Switch 36\0\0\0\0", "test").expect("text");
+        assert_eq!((&*cut.text, cut.converted.len()), ("Switch 36", 1));
+        assert!(cut.converted[0].contains("zero bytes"), "{:?}", cut.converted);
+    }
+
+    #[test]
     fn files_without_text_are_refused_by_name() {
         for (bytes, named) in [
             (&[0u8; 64][..], "binary data"),
             (&[0x2b, 0x83, 0xe7, 0x8f, 1, 0][..], "a cache of ibnetdiscover"),
             (&[0x1f, 0x8b, 8][..], "gzip"),
+            (&[0xff, 0xfe, 0, 0, b'S', 0, 0, 0][..], "UTF-32"),
         ] {
             let error = text(bytes, "test").map(|read| read.text.into_owned()).expect_err("no text");
             assert!(error.problem().contains(named), "{error}");

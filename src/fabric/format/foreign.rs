@@ -14,6 +14,8 @@ struct Kind {
 /// Forwarding tables go beside a capture.
 const TABLES: &str = "expected a topology: capture one with `ibnetdiscover > FILE`, and give the tables beside it (`reconfig audit FILE --lfts TABLES`)";
 const FDBS: &str = "expected a topology: capture one with `ibnetdiscover > FILE`, and give the tables beside it (`reconfig audit FILE --fdbs TABLES`)";
+const NAMES: &str =
+    "expected a topology: capture one with `ibnetdiscover > FILE`, and give the names beside it (`--names NAMES`)";
 const CAPTURE: &str = "expected a topology: `ibnetdiscover > FILE` on any host of the subnet captures one";
 
 const KINDS: [Kind; 18] = [
@@ -76,7 +78,7 @@ const KINDS: [Kind; 18] = [
     },
     Kind {
         looks: "a map from GUIDs to names (node-name-map)",
-        mend: CAPTURE,
+        mend: NAMES,
         line: |line| line.starts_with("0x") && line.split_whitespace().nth(1).is_some_and(|word| word.starts_with('"')),
     },
     Kind { looks: "Slurm's topology.conf", mend: CAPTURE, line: |line| line.starts_with("SwitchName=") },
@@ -123,6 +125,9 @@ pub(super) fn recognise(source: SourceText<'_>) -> Result<Format, ReadError> {
     if let Some(format) = Format::known(source.text) {
         return Ok(format);
     }
+    if let Some((problem, mend)) = every_line_marked(source) {
+        return Err(source.error(Span { start: 0, end: 0 }, problem, mend));
+    }
     let lines = || source.lines().take(LOOKED_AT);
     let found = lines().find_map(|line| KINDS.iter().find(|kind| (kind.line)(line.text)).map(|kind| (line, kind)));
     if let Some((line, kind)) = found {
@@ -149,5 +154,45 @@ pub(super) fn recognise(source: SourceText<'_>) -> Result<Format, ReadError> {
             Err(source.error(Span { start: line.start, end: line.start }, problem, mend))
         }
         _ => Ok(Format::Ibnetdiscover),
+    }
+}
+
+/// What stands before every line of a topology, as mail and `cat -n` put it, and how to remove it.
+fn every_line_marked(source: SourceText<'_>) -> Option<(&'static str, &'static str)> {
+    let quoted = |line: &'_ str| line.strip_prefix('>').map(|rest| rest.trim_start().to_string());
+    let numbered = |line: &'_ str| {
+        let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        (rest.len() < line.trim_start().len()).then(|| rest.trim_start().to_string())
+    };
+    let is_topology = |plain: &dyn Fn(&str) -> Option<String>| {
+        let mut lines = source.lines().map(|line| line.text).filter(|line| !line.trim().is_empty()).take(LOOKED_AT);
+        let plain: Option<Vec<String>> = lines.by_ref().map(plain).collect();
+        plain.is_some_and(|lines| Format::known(&lines.join("\n")).is_some())
+    };
+    if is_topology(&quoted) {
+        return Some((
+            "every line is quoted with `>`, as mail does it",
+            "expected a topology as the tool printed it: `sed 's/^> *//' FILE` removes the marks",
+        ));
+    }
+    is_topology(&numbered).then_some((
+        "every line begins with its number, as `cat -n` prints it",
+        "expected a topology as the tool printed it: `sed 's/^ *[0-9]*[: \\t]*//' FILE` removes the numbers",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_before_every_line_are_told_with_the_way_to_remove_them() {
+        for (text, told) in [
+            ("> vendid=0x2c9\n> switchguid=0x10(10)\n>\n> Switch\t4 \"S-0000000000000010\" # x\n", "quoted"),
+            ("     1\tvendid=0x2c9\n     2\tSwitch\t4 \"S-0000000000000010\" # x\n", "number"),
+        ] {
+            let error = recognise(SourceText { file: "test", text }).expect_err("no topology as it is");
+            assert!(error.problem().contains(told) && error.expected().contains("sed"), "{error}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! tool's own messages in the same file. A node that is only mentioned as a neighbour is built from the mention, after
 //! all others, and makes the reading incomplete. Repaired: what a terminal added; LIDs that stand for none; names with
 //! `0x` or without leading zeros; names that are no GUIDs, as in redacted captures, where the section or a number
-//! derived from the name gives the GUID; `switchguid=` that repeats a chassis' GUID, where neighbours use the name's;
+//! derived from the name gives the GUID; lines without a rate; a comment that begins with `"`; `switchguid=` that repeats a chassis' GUID, where neighbours use the name's;
 //! sections and lines given twice; links told at one end. Not read: names of chassis, external port numbers. Preserved: everything of a
 //! node except its LFT capacity and its support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are
 //! written in index order, without departed ones; the fields of `--full` only if some port does not have the usual
@@ -14,7 +14,7 @@ use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRem
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
-use super::lines::{self, NodeLine, PortLine};
+use super::lines::{self, NodeLine, PortLine, Tail};
 use super::noise::Noise;
 use super::print::{Dialect, Printer, node_id};
 use crate::fabric::{Fabric, NodeKind};
@@ -34,6 +34,7 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         section: Section::None,
         doubtful: Vec::new(),
         port_lines: Vec::new(),
+        unrated: Vec::new(),
     };
     for line in source.lines() {
         if let Err(fault) = reader.line(line) {
@@ -73,6 +74,8 @@ struct Reader<'a, 'l> {
     doubtful: Vec<Doubtful>,
     /// Port lines with the index of their node; neighbours are resolved once all is read.
     port_lines: Vec<(usize, PortLine<'a>)>,
+    /// Those without a rate.
+    unrated: Vec<Span>,
 }
 
 /// A section whose name and whose `switchguid=` state two GUIDs.
@@ -172,7 +175,7 @@ impl<'a> Reader<'a, '_> {
         self.section = Section::Unreadable;
         let line = lines::node_line(cursor, kind)?;
         let at = Span { start, end: line.id.at.end };
-        note_unassigned(self.ledger, &line.tail.unassigned);
+        note_tail(self.ledger, &line.tail);
         let guid = self.own_guid(line.id, kind, &ids)?;
         if let Some(&first) = self.by_guid.get(&guid) {
             return self.again(first, guid, &line);
@@ -210,7 +213,7 @@ impl<'a> Reader<'a, '_> {
             Section::Of(node) => node,
         };
         let line = lines::port_line(cursor, self.account.nodes[node].kind != NodeKind::Switch)?;
-        note_unassigned(self.ledger, &line.tail.unassigned);
+        note_tail(self.ledger, &line.tail);
         self.port_lines.push((node, line));
         Ok(())
     }
@@ -291,6 +294,18 @@ impl<'a> Reader<'a, '_> {
                 Err(fault) => self.ledger.fault(fault),
             }
         }
+        self.note_unrated();
+    }
+
+    /// Records the lines without a rate. Where no line has one, the tool did not print it, and nothing was lost.
+    fn note_unrated(&mut self) {
+        if self.unrated.len() == self.account.ports.len() {
+            let kind = "no line has a rate: every link is taken as 4xQDR";
+            self.unrated.first().into_iter().for_each(|&at| self.ledger.assume(at, kind, ""));
+            return;
+        }
+        let kind = "a line without a rate has that of the link's other end, else 4xQDR";
+        self.unrated.iter().for_each(|&at| self.ledger.repair(at, kind, ""));
     }
 
     fn resolved(&mut self, node: usize, line: &PortLine<'a>) -> Result<ParsedPort, ReadError> {
@@ -339,18 +354,23 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn note_unknown_rate(&mut self, line: &PortLine<'a>) {
+        if line.tail.rate.is_none() {
+            self.unrated.push(line.num.at);
+        }
         if let Some(stated) =
             line.tail.rate.filter(|stated| stated.value.width.is_none() || stated.value.speed.is_none())
         {
-            let text = "the tool did not know the link's rate: what it left open is taken as 4xQDR";
+            let text =
+                "the tool did not know the link's rate: what it left open is that of the other end, else of 4xQDR";
             self.ledger.assume(stated.at, text, "");
         }
     }
 }
 
-/// Records LIDs that stand for none.
-pub(super) fn note_unassigned(ledger: &mut FaultLedger<'_>, places: &[Span]) {
-    places.iter().for_each(|&at| ledger.repair(at, UNASSIGNED, ""));
+/// Records LIDs that stand for none, and a comment that begins with another sign.
+pub(super) fn note_tail(ledger: &mut FaultLedger<'_>, tail: &Tail<'_>) {
+    tail.unassigned.iter().for_each(|&at| ledger.repair(at, UNASSIGNED, ""));
+    tail.quote.into_iter().for_each(|at| ledger.repair(at, "a `\"` before a comment is read as its `#`", ""));
 }
 
 /// What is said of a LID that stands for none.

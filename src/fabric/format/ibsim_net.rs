@@ -16,7 +16,7 @@
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
-use super::ibnetdiscover::{note_unassigned, parse_id, parsed_port};
+use super::ibnetdiscover::{note_tail, parse_id, parsed_port};
 use super::ledger::FaultLedger;
 use super::lines::{self, Masks, NodeLine, PortLine, PrintedRate};
 use super::print::{Dialect, Printer, node_id};
@@ -205,7 +205,7 @@ impl<'a> Reader<'a, '_> {
         }
         self.by_name.insert(name, index);
         let at = Span { start, end: line.id.at.end };
-        note_unassigned(self.ledger, &line.tail.unassigned);
+        note_tail(self.ledger, &line.tail);
         let node = self.parsed_node(&line, at);
         self.account.nodes.push(node);
         self.section = Some(index);
@@ -243,7 +243,7 @@ impl<'a> Reader<'a, '_> {
         };
         let node = &self.account.nodes[section];
         let mut line = lines::port_line(cursor, node.kind != NodeKind::Switch)?;
-        note_unassigned(self.ledger, &line.tail.unassigned);
+        note_tail(self.ledger, &line.tail);
         if line.id.value.contains('@') {
             return Err(self.source.error(line.id.at, "aliases are not read", "expected a node's name"));
         }

@@ -4,11 +4,13 @@
 //! stands for something that the format or the writer left open. A *repair* is damage that can mean one thing only;
 //! [`Tolerance::Strict`] refuses it. A *fault* is damage that can mean several; what it concerns is left out, so the
 //! file is refused unless [`Tolerance::Partial`] accepts the rest. A *missing section* is a node that the file only
-//! names as a neighbour: the fabric has it as its neighbours tell, and is incomplete.
+//! names as a neighbour: the fabric has it as its neighbours tell, and is incomplete. A *silent device* is one that did
+//! not answer the tool, which says so in a message; what it is and what lies behind it may be missing.
 
 use super::diagnostic::{ReadError, SHOWN_FAULTS, SourceText, Span};
 use super::{ReadNotice, Reading};
 use crate::fabric::Fabric;
+use rustc_hash::FxHashSet;
 
 /// How much damage a reader accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,37 +33,74 @@ pub(super) struct FaultLedger<'a> {
     notices: Vec<Entry>,
     faults: Option<ReadError>,
     missing: Option<ReadError>,
+    silent: SilentDevices<'a>,
 }
 
-/// Notices of one kind, at the place of the first.
+/// Notices of one kind.
 struct Entry {
     kind: &'static str,
-    is_repair: bool,
-    at: Span,
+    class: NoticeClass,
     detail: String,
+    /// Where it occurs: the first ones.
+    places: Vec<Span>,
     times: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NoticeClass {
+    Assumption,
+    Repair,
+    /// A part of the fabric was not seen.
+    Silence,
+}
+
+/// The devices that did not answer the tool.
+#[derive(Default)]
+struct SilentDevices<'a> {
+    /// Their directed routes or LIDs, as messages name them.
+    named: FxHashSet<&'a str>,
+    /// The first messages.
+    places: Vec<Span>,
+    messages: usize,
+}
+
+impl SilentDevices<'_> {
+    /// A query that failed leaves several messages, some of which do not name the device.
+    fn count(&self) -> usize {
+        if self.named.is_empty() { self.messages } else { self.named.len() }
+    }
 }
 
 impl<'a> FaultLedger<'a> {
     pub fn new(source: SourceText<'a>) -> FaultLedger<'a> {
-        FaultLedger { source, notices: Vec::new(), faults: None, missing: None }
+        FaultLedger { source, notices: Vec::new(), faults: None, missing: None, silent: SilentDevices::default() }
     }
 
     /// Records an assumption; `detail` is shown for the first of its kind.
     pub fn assume(&mut self, at: Span, kind: &'static str, detail: &str) {
-        self.add(at, kind, detail, false);
+        self.add(at, kind, detail, NoticeClass::Assumption);
     }
 
     /// Records damage that can mean one thing only.
     pub fn repair(&mut self, at: Span, kind: &'static str, detail: &str) {
-        self.add(at, kind, detail, true);
+        self.add(at, kind, detail, NoticeClass::Repair);
     }
 
-    fn add(&mut self, at: Span, kind: &'static str, detail: &str, is_repair: bool) {
+    fn add(&mut self, at: Span, kind: &'static str, detail: &str, class: NoticeClass) {
         match self.notices.iter_mut().find(|entry| entry.kind == kind) {
-            Some(entry) => entry.times += 1,
-            None => self.notices.push(Entry { kind, is_repair, at, detail: detail.into(), times: 1 }),
+            Some(entry) => {
+                entry.times += 1;
+                keep_first(&mut entry.places, at);
+            }
+            None => self.notices.push(Entry { kind, class, detail: detail.into(), places: vec![at], times: 1 }),
         }
+    }
+
+    /// Records a message of the tool that it got no answer; `device` is who did not give it, where the message says so.
+    pub fn silence(&mut self, at: Span, device: Option<&'a str>) {
+        self.silent.named.extend(device);
+        self.silent.messages += 1;
+        keep_first(&mut self.silent.places, at);
     }
 
     /// Records damage that cannot be repaired: what it concerns must be left out.
@@ -92,8 +131,16 @@ impl<'a> FaultLedger<'a> {
         if self.is_full() {
             return Err(self.faults.expect("it is full of them").and_more());
         }
-        let FaultLedger { source, mut notices, faults, missing } = self;
-        notices.sort_by_key(|entry| entry.at.start);
+        let FaultLedger { source, mut notices, faults, missing, silent } = self;
+        let unanswered = silent.count();
+        if unanswered > 0 {
+            let kind = "a part of the fabric may be missing: the tool did not get an answer from ";
+            let detail = if unanswered == 1 { "1 device".into() } else { format!("{unanswered} devices") };
+            let SilentDevices { places, messages: times, .. } = silent;
+            notices.push(Entry { kind, class: NoticeClass::Silence, detail, places, times });
+        }
+        notices.iter_mut().for_each(|entry| entry.places.sort_by_key(|place| place.start));
+        notices.sort_by_key(|entry| entry.at().start);
         let accepted = match (faults, tolerance) {
             (Some(faults), Tolerance::Repair | Tolerance::Strict) => return Err(faults),
             (faults, _) => faults,
@@ -106,39 +153,65 @@ impl<'a> FaultLedger<'a> {
         };
         if tolerance == Tolerance::Strict {
             let mut refused = None;
-            notices.iter().filter(|entry| entry.is_repair).for_each(|entry| join(&mut refused, entry.refused(source)));
+            let refuses = |entry: &&Entry| entry.class != NoticeClass::Assumption;
+            notices.iter().filter(refuses).for_each(|entry| join(&mut refused, entry.refused(source)));
             if let Some(refused) = refused.or_else(|| missing.clone()) {
                 return Err(refused);
             }
         }
         let mut told: Vec<ReadNotice> = notices.iter().map(|entry| entry.notice(source)).collect();
-        let incomplete = match tolerance {
+        let (incomplete, left_out) = match tolerance {
             Tolerance::Partial => {
                 let left_out = accepted.iter().map(|faults| partial(faults, "cannot be read and is left out"));
                 told.extend(
                     left_out.chain(missing.iter().map(|missing| partial(missing, "is what its neighbours tell"))),
                 );
-                None
+                let mut all = accepted;
+                missing.into_iter().for_each(|missing| join(&mut all, missing));
+                (None, all)
             }
-            _ => missing,
+            _ => (missing, None),
         };
-        Ok(Reading { fabric, notices: told, incomplete })
+        Ok(Reading { fabric, notices: told, incomplete, left_out, unanswered })
     }
 }
 
 impl Entry {
-    fn text(&self) -> String {
-        let times = if self.times > 1 { format!(" ({} times in the file)", self.times) } else { String::new() };
+    /// The first place.
+    fn at(&self) -> Span {
+        self.places[0]
+    }
+
+    fn text(&self, source: SourceText<'_>) -> String {
+        let mut lines: Vec<String> = self.places.iter().map(|at| source.line_of(at.start).to_string()).collect();
+        lines.dedup();
+        let more = if self.times > self.places.len() { ", …" } else { "" };
+        let times = match (self.times, lines.len()) {
+            (1, _) => String::new(),
+            (times, 1) => format!(" ({times} times in the file)"),
+            (times, _) => format!(" ({times} times in the file: lines {}{more})", lines.join(", ")),
+        };
         format!("{}{}{times}", self.kind, self.detail)
     }
 
     fn notice(&self, source: SourceText<'_>) -> ReadNotice {
-        let text = if self.is_repair { format!("repaired: {}", self.text()) } else { self.text() };
-        ReadNotice { line: source.line_of(self.at.start), text }
+        let repaired = if self.class == NoticeClass::Repair { "repaired: " } else { "" };
+        ReadNotice { line: source.line_of(self.at().start), text: format!("{repaired}{}", self.text(source)) }
     }
 
     fn refused(&self, source: SourceText<'_>) -> ReadError {
-        source.error(self.at, self.text(), "expected a file without damage: --strict refuses what would be repaired")
+        let label = match self.class {
+            NoticeClass::Silence => "expected a capture of the whole fabric: --strict refuses a part",
+            _ => "expected a file without damage: --strict refuses what would be repaired",
+        };
+        source.error(self.at(), self.text(source), label)
+    }
+}
+
+/// Keeps the first places of many.
+fn keep_first(places: &mut Vec<Span>, at: Span) {
+    if places.len() < SHOWN_FAULTS {
+        places.push(at);
     }
 }
 

@@ -54,6 +54,8 @@ pub(super) struct Tail<'a> {
     pub data_vls: Option<u8>,
     /// Where `lid` is followed by something that stands for no LID: 65535, -1 or nothing.
     pub unassigned: Vec<Span>,
+    /// The `"` that stands for the comment's `#`.
+    pub quote: Option<Span>,
 }
 
 /// Active width and speed; `None` if the tool printed question marks.
@@ -158,7 +160,11 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
     if cursor.blanks() {
         return Ok(tail);
     }
-    if cursor.eat("#") {
+    if begins_with_a_quote(cursor.rest(), own) {
+        tail.quote = Some(Span { start: cursor.offset(), end: cursor.offset() + 1 });
+        cursor.skip(1);
+        cursor.blanks();
+    } else if cursor.eat("#") {
         cursor.blanks();
     }
     if own && cursor.eat("lid ") {
@@ -178,6 +184,13 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
         }
     }
     Ok(tail)
+}
+
+/// Whether a `"` stands for the `#` of a comment: it has no partner, and what follows is how a comment begins.
+fn begins_with_a_quote(rest: &str, own: bool) -> bool {
+    let Some(comment) = rest.strip_prefix('"').map(str::trim_start) else { return false };
+    let begins = comment.starts_with('"') || own && comment.starts_with("lid ");
+    begins && rest.matches('"').count() % 2 == 1
 }
 
 /// One of the words that may follow a description.

@@ -21,6 +21,7 @@ mod ibsim_net;
 mod json;
 mod ledger;
 mod lines;
+mod names;
 mod noise;
 mod port_list;
 mod print;
@@ -33,6 +34,7 @@ pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
 pub(crate) use encoding::text as decode_any;
 pub use ledger::Tolerance;
+pub use names::{NodeNames, read_names};
 
 use assemble::ParsedFabric;
 use ledger::FaultLedger;
@@ -169,9 +171,52 @@ pub struct Reading {
     /// The nodes that the file only names as neighbours, where it has some: the fabric has them with as many ports as
     /// are named. None if [`Tolerance::Partial`] accepted them.
     pub incomplete: Option<ReadError>,
+    /// What [`Tolerance::Partial`] accepted: faults, and nodes that the file only names as neighbours.
+    pub left_out: Option<ReadError>,
+    /// The devices that did not answer the tool, as its messages in the file say. What is behind them may be missing.
+    pub unanswered: usize,
+}
+
+/// Whether a file holds its whole fabric, and what is missing.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Completeness {
+    /// Whether nothing is known to be missing.
+    pub complete: bool,
+    /// What is.
+    pub missing: MissingParts,
+    /// The devices that did not answer the tool, as its messages in the file say.
+    pub unanswered: usize,
+}
+
+/// Nodes that are only named as neighbours; with [`Tolerance::Partial`] also what was left out.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct MissingParts {
+    /// All.
+    pub count: usize,
+    /// The first ten, in the order of the file.
+    pub first: Vec<MissingPart>,
+}
+
+/// One part that is missing.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct MissingPart {
+    /// The line that shows it, counted from 1.
+    pub line: usize,
+    /// What is missing.
+    pub problem: String,
 }
 
 impl Reading {
+    /// Whether the file holds the whole fabric.
+    pub fn completeness(&self) -> Completeness {
+        let told = self.incomplete.as_ref().or(self.left_out.as_ref());
+        let missing = told.map_or_else(MissingParts::default, |told| MissingParts {
+            count: told.count(),
+            first: told.shown().map(|(line, problem)| MissingPart { line, problem: problem.into() }).collect(),
+        });
+        Completeness { complete: told.is_none() && self.unanswered == 0, missing, unanswered: self.unanswered }
+    }
+
     /// The fabric, which must be complete.
     ///
     /// # Errors

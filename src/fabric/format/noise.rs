@@ -8,6 +8,8 @@ use super::ledger::FaultLedger;
 pub(super) enum Noise {
     /// A message of a tool or its libraries.
     Message,
+    /// Such a message that a device did not answer.
+    Silence,
     /// The progress that `ibnetdiscover -s` prints.
     Progress,
     /// A prompt, a log's head, a pager's line.
@@ -18,7 +20,7 @@ impl Noise {
     pub fn of(line: &str) -> Option<Noise> {
         let line = line.trim();
         if is_message(line) {
-            Some(Noise::Message)
+            Some(if is_silence(line) { Noise::Silence } else { Noise::Message })
         } else if line.starts_with("DR path slid ") {
             Some(Noise::Progress)
         } else if is_of_terminal(line) || is_prompt(line) {
@@ -29,10 +31,11 @@ impl Noise {
     }
 
     /// Records that the line at `at` is left out.
-    pub fn record(self, ledger: &mut FaultLedger<'_>, at: Span, line: &str) {
+    pub fn record<'a>(self, ledger: &mut FaultLedger<'a>, at: Span, line: &'a str) {
         let line = line.trim();
         match self {
             Noise::Message => ledger.assume(at, "a message of the tool is left out: ", line),
+            Noise::Silence => ledger.silence(at, silent_device(line)),
             Noise::Progress => ledger.assume(at, "the progress of the discovery is left out", ""),
             Noise::Terminal => ledger.repair(at, "a line of the terminal is left out: ", line),
         }
@@ -49,9 +52,34 @@ fn is_message(line: &str) -> bool {
         || of_library.is_some_and(|(_, number)| digits(number))
 }
 
+/// Whether a message says that a query was not answered. Attributes of a vendor (0xff00 on) are asked of every device, and
+/// those of other vendors do not answer: nothing is lost.
+fn is_silence(line: &str) -> bool {
+    let of_query =
+        ["query_smp.c", "ibnetdisc.c", "mad_rpc", "madrpc", "discover"].iter().any(|part| line.contains(part));
+    let failed = line.contains("timed out") || of_query && line.to_ascii_lowercase().contains("failed");
+    failed && !line.contains("Attr 0xff")
+}
+
+/// The directed route or the LID of the device that a message names: `dlid 0; 0,1,31 Attr …`, `dport (Lid 12)`.
+fn silent_device(line: &str) -> Option<&str> {
+    let by_route = line.split_once("dlid ").and_then(|(_, rest)| rest.split_once("; ")).map(|(_, route)| route);
+    let at = by_route.or_else(|| line.split_once("Lid ").map(|(_, lid)| lid))?;
+    let end = at.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(at.len());
+    Some(&at[..end]).filter(|device| !device.is_empty())
+}
+
 /// What terminals, their logs and pagers add.
 fn is_of_terminal(line: &str) -> bool {
-    let starts = ["=~=~=~=~", "Script started on ", "Script done on ", "Last login: ", "--More--", "Connection to "];
+    let starts = [
+        "=~=~=~=~",
+        "Script started on ",
+        "Script done on ",
+        "Last login: ",
+        "--More--",
+        "Connection to ",
+        "Password:",
+    ];
     starts.iter().any(|start| line.starts_with(start))
         || (line.starts_with("lines ") && line.len() < 40)
         || matches!(line, "logout" | "exit" | "(END)" | "^C" | "^D")
@@ -61,10 +89,13 @@ fn is_of_terminal(line: &str) -> bool {
 fn is_prompt(line: &str) -> bool {
     let is_data = line.contains("\"S-") || line.contains("\"H-") || line.contains("\"R-") || line.contains('=');
     let mark = line.char_indices().find(|&(at, c)| {
-        matches!(c, '#' | '$' | '>' | '%') && line[at + 1..].chars().next().is_none_or(char::is_whitespace)
+        matches!(c, '#' | '$' | '>' | '%' | '❯')
+            && line[at + c.len_utf8()..].chars().next().is_none_or(char::is_whitespace)
     });
-    let Some((at, _)) = mark.filter(|&(at, _)| at > 0 && at <= 80 && !is_data) else { return false };
-    let (before, command) = (line[..at].trim_end(), line[at + 1..].trim());
+    // `❯` alone is a prompt; the others alone are comments, quotes and the like.
+    let begins = |at: usize, c: char| at > 0 || c == '❯';
+    let Some((at, c)) = mark.filter(|&(at, c)| begins(at, c) && at <= 80 && !is_data) else { return false };
+    let (before, command) = (line[..at].trim_end(), line[at + c.len_utf8()..].trim());
     let tool = command.split([' ', '/']).find(|word| !word.is_empty() && *word != "sudo").unwrap_or("");
     let is_tool = tool.starts_with("ib") || ["cat", "less", "more", "exit", "ssh", "fae"].contains(&tool);
     command.is_empty() || is_tool || before.contains(['@', '~']) || before.ends_with([']', ')'])
@@ -83,6 +114,9 @@ mod tests {
             "user@host:~$ sudo ibnetdiscover -p",
             "login1> cat topology",
             "--More--",
+            "Password:",
+            "~/captures ❯ ibnetdiscover",
+            "❯",
         ] {
             assert_eq!(Noise::of(line), Some(Noise::Terminal), "{line}");
         }
@@ -91,6 +125,23 @@ mod tests {
             Some(Noise::Progress)
         );
         assert_eq!(Noise::of("src/query_smp.c:195; umad"), Some(Noise::Message));
+    }
+
+    #[test]
+    fn messages_that_nobody_answered_name_the_device() {
+        for (line, device) in [
+            (
+                "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1,31 Attr 0x11:0) bad status 110; Connection timed out",
+                Some("0,1,1,31"),
+            ),
+            ("ibwarn: [123] _do_madrpc: recv failed: Connection timed out", None),
+            ("ibwarn: [123] mad_rpc: _do_madrpc failed; dport (Lid 12)", Some("12")),
+            ("src/query_smp.c:228; sub_get failed: NodeInfo DR path slid 0; dlid 0; 0,4 Failed", Some("0,4")),
+        ] {
+            assert_eq!((Noise::of(line), super::silent_device(line)), (Some(Noise::Silence), device), "{line}");
+        }
+        let of_vendor = "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 Attr 0xff90:1) bad status 110; Connection timed out";
+        assert_eq!(Noise::of(of_vendor), Some(Noise::Message));
     }
 
     #[test]

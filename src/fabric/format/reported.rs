@@ -147,7 +147,11 @@ impl<'a> Nodes<'a> {
         let node = node.ok_or_else(|| ledger.source.error(own.at, "a port without a GUID", "expected its GUID"))?;
         let neighbour = self.neighbour(remote, ledger)?;
         if link.width.is_none() || link.speed.is_none() {
-            ledger.assume(own.at, "the tool did not know the link's rate: what it left open is taken as 4xQDR", "");
+            ledger.assume(
+                own.at,
+                "the tool did not know the link's rate: what it left open is that of the other end, else of 4xQDR",
+                "",
+            );
         }
         let end_of = |port: &Listed<'_>, node: &ParsedNode<'_>| match (node.kind, port.guid) {
             (NodeKind::Switch, _) | (_, None) => ParsedEnd::default(),

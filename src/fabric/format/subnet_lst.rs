@@ -90,7 +90,7 @@ impl<'a> Reader<'a, '_> {
         let speed = self.speed(&mut cursor)?;
         cursor.finish()?;
         if width.is_none() {
-            self.notice(line.start, "the writer did not know the width: taken as 4x");
+            self.notice(line.start, "the writer did not know the width: taken as 4x where the other end does not tell");
         }
         if up {
             self.links.push(Link { sides, width, speed });
@@ -109,7 +109,7 @@ impl<'a> Reader<'a, '_> {
         }
         let stated = known(cursor, "a speed: 2.5, 5, 10, FDR10, 14, 25, 50, 100 or 200", speed)?;
         if stated.is_none() {
-            self.notice(start, "the writer did not know the speed: taken as 10 Gb/s");
+            self.notice(start, "the writer did not know the speed: taken as 10 Gb/s where the other end does not tell");
         }
         Ok(stated)
     }
@@ -398,7 +398,7 @@ mod tests {
     fn numbers_are_hexadecimal_and_one_direction_is_read_and_said_to_be_incomplete() {
         let (switch, router) =
             (side("SW-SM", 1, 1, "VenID:0002C9 DevID:B924", 0x1f, 0x0a), side("Rt", 16, 17, IDS, 0, 2));
-        let Reading { fabric, notices, incomplete } =
+        let Reading { fabric, notices, incomplete, .. } =
             reading(&format!("{switch} {router} PHY=12x LOG=ARM SPD=FDR10\n"));
         assert!(matches!(&notices[..], [one] if one.text.contains("only one of its ends")), "{notices:?}");
         let incomplete = incomplete.expect("the router has no line of its own");

@@ -17,6 +17,15 @@ pub struct Lfts {
 }
 
 impl Lfts {
+    /// How many switches have no table, and the first ten of them; none if all have one.
+    pub fn describe_missing(&self, fabric: &Fabric) -> Option<String> {
+        const NAMED: usize = 10;
+        let names: Vec<String> = self.missing.iter().take(NAMED).map(|&node| fabric.describe_node(node)).collect();
+        let (count, all) = (self.missing.len(), fabric.switches().count());
+        let more = if count > NAMED { ", …" } else { "" };
+        (count > 0).then(|| format!("{count} of {all} switches have no forwarding table: {}{more}", names.join(", ")))
+    }
+
     /// Adds the tables of another file for the same fabric.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! `reconfig plan`: a proved plan for the change between two captures.
+//! `reconfig plan`: a proved plan for the change between two captures, or for what leaves one.
 
 use super::Common;
 use super::choice::{
@@ -10,6 +10,7 @@ use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
+use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::UnionError;
@@ -29,15 +30,20 @@ written unproved with --allow-unproved, marked as such.
 Examples:
   reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan --certificate change.certificate
   reconfig plan before.lst after.lst --sudden --sm 'node-17 HCA-1'
+  reconfig plan before.lst --remove-switch spine-1 --remove-switch spine-2 -o change.plan
   reconfig plan before.lst after.lst --json | jq '.plan.waves[] | [.name, .smps]'
 
 Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off end ports; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
     /// The fabric before: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
     before: PathBuf,
-    /// The fabric after.
-    after: PathBuf,
+    /// The fabric after; or options say what leaves the fabric before.
+    #[arg(group = "what", conflicts_with = "removal")]
+    after: Option<PathBuf>,
+    #[command(flatten)]
+    removal: RemovalArguments,
     /// The file for the plan, written whole or not at all; without it the plan is only proved and reported.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -137,7 +143,11 @@ impl Arguments {
     }
 
     fn draw(&self, common: Common) -> Result<Outcome, Failure> {
-        let (before, after) = (read_fabric(&self.before, common)?, read_fabric(&self.after, common)?);
+        let before = read_fabric(&self.before, common)?;
+        let after = match &self.after {
+            Some(file) => read_fabric(file, common)?,
+            None => self.removal.taken_from(&before)?,
+        };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
         let engines = self.engine.engines()?;
         let devices = self.devices();
@@ -217,12 +227,20 @@ pub(super) fn certified(plan: &Plan, text: &str) -> Result<String, Failure> {
     }
 }
 
+/// Captures that contradict each other are wrong input; others give a change that has to be made in two steps.
+pub(super) fn not_united(error: UnionError) -> Failure {
+    match error {
+        UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_) => {
+            Failure::input(CapturesError::Union(error))
+        }
+        UnionError::Recabled { .. } => Failure::undone(CapturesError::Union(error)),
+    }
+}
+
 /// Errors in the user's names or captures are usage errors; any other means that the change cannot be planned.
 fn failure(error: CapturesError) -> Failure {
     match error {
-        CapturesError::Union(UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_)) => {
-            Failure::input(error)
-        }
+        CapturesError::Union(error) => not_united(error),
         CapturesError::BringUp(BringUpError::Manager { .. }) => Failure::input(error),
         _ => Failure::undone(error),
     }

@@ -8,10 +8,10 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
-use super::input::{check_options, read_subnets, read_text};
+use super::input::{check_options, read_fabric, read_subnets, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
-use super::plan::certified;
+use super::plan::{certified, not_united};
 use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
@@ -19,6 +19,7 @@ use anyhow::anyhow;
 use change::ElementArguments;
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
+use reconfig::fabric::difference::union;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Sl, SubnetId};
 use reconfig::plan::{Arming, Policy, Scheme};
@@ -38,12 +39,15 @@ use std::sync::Arc;
 Examples:
   reconfig simulate --remove-root fixtures/topologies/fat-tree-4-2.ibnetdiscover
   reconfig simulate --remove-switch spine-2 --planned --load 0.5 fabric.ibnetdiscover
+  reconfig simulate --remove-switch spine-1 --remove-switch spine-2 --remove-link leaf-1:3 fabric.ibnetdiscover
+  reconfig simulate before.ibnetdiscover after.ibnetdiscover --planned --scheme auto
   reconfig simulate --remove-root --compare fabric.ibnetdiscover
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
 Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
@@ -91,10 +95,10 @@ pub(super) struct Arguments {
 struct ChangeArguments {
     #[command(flatten)]
     element: ElementArguments,
-    /// The element dies first, and the subnet manager notices (the default).
+    /// What leaves dies first, and the subnet manager notices (the default).
     #[arg(long, conflicts_with = "planned")]
     sudden: bool,
-    /// The routing changes first, then the element leaves.
+    /// The routing changes first, then what is to leave leaves.
     #[arg(long)]
     planned: bool,
     /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
@@ -403,7 +407,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let (scenario, running) = arguments.scenario(subnets)?;
+    let (scenario, running) = arguments.scenario(subnets, common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         return compare(&routers, &scenario, common);
@@ -579,6 +583,29 @@ fn account(
     screen.show(&accounted, || report::simulation(run) + "\n" + &report::accounting(&accounted.accounting))
 }
 
+impl ChangeArguments {
+    /// The subnets, and the change among them; of two captures, in the union of both.
+    fn of(
+        &self,
+        captured: Subnets,
+        between: &SubnetsArguments,
+        common: Common,
+    ) -> Result<(Subnets, ScenarioChange), Failure> {
+        let Some(file) = &self.element.fabric_after else {
+            let change = self.element.find(&captured, between)?;
+            return Ok((captured, change));
+        };
+        let union = union(captured.fabric(SubnetId(0)), &read_fabric(file, common)?).map_err(not_united)?;
+        let change = ScenarioChange::from(&union);
+        if change == Vec::new().into() {
+            let why =
+                "no node and no cable differs between the two fabrics: --steady simulates traffic without a change";
+            return Err(Failure::input(anyhow!(why)));
+        }
+        Ok((Subnets::alone(union.fabric), change))
+    }
+}
+
 impl Arguments {
     /// Refuses options that do not apply to what the file holds: one fabric or a list.
     fn check(&self, subnets: &Subnets, common: Common) -> Result<(), Failure> {
@@ -593,6 +620,7 @@ impl Arguments {
         ];
         let for_one = [
             (element.add_switch.is_some(), "--add-switch"),
+            (element.fabric_after.is_some(), "a fabric after the change"),
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
             (self.accounting.is_some(), "--accounting"),
@@ -608,21 +636,22 @@ impl Arguments {
     }
 
     /// The scenario, and the tables already in force if they are given.
-    fn scenario(&self, subnets: Subnets) -> Result<(Scenario, Option<Imported>), Failure> {
-        // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
-        let (ends, running) = match subnets.len() {
-            1 => {
-                let fabric = subnets.fabric(SubnetId(0));
-                (fabric.end_ports().count(), self.method.from.read(fabric)?)
-            }
-            _ => (subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(), None),
+    fn scenario(&self, captured: Subnets, common: Common) -> Result<(Scenario, Option<Imported>), Failure> {
+        let running = match captured.len() {
+            1 => self.method.from.read(captured.fabric(SubnetId(0)))?,
+            _ => None,
         };
         let between = &self.subnets;
-        let change = self.change.element.find(&subnets, between)?;
+        let (subnets, change) = self.change.of(captured, between, common)?;
+        // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
+        let ends = match subnets.len() {
+            1 => subnets.fabric(SubnetId(0)).end_ports().count(),
+            _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
+        };
         let base = Scenario { devices: self.devices(), ..Scenario::new(subnets, change) };
-        let sm = match (&self.management.sm, change) {
+        let sm = match (&self.management.sm, &base.change) {
             (None, _) => None,
-            (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(subnet), name)?),
+            (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(*subnet), name)?),
             (Some(_), _) => {
                 return Err(Failure::input(anyhow!("--sm names the manager of the one subnet that changes")));
             }

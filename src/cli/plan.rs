@@ -2,8 +2,8 @@
 
 use super::Common;
 use super::choice::{
-    self, DeviceArguments, EngineArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice,
-    TurnBackArguments,
+    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
+    SlToVlChoice, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
@@ -15,6 +15,7 @@ use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::UnionError;
 use reconfig::plan::{Arming, MovedBy, Plan, Policy};
+use reconfig::routing::Imported;
 use reconfig::scenario::DeviceReport;
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
@@ -23,8 +24,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nodes and ports of the captures are matched by GUID and port number. The tables in force are assumed to be those of the \
-engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
+Nodes and ports of the captures are matched by GUID and port number. Unless tables are given (--from-fdbs, --from-lfts), those in force are assumed to be \
+those of the engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
 Examples:
@@ -66,6 +67,8 @@ pub(super) struct Arguments {
     scheme: SchemeChoice,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    from: FromArguments,
     /// The LID mask control; LIDs are renumbered if the captures have a smaller one [default: 1, or more if the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
@@ -138,6 +141,11 @@ impl Arguments {
         }
     }
 
+    /// The name of what made the tables in force.
+    fn engine_in_force(&self) -> &'static str {
+        if self.from.is_given() { Imported::NAME } else { self.engine.name() }
+    }
+
     fn departure(&self) -> Departure {
         if self.sudden { Departure::Sudden } else { Departure::Planned }
     }
@@ -149,7 +157,7 @@ impl Arguments {
             None => self.removal.taken_from(&before)?,
         };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
-        let engines = self.engine.engines()?;
+        let engines = self.from.engines(&before, self.engine.engines()?)?;
         let devices = self.devices();
         self.devices.check(devices)?;
         let drawn = change::draw(&Captures {
@@ -188,12 +196,12 @@ impl Arguments {
     /// The report of a refusal, if the error is one.
     fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
         let CapturesError::Change(error) = error else { return None };
-        PlanReport::refused(error, self.departure(), self.engine.name(), self.smp_time)
+        PlanReport::refused(error, self.departure(), self.engine_in_force(), self.smp_time)
     }
 
     /// Stages the plan if it may be written, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
-        let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
+        let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine_in_force(), self.smp_time);
         let in_force = self.device_settings();
         let plan = drawn.prepared.plan.plan();
         let report = PlanReport {

@@ -8,18 +8,17 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
-use super::input::{check_options, read_fabric, read_subnets, read_text};
+use super::input::{check_options, read_subnets, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
-use super::plan::{certified, not_united};
+use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::ElementArguments;
+use change::ChangeArguments;
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
-use reconfig::fabric::difference::union;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Sl, SubnetId};
 use reconfig::plan::{Arming, Policy, Scheme};
@@ -88,22 +87,6 @@ pub(super) struct Arguments {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "What changes")]
-struct ChangeArguments {
-    #[command(flatten)]
-    element: ElementArguments,
-    /// What leaves dies first, and the subnet manager notices (the default).
-    #[arg(long, conflicts_with = "planned")]
-    sudden: bool,
-    /// The routing changes first, then what is to leave leaves.
-    #[arg(long)]
-    planned: bool,
-    /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
-    #[arg(long, requires = "planned")]
-    allow_cut_off: bool,
 }
 
 #[derive(Debug, Args)]
@@ -581,29 +564,6 @@ fn account(
     let lines = scenario::accounting(rules, scenario, routers.engines()?, run).map_err(failure)?;
     let accounted = Accounted { report: run, accounting: lines };
     screen.show(&accounted, || report::simulation(run) + "\n" + &report::accounting(&accounted.accounting))
-}
-
-impl ChangeArguments {
-    /// The subnets, and the change among them; of two captures, in the union of both.
-    fn of(
-        &self,
-        captured: Subnets,
-        between: &SubnetsArguments,
-        common: Common,
-    ) -> Result<(Subnets, ScenarioChange), Failure> {
-        let Some(file) = &self.element.fabric_after else {
-            let change = self.element.find(&captured, between)?;
-            return Ok((captured, change));
-        };
-        let union = union(captured.fabric(SubnetId(0)), &read_fabric(file, common)?).map_err(not_united)?;
-        let change = ScenarioChange::from(&union);
-        if change == Vec::new().into() {
-            let why =
-                "no node and no cable differs between the two fabrics: --steady simulates traffic without a change";
-            return Err(Failure::input(anyhow!(why)));
-        }
-        Ok((Subnets::alone(union.fabric), change))
-    }
 }
 
 impl Arguments {

@@ -201,6 +201,23 @@ fn what_leaves_is_named_in_place_of_a_capture() {
 }
 
 #[test]
+fn tables_in_force_are_read_and_no_engine_is_assumed() {
+    let fabric = bundled("fat-tree-4-2");
+    let desk = Desk::with(&fabric, &fabric);
+    desk.run(&["route", "before", "--engine", "nue", "-o", "routed"]).says(0, &[]);
+    let asked = ["plan", "routed/fabric.json", "--remove-switch", "spine-1", "--remove-switch", "spine-2"];
+    let tables = ["--from-fdbs", "routed/opensm.fdbs", "--engine", "up-down"];
+    let object = desk.run(&[&asked[..], &tables, &["--json"]].concat()).json();
+    assert_eq!((&object["outcome"], &object["engine"]), (&"proved".into(), &"imported".into()));
+    assert_eq!(object["engine_after"], "up-down");
+    let assumed = |object: &Value| object["notes"].to_string().contains("are taken to be those of engine");
+    assert!(!assumed(&object), "{}", object["notes"]);
+    assert!(assumed(&desk.run(&[&asked[..], &["--json"]].concat()).json()));
+    // The same cables, and other tables: there is a change to plan.
+    desk.run(&[&["plan", "routed/fabric.json", "after"], &tables[..]].concat()).says(0, &["imported → up-down"]);
+}
+
+#[test]
 fn equal_captures_leave_nothing_to_change() {
     let fabric = bundled("torus-4x4");
     let desk = Desk::with(&fabric, &fabric);

@@ -1,11 +1,15 @@
 //! The change in `reconfig simulate`: which elements, and in which subnet.
 
+use super::super::Common;
 use super::super::element::{find_node, guid_of};
+use super::super::input::read_fabric;
 use super::super::outcome::Failure;
+use super::super::plan::not_united;
 use super::super::removal::RemovalArguments;
 use super::SubnetsArguments;
 use anyhow::anyhow;
 use clap::Args;
+use reconfig::fabric::difference::union;
 use reconfig::fabric::subnets::{Router, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Guid, SubnetId};
@@ -33,6 +37,45 @@ const OF_A_CHANGE: [&str; 18] = [
     "smp_delay",
     "barrier_timeout",
 ];
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What changes")]
+pub(super) struct ChangeArguments {
+    #[command(flatten)]
+    pub(super) element: ElementArguments,
+    /// What leaves dies first, and the subnet manager notices (the default).
+    #[arg(long, conflicts_with = "planned")]
+    pub(super) sudden: bool,
+    /// The routing changes first, then what is to leave leaves.
+    #[arg(long)]
+    pub(super) planned: bool,
+    /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
+    #[arg(long, requires = "planned")]
+    pub(super) allow_cut_off: bool,
+}
+
+impl ChangeArguments {
+    /// The subnets, and the change among them; of two captures, in the union of both.
+    pub(super) fn of(
+        &self,
+        captured: Subnets,
+        between: &SubnetsArguments,
+        common: Common,
+    ) -> Result<(Subnets, ScenarioChange), Failure> {
+        let Some(file) = &self.element.fabric_after else {
+            let change = self.element.find(&captured, between)?;
+            return Ok((captured, change));
+        };
+        let union = union(captured.fabric(SubnetId(0)), &read_fabric(file, common)?).map_err(not_united)?;
+        let change = ScenarioChange::from(&union);
+        if change == Vec::new().into() {
+            let why =
+                "no node and no cable differs between the two fabrics: --steady simulates traffic without a change";
+            return Err(Failure::input(anyhow!(why)));
+        }
+        Ok((Subnets::alone(union.fabric), change))
+    }
+}
 
 /// The options belong to the group `what` of the command, which requires one of them.
 #[derive(Debug, Args)]

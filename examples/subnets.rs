@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let topology = "random-regular:8,3,2".parse()?;
     let asked = JoinedTopology { topology, subnets: 2, shape: JoinShape::Line, routers: 2 };
     let subnets = joined(&asked, &Options { seed: 3, ..Options::default() })?;
-    let root = ScenarioChange::In { subnet: SubnetId(0), element: Element::Root };
+    let root = ScenarioChange::In { subnet: SubnetId(0), elements: vec![Element::Root] };
     let mut scenario = Scenario::new(subnets, root);
     let report = scenario::run(&scenario, Arc::new(UpDown::default()), &mut Unwatched)?;
     show(&report);

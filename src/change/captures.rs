@@ -1,7 +1,7 @@
 //! Two captures of a subnet in, a planned change from one to the other out.
 //!
-//! The routing in force is taken to be the engine's own on the fabric before, with LIDs as captured where they
-//! suffice: a capture of the topology says nothing of the tables that are loaded. What that means for the reader is
+//! The routing in force is the engine's own on the fabric before, tables that were imported among them, with LIDs as
+//! captured where they suffice: a capture of the topology says nothing of the tables that are loaded. What that means for the reader is
 //! in [`Drawn::notes`].
 
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, NodeId};
 use crate::ids::Half;
 use crate::lid;
 use crate::plan::{Lanes, Plan, Policy, Scheme};
-use crate::routing::Engine;
+use crate::routing::{Engine, Imported};
 use std::sync::Arc;
 
 /// When an element leaves.
@@ -135,10 +135,12 @@ fn draw_on(
         whole.fabric = bring_up.fitted(&whole.fabric, &function, &whole.after(), sm, captures.engine_after)?;
     }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
-    notes.push(format!(
-        "the tables in force are taken to be those of engine {} on the fabric before",
-        function.engine()
-    ));
+    if function.engine() != Imported::NAME {
+        notes.push(format!(
+            "the tables in force are taken to be those of engine {} on the fabric before",
+            function.engine()
+        ));
+    }
     // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked for.
     let both_halves =
         captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.halves().len() == 2;

@@ -263,6 +263,14 @@ impl FromArguments {
         self.from_fdbs.is_some() || !self.from_lfts.is_empty() || self.from_path_sl.is_some()
     }
 
+    /// The engines, of which these tables, if there are any, take the place of the one before.
+    pub(super) fn engines(&self, fabric: &Fabric, named: Engines) -> Result<Engines, Failure> {
+        Ok(match self.read(fabric)? {
+            Some(running) => Engines { before: Arc::new(running), ..named },
+            None => named,
+        })
+    }
+
     /// The tables of these files, read for the fabric that they run on; none if no file is named.
     pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
         let lfts = match (&self.from_fdbs, &self.from_lfts[..]) {

@@ -3,7 +3,7 @@
 
 use super::outcome::Failure;
 use anyhow::anyhow;
-use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::fabric::{Fabric, Node, NodeId, PortId};
 use reconfig::ids::{Guid, PortNum};
 
 /// The node that `text` names.
@@ -17,10 +17,7 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     if let Some(node) = guid_of(wanted).and_then(|guid| fabric.by_guid(guid)) {
         return Ok(node);
     }
-    let matching: Vec<NodeId> = match wanted.contains('*') {
-        true => fabric.nodes().filter(|(_, node)| matches(wanted, node.description.trim())).map(|(id, _)| id).collect(),
-        false => Vec::new(),
-    };
+    let matching = matching(fabric, wanted);
     match matching[..] {
         [] => {}
         [only] => return Ok(only),
@@ -37,6 +34,18 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
             anyhow!("{} nodes have the name `{wanted}`: give a GUID, such as {}", described.len(), guids.join(", "))
         }
     }))
+}
+
+/// The nodes that `text` names: one, or all `wanted` ones that a pattern matches.
+pub(super) fn find_nodes(fabric: &Fabric, text: &str, wanted: impl Fn(NodeId) -> bool) -> Result<Vec<NodeId>, Failure> {
+    let matching: Vec<NodeId> = matching(fabric, text.trim()).into_iter().filter(|&node| wanted(node)).collect();
+    if matching.is_empty() { Ok(vec![find_node(fabric, text)?]) } else { Ok(matching) }
+}
+
+/// The nodes that a pattern matches; none if the text is no pattern.
+fn matching(fabric: &Fabric, pattern: &str) -> Vec<NodeId> {
+    let described = |(id, node): (NodeId, &Node)| matches(pattern, node.description.trim()).then_some(id);
+    if pattern.contains('*') { fabric.nodes().filter_map(described).collect() } else { Vec::new() }
 }
 
 /// The GUID that `text` denotes: bare, with `0x`, or in `ibnetdiscover`'s form (`S-…`, `H-…`, `R-…`).

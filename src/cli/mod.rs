@@ -27,6 +27,7 @@ mod output;
 mod permutation;
 mod plan;
 mod progress;
+mod removal;
 mod reproduce;
 mod rescue;
 mod route;

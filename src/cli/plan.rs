@@ -1,19 +1,21 @@
-//! `reconfig plan`: a proved plan for the change between two captures.
+//! `reconfig plan`: a proved plan for the change between two captures, or for what leaves one.
 
 use super::Common;
 use super::choice::{
-    self, DeviceArguments, EngineArguments, PartitionArguments, ReservedArguments, SchemeChoice, SlToVlChoice,
-    TurnBackArguments,
+    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
+    SlToVlChoice, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
+use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::UnionError;
 use reconfig::plan::{Arming, MovedBy, Plan, Policy};
+use reconfig::routing::Imported;
 use reconfig::scenario::DeviceReport;
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
@@ -22,22 +24,27 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nodes and ports of the captures are matched by GUID and port number. The tables in force are assumed to be those of the \
-engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
+Nodes and ports of the captures are matched by GUID and port number. Unless tables are given (--from-fdbs, --from-lfts), those in force are assumed to be \
+those of the engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
 Examples:
   reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan --certificate change.certificate
   reconfig plan before.lst after.lst --sudden --sm 'node-17 HCA-1'
+  reconfig plan before.lst --remove-switch spine-1 --remove-switch spine-2 -o change.plan
   reconfig plan before.lst after.lst --json | jq '.plan.waves[] | [.name, .smps]'
 
 Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off end ports; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
     /// The fabric before: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
     before: PathBuf,
-    /// The fabric after.
-    after: PathBuf,
+    /// The fabric after; or options say what leaves the fabric before.
+    #[arg(group = "what", conflicts_with = "removal")]
+    after: Option<PathBuf>,
+    #[command(flatten)]
+    removal: RemovalArguments,
     /// The file for the plan, written whole or not at all; without it the plan is only proved and reported.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -60,6 +67,8 @@ pub(super) struct Arguments {
     scheme: SchemeChoice,
     #[command(flatten)]
     engine: EngineArguments,
+    #[command(flatten)]
+    from: FromArguments,
     /// The LID mask control; LIDs are renumbered if the captures have a smaller one [default: 1, or more if the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
@@ -132,14 +141,23 @@ impl Arguments {
         }
     }
 
+    /// The name of what made the tables in force.
+    fn engine_in_force(&self) -> &'static str {
+        if self.from.is_given() { Imported::NAME } else { self.engine.name() }
+    }
+
     fn departure(&self) -> Departure {
         if self.sudden { Departure::Sudden } else { Departure::Planned }
     }
 
     fn draw(&self, common: Common) -> Result<Outcome, Failure> {
-        let (before, after) = (read_fabric(&self.before, common)?, read_fabric(&self.after, common)?);
+        let before = read_fabric(&self.before, common)?;
+        let after = match &self.after {
+            Some(file) => read_fabric(file, common)?,
+            None => self.removal.taken_from(&before)?,
+        };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
-        let engines = self.engine.engines()?;
+        let engines = self.from.engines(&before, self.engine.engines()?)?;
         let devices = self.devices();
         self.devices.check(devices)?;
         let drawn = change::draw(&Captures {
@@ -178,12 +196,12 @@ impl Arguments {
     /// The report of a refusal, if the error is one.
     fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
         let CapturesError::Change(error) = error else { return None };
-        PlanReport::refused(error, self.departure(), self.engine.name(), self.smp_time)
+        PlanReport::refused(error, self.departure(), self.engine_in_force(), self.smp_time)
     }
 
     /// Stages the plan if it may be written, and reports it.
     fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
-        let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine.name(), self.smp_time);
+        let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine_in_force(), self.smp_time);
         let in_force = self.device_settings();
         let plan = drawn.prepared.plan.plan();
         let report = PlanReport {
@@ -217,12 +235,20 @@ pub(super) fn certified(plan: &Plan, text: &str) -> Result<String, Failure> {
     }
 }
 
+/// Captures that contradict each other are wrong input; others give a change that has to be made in two steps.
+pub(super) fn not_united(error: UnionError) -> Failure {
+    match error {
+        UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_) => {
+            Failure::input(CapturesError::Union(error))
+        }
+        UnionError::Recabled { .. } => Failure::undone(CapturesError::Union(error)),
+    }
+}
+
 /// Errors in the user's names or captures are usage errors; any other means that the change cannot be planned.
 fn failure(error: CapturesError) -> Failure {
     match error {
-        CapturesError::Union(UnionError::Redefined { .. } | UnionError::PortsGrew { .. } | UnionError::Build(_)) => {
-            Failure::input(error)
-        }
+        CapturesError::Union(error) => not_united(error),
         CapturesError::BringUp(BringUpError::Manager { .. }) => Failure::input(error),
         _ => Failure::undone(error),
     }

@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::ElementArguments;
+use change::ChangeArguments;
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::Subnets;
@@ -38,12 +38,15 @@ use std::sync::Arc;
 Examples:
   reconfig simulate --remove-root fixtures/topologies/fat-tree-4-2.ibnetdiscover
   reconfig simulate --remove-switch spine-2 --planned --load 0.5 fabric.ibnetdiscover
+  reconfig simulate --remove-switch spine-1 --remove-switch spine-2 --remove-link leaf-1:3 fabric.ibnetdiscover
+  reconfig simulate before.ibnetdiscover after.ibnetdiscover --planned --scheme auto
   reconfig simulate --remove-root --compare fabric.ibnetdiscover
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
 Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
@@ -84,22 +87,6 @@ pub(super) struct Arguments {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "What changes")]
-struct ChangeArguments {
-    #[command(flatten)]
-    element: ElementArguments,
-    /// The element dies first, and the subnet manager notices (the default).
-    #[arg(long, conflicts_with = "planned")]
-    sudden: bool,
-    /// The routing changes first, then the element leaves.
-    #[arg(long)]
-    planned: bool,
-    /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
-    #[arg(long, requires = "planned")]
-    allow_cut_off: bool,
 }
 
 #[derive(Debug, Args)]
@@ -403,7 +390,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let (scenario, running) = arguments.scenario(subnets)?;
+    let (scenario, running) = arguments.scenario(subnets, common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         return compare(&routers, &scenario, common);
@@ -593,6 +580,7 @@ impl Arguments {
         ];
         let for_one = [
             (element.add_switch.is_some(), "--add-switch"),
+            (element.fabric_after.is_some(), "a fabric after the change"),
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
             (self.accounting.is_some(), "--accounting"),
@@ -608,21 +596,22 @@ impl Arguments {
     }
 
     /// The scenario, and the tables already in force if they are given.
-    fn scenario(&self, subnets: Subnets) -> Result<(Scenario, Option<Imported>), Failure> {
-        // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
-        let (ends, running) = match subnets.len() {
-            1 => {
-                let fabric = subnets.fabric(SubnetId(0));
-                (fabric.end_ports().count(), self.method.from.read(fabric)?)
-            }
-            _ => (subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(), None),
+    fn scenario(&self, captured: Subnets, common: Common) -> Result<(Scenario, Option<Imported>), Failure> {
+        let running = match captured.len() {
+            1 => self.method.from.read(captured.fabric(SubnetId(0)))?,
+            _ => None,
         };
         let between = &self.subnets;
-        let change = self.change.element.find(&subnets, between)?;
+        let (subnets, change) = self.change.of(captured, between, common)?;
+        // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
+        let ends = match subnets.len() {
+            1 => subnets.fabric(SubnetId(0)).end_ports().count(),
+            _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
+        };
         let base = Scenario { devices: self.devices(), ..Scenario::new(subnets, change) };
-        let sm = match (&self.management.sm, change) {
+        let sm = match (&self.management.sm, &base.change) {
             (None, _) => None,
-            (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(subnet), name)?),
+            (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(*subnet), name)?),
             (Some(_), _) => {
                 return Err(Failure::input(anyhow!("--sm names the manager of the one subnet that changes")));
             }

@@ -314,9 +314,21 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// As for [`Driver::await_loss`].
     pub async fn await_growth(&mut self, until_ns: u64) -> Result<Option<ChangeRecord>, DriverError> {
+        self.await_growth_without(until_ns, Fabric::clone).await
+    }
+
+    /// The same, and what `aside` takes from the subnet leaves the routing with the same change: a planned removal.
+    ///
+    /// # Errors
+    /// As for [`Driver::await_loss`].
+    pub async fn await_growth_without(
+        &mut self,
+        until_ns: u64,
+        aside: impl Fn(&Fabric) -> Fabric,
+    ) -> Result<Option<ChangeRecord>, DriverError> {
         let wanted = |running: &Running| match running.has_lost_something() {
             true => watch::common(&running.alive, &running.routed),
-            false => (*running.alive).clone(),
+            false => aside(&running.alive),
         };
         self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
     }

@@ -118,12 +118,22 @@ pub fn auto_instead(auto: &AutoInstead) -> String {
 fn headline(text: &mut String, report: &SimulationReport) {
     let (size, change) = (report.fabric, &report.change);
     line(text, format_args!("{} ({}), {}", report.what, report.departure, scheme(report)));
+    if !change.moves.fits_a_line() {
+        let lists = [("leaves", &change.moves.leaves), ("comes ", &change.moves.comes)];
+        lists.iter().for_each(|(verb, names)| listed(text, verb, names));
+    }
     let fabric = size_of(size.switches, (size.cas, "CA"), size.links);
     let settings = &report.settings;
     line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));
     let engine = engine_pair(&report.engine, report.engine_after.as_deref());
     let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
     line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm.as_deref().unwrap_or_default()));
+}
+
+/// Every name, the first on the line of its title.
+fn listed(text: &mut String, title: &str, names: &[String]) {
+    let titles = std::iter::once(title).chain(std::iter::repeat(""));
+    titles.zip(names).for_each(|(title, name)| line(text, format_args!("{title:<6}   {name}")));
 }
 
 /// What was lost in all, and for how long pairs of end ports were without connection.

@@ -12,8 +12,6 @@ use crate::tables::dump::PathSls;
 use crate::tables::{Lft, PathLayers, RoutingFunction};
 use std::sync::Arc;
 
-const NAME: &str = "imported";
-
 /// The engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imported {
@@ -25,6 +23,9 @@ pub struct Imported {
 }
 
 impl Imported {
+    /// Its name as an engine.
+    pub const NAME: &str = "imported";
+
     /// Forwarding tables by node, and service levels of paths where they are known, of a fabric with LIDs.
     pub fn new(fabric: &Fabric, lfts: &[Arc<Lft>], levels: Option<PathSls>) -> Imported {
         let lids = fabric.ports().map(|(_, port)| Some((port.lid?, port.lmc.lids()))).collect();
@@ -93,7 +94,7 @@ impl Imported {
         self.levels(ports, paths).for_each(|(.., level)| used[usize::from(level)] = true);
         let needed = used.iter().filter(|&&used| used).count();
         if needed > usize::from(demand.layers) {
-            return Err(RouteError::TooFewLayers { engine: NAME, needed, offered: demand.layers });
+            return Err(RouteError::TooFewLayers { engine: Imported::NAME, needed, offered: demand.layers });
         }
         let mut layers = PathLayers::by_port(fabric, ports, ports, paths);
         let layer = |level: u8| used[..usize::from(level)].iter().filter(|&&used| used).count() as u8;
@@ -109,7 +110,7 @@ fn raised(level: u8) -> u8 {
 
 impl Engine for Imported {
     fn name(&self) -> &'static str {
-        NAME
+        Imported::NAME
     }
 
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
@@ -119,10 +120,10 @@ impl Engine for Imported {
                 "the capture gives no LID for {}, so no table shows how to reach it",
                 fabric.describe_port(port)
             );
-            return Err(RouteError::Unsuited { engine: NAME, why });
+            return Err(RouteError::Unsuited { engine: Imported::NAME, why });
         }
         let paths = self.paths(fabric, &demand.destinations);
-        let mut function = RoutingFunction::new(fabric, NAME, demand.destinations.clone(), paths);
+        let mut function = RoutingFunction::new(fabric, Imported::NAME, demand.destinations.clone(), paths);
         for switch in fabric.switches() {
             let table = &self.lfts[switch.index()];
             let outputs = function.outputs_mut(switch);

@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::engines::Engines;
 use super::outcome::Ending;
-use super::setting::{Element, Scenario};
+use super::setting::Scenario;
 use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::summary::DrivenChange;
 use super::time::ManagerTask;
@@ -36,13 +36,9 @@ pub(super) struct ActingSubnet<'a> {
 
 impl ActingSubnet<'_> {
     /// Plans the change before anything has happened, so that an impossible change is an error and not an outcome. The
-    /// plan assumes that a newcomer is present, and that a sudden departure is over.
+    /// plan assumes that newcomers are present, and that a sudden departure is over.
     pub fn prepare(&self, engines: &Engines) -> Result<Prepared, ScenarioError> {
-        let alive = match self.setup.element {
-            Element::Newcomer(_) => &self.setup.whole,
-            _ if self.scenario.departure == Departure::Sudden => &self.setup.after,
-            _ => &self.setup.before,
-        };
+        let alive = if self.is_sudden() { &self.setup.after } else { &self.setup.whole };
         self.driver(engines.after.clone(), alive).prepare(self.setup.after.clone()).map_err(|error| match error {
             DriverError::Change(error) => ScenarioError::Change(error),
             other => unreachable!("preparing a change sends nothing: {other}"),
@@ -107,24 +103,22 @@ impl ActingSubnet<'_> {
         self.scenario.departure == Departure::Sudden
     }
 
-    /// The node of a router that dies first in the simulation; all of its nodes die at once.
-    pub fn victim(&self) -> Option<NodeId> {
-        match self.setup.element {
-            Element::EndNode(node) if self.is_sudden() => Some(self.placement.node(node)),
-            _ => None,
-        }
+    /// The nodes that die first in the simulation. Those of all subnets die at once, since a router has one in several.
+    pub fn victims(&self) -> impl Iterator<Item = NodeId> {
+        let nodes = if self.is_sudden() { &self.setup.moves.leaving.nodes[..] } else { &[] };
+        nodes.iter().map(|&node| self.placement.node(node))
     }
 
-    /// Kills what dies first, and adds newcomers; except a router ([`ActingSubnet::victim`]), whose nodes in all
-    /// subnets die at once.
+    /// Brings what comes, and pulls the cables that fail; nodes have [died](ActingSubnet::victims) by then.
     pub fn strike(&self) {
-        let placement = self.placement;
-        match self.setup.element {
-            Element::Newcomer(node) => self.with(|sim| sim.revive_node(placement.node(node))),
-            Element::Switch(node) if self.is_sudden() => self.with(|sim| sim.kill_node(placement.node(node))),
-            Element::Link(port) if self.is_sudden() => self.with(|sim| sim.kill_link(placement.port(port))),
-            Element::Switch(_) | Element::EndNode(_) | Element::Link(_) | Element::Root | Element::Nothing => {}
-        }
+        let (moves, place) = (&self.setup.moves, self.placement);
+        self.with(|sim| {
+            moves.coming.nodes.iter().for_each(|&node| sim.revive_node(place.node(node)));
+            moves.coming.links.iter().for_each(|&port| sim.revive_link(place.port(port)));
+            if self.is_sudden() {
+                moves.leaving.links.iter().for_each(|&port| sim.kill_link(place.port(port)));
+            }
+        });
     }
 
     /// The manager's reaction.
@@ -135,12 +129,12 @@ impl ActingSubnet<'_> {
         until_ns: u64,
     ) -> ManagerTask<'a, Driven> {
         let (trail, transport) = (driver.trail(), self.transport.clone());
-        let (element, sudden) = (self.setup.element, self.is_sudden());
+        let (moves, sudden) = (self.setup.moves.clone(), self.is_sudden());
         let future = Box::pin(async move {
-            match element {
-                Element::Newcomer(_) => driver.await_growth(until_ns).await,
-                _ if sudden => driver.await_loss(until_ns).await,
-                _ => driver.run(prepared).await.map(Some),
+            match (moves.coming.is_empty(), sudden) {
+                (false, _) => driver.await_growth_without(until_ns, |alive| moves.leaving.taken_from(alive)).await,
+                (true, true) => driver.await_loss(until_ns).await,
+                (true, false) => driver.run(prepared).await.map(Some),
             }
         });
         ManagerTask { future, trail, transport }
@@ -148,13 +142,17 @@ impl ActingSubnet<'_> {
 
     /// Performs the planned departure. Returns whether anything left.
     pub fn depart(&self) -> bool {
-        let placement = self.placement;
-        match self.setup.element {
-            _ if self.is_sudden() => return false,
-            Element::Switch(node) | Element::EndNode(node) => self.with(|sim| sim.retire_node(placement.node(node))),
-            Element::Link(port) => self.with(|sim| sim.retire_link(placement.port(port))),
-            Element::Newcomer(_) | Element::Root | Element::Nothing => return false,
+        let (leaving, place) = (&self.setup.moves.leaving, self.placement);
+        if self.is_sudden() || leaving.is_empty() {
+            return false;
         }
+        let nodes: Vec<NodeId> = leaving.nodes.iter().map(|&node| place.node(node)).collect();
+        self.with(|sim| {
+            if !nodes.is_empty() {
+                sim.retire_nodes(&nodes);
+            }
+            leaving.links.iter().for_each(|&port| sim.retire_link(place.port(port)));
+        });
         true
     }
 

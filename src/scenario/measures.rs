@@ -1,7 +1,6 @@
 //! Results of one period of a run: latency, throughput, order, and the busiest links.
 
 use super::outcome::{BusyLink, Latency, LinkLoads};
-use super::setting::Element;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{Fabric, PortId};
@@ -33,17 +32,15 @@ pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
     shares.reduce(f64::min).unwrap_or(0.0)
 }
 
-/// The fabric of a period (1 before the change, 2 during it, from 3 on after it). An unannounced departure or an
-/// arrival takes effect at the start of the second. If the change was not `made`, an element that was to leave is
-/// present to the end.
+/// The fabric of a period (1 before the change, 2 during it, from 3 on after it). What comes, or leaves unannounced, does
+/// so at the start of the second. If the change was not `made`, what was to leave is present to the end.
 pub(super) fn present(setup: &SubnetSetup, departure: Departure, made: bool, period: usize) -> &Fabric {
-    let at_once = departure == Departure::Sudden || matches!(setup.element, Element::Newcomer(_));
     match period {
         0 | 1 => &setup.before,
-        _ if at_once => &setup.after,
-        2 => &setup.before,
+        _ if departure == Departure::Sudden => &setup.after,
+        2 => &setup.whole,
         _ if made => &setup.after,
-        _ => &setup.before,
+        _ => &setup.whole,
     }
 }
 

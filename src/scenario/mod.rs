@@ -18,6 +18,7 @@ mod acting;
 pub mod adversary;
 mod between;
 mod cut_off;
+mod elements;
 mod engines;
 mod error;
 mod estimate;
@@ -40,6 +41,7 @@ mod witness;
 pub use crate::change::Departure;
 pub use accounting::{Accounting, Line, accounting};
 pub use cut_off::CutOffPort;
+pub use elements::{Element, Elements, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;
 pub use error::ScenarioError;
 pub use outages::{LongestOutage, OutageReport};
@@ -50,7 +52,7 @@ pub use outcome::{
     StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
 };
 pub use run::{plan, run};
-pub use setting::{Element, Scenario, ScenarioChange};
+pub use setting::Scenario;
 pub use steady::{SteadyReport, steady};
 pub use subnet_setup::selection;
 pub use watch::{Unwatched, Watch};

@@ -3,6 +3,7 @@
 
 use super::adversary::schedule::Schedule;
 use super::cut_off::CutOffPort;
+use super::elements::MovesReport;
 use super::outages::OutageReport;
 use crate::change::Departure;
 use crate::fabric::Fabric;
@@ -195,8 +196,11 @@ impl FabricSize {
 /// The change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ChangeReport {
-    /// A description: which element leaves or comes.
+    /// A description: what leaves or comes.
     pub what: String,
+    /// Its elements, each by name.
+    #[serde(flatten)]
+    pub moves: MovesReport,
     /// `sudden`, `planned`, `arrival`, or `none` if nothing changes.
     pub departure: &'static str,
     /// Root of R.

@@ -1,55 +1,16 @@
 //! The settings of a run.
 
 use super::ScenarioError;
+use super::elements::{Element, ScenarioChange};
 use crate::change::Departure;
 use crate::fabric::subnets::{SubnetPort, Subnets};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lmc, SubnetId};
 use crate::plan::{Observer, Policy, Scheme};
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::{GMP_BYTES, SimConfig};
 use crate::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 use std::path::PathBuf;
-
-/// The element of a subnet that leaves or comes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Element {
-    /// The root of R leaves.
-    Root,
-    /// A switch leaves.
-    Switch(NodeId),
-    /// The cable at a port leaves.
-    Link(PortId),
-    /// A switch of the capture comes: the fabric before the change lacks it.
-    Newcomer(NodeId),
-    /// A node other than a switch leaves: a router.
-    EndNode(NodeId),
-    /// Nothing changes.
-    Nothing,
-}
-
-/// The change among the subnets of a scenario.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ScenarioChange {
-    /// An element of one subnet changes.
-    In {
-        /// The subnet.
-        subnet: SubnetId,
-        /// The element.
-        element: Element,
-    },
-    /// A router leaves all of its subnets, by its rank among the routers.
-    Router(usize),
-    /// Nothing: only traffic.
-    Nothing,
-}
-
-impl From<Element> for ScenarioChange {
-    /// A change in the first subnet, which is usually the only one.
-    fn from(element: Element) -> ScenarioChange {
-        ScenarioChange::In { subnet: SubnetId(0), element }
-    }
-}
 
 /// One simulated change, before it is run. Times in nanoseconds of simulated time.
 #[derive(Clone, Debug)]
@@ -126,8 +87,8 @@ impl Scenario {
     }
 
     /// A change in a fabric that is a subnet by itself; all other settings are the command line's defaults.
-    pub fn of_one(fabric: Fabric, element: Element) -> Scenario {
-        Scenario::new(Subnets::alone(fabric), element)
+    pub fn of_one(fabric: Fabric, change: impl Into<ScenarioChange>) -> Scenario {
+        Scenario::new(Subnets::alone(fabric), change)
     }
 
     /// A change among subnets; all other settings are the command line's defaults.
@@ -219,6 +180,15 @@ impl Scenario {
         if let ScenarioChange::Router(router) = self.change {
             self.check_router(router)?;
         }
+        if let ScenarioChange::In { elements, .. } = &self.change
+            && self.departure == Departure::Sudden
+            && elements.iter().any(Element::comes)
+            && !elements.iter().all(Element::comes)
+        {
+            let why = "something dies and something else comes: a manager makes two changes of that, the one for the loss \
+                       first. Simulate each by itself, or choose --planned: what leaves is still there while the change runs";
+            return Err(ScenarioError::Unsupported(why));
+        }
         let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();
         if asks && self.sim.buffer_credits < GMP_BYTES.div_ceil(64) {
             let why =
@@ -228,7 +198,8 @@ impl Scenario {
         if self.is_alone() {
             return Ok(());
         }
-        let newcomer = matches!(self.change, ScenarioChange::In { element: Element::Newcomer(_), .. });
+        let newcomer =
+            matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
         let refused = [
             (newcomer, "among several subnets nothing can be added yet: give the subnet's own file"),
             (
@@ -258,14 +229,14 @@ impl Scenario {
         })
     }
 
-    /// The change in one of the subnets.
-    pub(super) fn element_in(&self, id: SubnetId) -> Element {
-        match self.change {
-            ScenarioChange::In { subnet, element } if subnet == id => element,
+    /// What changes in one of the subnets.
+    pub(super) fn elements_in(&self, id: SubnetId) -> Vec<Element> {
+        match &self.change {
+            ScenarioChange::In { subnet, elements } if *subnet == id => elements.clone(),
             ScenarioChange::Router(router) => {
-                self.subnets.router_node(router, id).map_or(Element::Nothing, Element::EndNode)
+                self.subnets.router_node(*router, id).map(Element::EndNode).into_iter().collect()
             }
-            ScenarioChange::In { .. } | ScenarioChange::Nothing => Element::Nothing,
+            ScenarioChange::In { .. } | ScenarioChange::Nothing => Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::acting::ActingSubnet;
 use super::engines::Engines;
-use super::setting::{Element, Scenario};
+use super::setting::Scenario;
 use super::subnet_setup::{Placement, SubnetRequest, SubnetSetup};
 use crate::change::{DataVls, Prepared};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
@@ -118,15 +118,14 @@ impl<'a> Setup<'a> {
         let own = &self.each[0];
         let mut sim = Sim::new(&own.whole, config, own.sm)?;
         own.load(&mut sim, Placement::default());
-        if let Element::Newcomer(node) = own.element {
-            sim.keep_away(node);
-        }
+        own.moves.coming.nodes.iter().for_each(|&node| sim.keep_away(node));
+        own.moves.coming.links.iter().for_each(|&port| sim.keep_link_away(port));
         Ok(SimTransport::new(sim))
     }
 
     /// The subnets that change; for a subnet alone, that one, even if nothing changes.
     pub fn acting(&self) -> Vec<SubnetId> {
-        let changes = |id: &SubnetId| self.between.is_none() || self.each[id.index()].element != Element::Nothing;
+        let changes = |id: &SubnetId| self.between.is_none() || !self.each[id.index()].moves.is_empty();
         self.subnet_ids().filter(changes).collect()
     }
 

@@ -1,9 +1,10 @@
-//! One subnet prepared for a run: LIDs, R, the element that leaves, the subnet manager's node, and loading R into a
+//! One subnet prepared for a run: LIDs, R, what leaves and comes, the subnet manager's node, and loading R into a
 //! simulation.
 
 use super::ScenarioError;
+use super::elements::{Element, Moves};
 use super::engines::Engines;
-use super::setting::{Element, Scenario};
+use super::setting::Scenario;
 use crate::change::{self, BringUp, BringUpError, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Sl, SubnetId};
@@ -45,13 +46,13 @@ impl<'a> SubnetRequest<'a> {
         self.scenario.subnets.fabric(self.subnet)
     }
 
-    fn element(self) -> Element {
-        self.scenario.element_in(self.subnet)
+    fn elements(self) -> Vec<Element> {
+        self.scenario.elements_in(self.subnet)
     }
 
     /// The manager's node, if chosen: only in a subnet that changes, since a node belongs to one subnet.
     fn sm(self) -> Option<NodeId> {
-        self.scenario.sm.filter(|_| self.element() != Element::Nothing)
+        self.scenario.sm.filter(|_| !self.elements().is_empty())
     }
 }
 
@@ -70,8 +71,8 @@ pub(super) struct SubnetSetup {
     pub tables: SubnetTables,
     /// The subnet manager's port.
     pub sm: PortId,
-    /// The element that changes; a root is resolved.
-    pub element: Element,
+    /// What leaves and comes.
+    pub moves: Moves,
     /// The simulation's settings; the caller sets the load.
     pub config: SimConfig,
 }
@@ -119,7 +120,12 @@ impl SubnetSetup {
         let scenario = request.scenario;
         let lanes = change::data_vls(&whole);
         let before = before(request, &whole)?;
-        let (element, after) = after(request.element(), &whole, &function)?;
+        let root = || {
+            let root = function.root().or_else(|| choose_root(&before));
+            root.ok_or(ScenarioError::NoRoot { engine: function.engine() })
+        };
+        let moves = Moves::of(&request.elements(), &whole, root)?;
+        let after = moves.leaving.taken_from(&whole);
         let sm = change::manager_port(&before, &after, request.sm())?;
         let kept = Lanes::of_fabric(&whole, scenario.policy.reserved_sl);
         let steady = kept.steady(scenario.policy.partition);
@@ -142,7 +148,7 @@ impl SubnetSetup {
             function,
             tables,
             sm,
-            element,
+            moves,
             config,
         })
     }
@@ -168,22 +174,6 @@ impl SubnetSetup {
             if let Some((lid, sl)) = address(&self.whole, Some(&**ways), port, self.sm, Half::Lower) {
                 sim.load_master_sm_at(place.port(port), lid, sl);
             }
-        }
-    }
-
-    /// Describes what leaves or comes; `asked` is the scenario's element, whose root is not resolved.
-    pub fn describe(&self, asked: Element) -> String {
-        let node = |node: NodeId| self.whole.describe_node(node);
-        match (asked, self.element) {
-            (Element::Root, Element::Switch(root)) => format!("remove root {}", node(root)),
-            (_, Element::Switch(switch)) => format!("remove switch {}", node(switch)),
-            (_, Element::Link(port)) => format!("remove link {}", self.whole.describe_port(port)),
-            (_, Element::Newcomer(switch)) => format!("add switch {}", node(switch)),
-            (_, Element::EndNode(node)) => {
-                format!("remove {} {}", self.whole.node(node).kind, self.whole.describe_node(node))
-            }
-            (_, Element::Nothing) => "nothing".to_string(),
-            (_, Element::Root) => unreachable!("setting up resolves the root"),
         }
     }
 }
@@ -240,41 +230,19 @@ pub fn selection(dispersal: Dispersal) -> Selection {
     }
 }
 
-/// The fabric before the change: without a newcomer, and without parts that only the newcomer connects to the manager.
+/// The fabric before the change: without newcomers, and without parts that only they connect to the manager.
 fn before(request: SubnetRequest<'_>, whole: &Fabric) -> Result<Fabric, ScenarioError> {
-    let Element::Newcomer(node) = request.element() else { return Ok(whole.clone()) };
-    let rest = whole.without_nodes(&[a_switch(whole, node)?]);
-    let sm = change::manager_port(&rest, &rest, request.sm())?;
+    let elements = request.elements();
+    let known: Vec<Element> = elements.iter().copied().filter(|element| *element != Element::Root).collect();
+    let no_root = || unreachable!("the root is left out");
+    let Moves { leaving, coming, .. } = Moves::of(&known, whole, no_root)?;
+    if coming.is_empty() {
+        return Ok(whole.clone());
+    }
+    let rest = coming.taken_from(whole);
+    let sm = change::manager_port(&rest, &leaving.taken_from(&rest), request.sm())?;
     let links = Connectivity::of(&rest);
     let joined = |node| rest.ports_of(node).any(|port| links.joins(port, sm));
     let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();
     Ok(rest.without_nodes(&apart))
-}
-
-fn a_switch(fabric: &Fabric, node: NodeId) -> Result<NodeId, ScenarioError> {
-    if fabric.node(node).is_switch() {
-        return Ok(node);
-    }
-    Err(ScenarioError::NoSuchSwitch { node: fabric.describe_node(node) })
-}
-
-/// The element that changes, its root resolved, and the fabric after the change.
-fn after(element: Element, whole: &Fabric, function: &RoutingFunction) -> Result<(Element, Fabric), ScenarioError> {
-    match element {
-        Element::Root => {
-            let root = function.root().or_else(|| choose_root(whole));
-            let root = root.ok_or(ScenarioError::NoRoot { engine: function.engine() })?;
-            Ok((Element::Switch(root), whole.without_nodes(&[root])))
-        }
-        Element::Switch(node) => {
-            let node = a_switch(whole, node)?;
-            Ok((Element::Switch(node), whole.without_nodes(&[node])))
-        }
-        Element::Link(port) if whole.peer(port).is_none() => {
-            Err(ScenarioError::NoCable { port: whole.describe_port(port) })
-        }
-        Element::Link(port) => Ok((Element::Link(port), whole.without_links(&[port]))),
-        Element::EndNode(node) => Ok((Element::EndNode(node), whole.without_nodes(&[node]))),
-        unchanged @ (Element::Newcomer(_) | Element::Nothing) => Ok((unchanged, whole.clone())),
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::between;
 use super::cut_off::CutOffPort;
+use super::elements::{MovesReport, ScenarioChange};
 use super::estimate;
 use super::foresight::{foresight, named};
 use super::measures::{latency, link_loads, loads_between, present, throughput};
@@ -11,7 +12,6 @@ use super::outcome::{
     Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
     SubnetChange, TrafficReport, WholeProof,
 };
-use super::setting::{Element, ScenarioChange};
 use super::setup::Setup;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Prepared;
@@ -194,32 +194,31 @@ fn fabric_size(setup: &Setup<'_>) -> FabricSize {
     }
 }
 
-/// The element that changes in one of the subnets, as the scenario names it: a root is reported as such.
-fn asked(setup: &Setup<'_>, subnet: SubnetId) -> Element {
-    match setup.scenario.element_in(subnet) {
-        Element::Root => Element::Root,
-        _ => setup.each[subnet.index()].element,
-    }
-}
-
 /// The change of the run: of its one subnet, or only as a description.
 fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
     let scenario = setup.scenario;
-    let described = |subnet: SubnetId| setup.each[subnet.index()].describe(asked(setup, subnet));
-    let what = match scenario.change {
-        ScenarioChange::In { subnet, .. } if setup.between.is_none() => described(subnet),
-        ScenarioChange::In { subnet, .. } => format!("{} in {}", described(subnet), setup.subnets.subnet(subnet).name),
-        ScenarioChange::Router(router) => format!("remove router {}", setup.subnets.routers()[router].name),
-        ScenarioChange::Nothing => "nothing changes".to_string(),
+    let own = |subnet: SubnetId| &setup.each[subnet.index()];
+    let named = |subnet: SubnetId| own(subnet).moves.named(&own(subnet).whole);
+    let (what, moves) = match scenario.change {
+        ScenarioChange::In { subnet, .. } if setup.between.is_none() => (named(subnet).to_string(), named(subnet)),
+        ScenarioChange::In { subnet, .. } => {
+            (format!("{} in {}", named(subnet), setup.subnets.subnet(subnet).name), named(subnet))
+        }
+        ScenarioChange::Router(router) => {
+            let name = format!("router {}", setup.subnets.routers()[router].name);
+            (format!("remove {name}"), MovesReport { leaves: vec![name], comes: Vec::new() })
+        }
+        ScenarioChange::Nothing => ("nothing changes".to_string(), MovesReport::default()),
     };
-    let departure = match scenario.change {
-        ScenarioChange::In { element: Element::Newcomer(_), .. } => "arrival",
-        ScenarioChange::Nothing | ScenarioChange::In { element: Element::Nothing, .. } => "none",
-        ScenarioChange::In { .. } | ScenarioChange::Router(_) => scenario.departure.name(),
+    let departure = match (&moves.leaves[..], &moves.comes[..]) {
+        ([], []) => "none",
+        ([], _) => "arrival",
+        _ => scenario.departure.name(),
     };
     let only = if let [only] = reports { Some(only) } else { None };
     ChangeReport {
         what,
+        moves,
         departure,
         root_before: only.and_then(|only| only.root_before.clone()),
         root_after: only.and_then(|only| only.root_after.clone()),
@@ -235,13 +234,13 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     let node = |node| own.whole.describe_node(node);
     let (root, stranded) =
         run.map_or((prepared.function.root(), &prepared.stranded), |run| (run.routed_by.root, &run.stranded));
-    // A router that leaves cuts off none of its own ports: they leave with it.
-    let leaves = |port: PortId| matches!(own.element, Element::EndNode(node) if own.whole.port(port).node == node);
+    // A host or router that leaves cuts off none of its own ports: they leave with it.
+    let leaves = |port: PortId| own.moves.leaving.nodes.contains(&own.whole.port(port).node);
     let stranded: Vec<PortId> = stranded.iter().copied().filter(|&port| !leaves(port)).collect();
     SubnetChange {
         subnet: setup.subnets.subnet(subnet).name.clone(),
         outcome: change.ending,
-        what: own.describe(asked(setup, subnet)),
+        what: own.moves.named(&own.whole).to_string(),
         root_before: own.function.root().map(node),
         root_after: root.map(node),
         stranded: stranded.iter().map(|&port| own.whole.describe_port(port)).collect(),

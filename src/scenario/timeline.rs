@@ -111,13 +111,13 @@ impl Timeline<'_> {
         changes
     }
 
-    /// Kills what dies before the change, and adds newcomers. All nodes of a router die at the same moment.
+    /// Kills what dies before the change, and adds newcomers. All nodes die at the same moment.
     fn strike(&self, time: &Time<'_>) {
-        self.acting.iter().for_each(ActingSubnet::strike);
-        let victims: Vec<NodeId> = self.acting.iter().filter_map(ActingSubnet::victim).collect();
+        let victims: Vec<NodeId> = self.acting.iter().flat_map(ActingSubnet::victims).collect();
         if !victims.is_empty() {
             time.transport.with(|sim| sim.kill_nodes(&victims));
         }
+        self.acting.iter().for_each(ActingSubnet::strike);
     }
 }
 

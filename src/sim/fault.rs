@@ -105,6 +105,18 @@ impl Sim {
         self.hide_cut_off();
     }
 
+    /// Takes a cable away before the run begins, until [`Sim::revive_link`]. The end ports that this cuts off are hidden
+    /// from the others.
+    pub fn keep_link_away(&mut self, port: PortId) {
+        if self.plane.ports[port].is_up() {
+            for end in [port, self.plane.ports[port].peer] {
+                self.plane.ports[end].state = PortState::Down;
+            }
+        }
+        self.find_cut_off();
+        self.hide_cut_off();
+    }
+
     /// Brings a node that was kept away or died, as after its power was cut: its tables are empty, its cables and its
     /// neighbours' ports come up in INITIALIZE. No other end port knows those that it joins again, and they are silent
     /// until they are assigned a half.
@@ -191,9 +203,14 @@ impl Sim {
         self.plane.out_lanes(port).for_each(|lane| self.plane.restore_credits(lane));
     }
 
-    /// Takes a node away as planned: the packets it takes along are not lost to a failure.
+    /// Takes a node away as planned.
     pub fn retire_node(&mut self, node: NodeId) {
-        self.lose_nodes(&[node], Loss::Planned);
+        self.retire_nodes(&[node]);
+    }
+
+    /// Takes nodes away as planned, all at once: the packets they take along are not lost to a failure.
+    pub fn retire_nodes(&mut self, nodes: &[NodeId]) {
+        self.lose_nodes(nodes, Loss::Planned);
     }
 
     /// Pulls a cable as planned.

@@ -180,6 +180,44 @@ fn what_comes_is_planned_for_too() {
 }
 
 #[test]
+fn what_leaves_is_named_in_place_of_a_capture() {
+    let fabric = bundled("fat-tree-4-2");
+    let (spine, host) = (named(&fabric, "spine-1"), named(&fabric, "host-3 HCA-1"));
+    let cable = fabric.ports_of(named(&fabric, "leaf-1")).nth(6).expect("a switch has ports");
+    let desk = Desk::with(&fabric, &fabric.without_nodes(&[spine, host]).without_links(&[cable]));
+    let removed = ["--remove-switch", "spine-1", "--remove-host", "host-3 *", "--remove-link", "leaf-1:6"];
+    for departure in ["--planned", "--sudden"] {
+        desk.run(&["plan", "before", "after", departure, "-o", "two.plan"]).says(0, &["yes, proved: written"]);
+        let asked = [&["plan", "before", departure, "-o", "named.plan"][..], &removed].concat();
+        desk.run(&asked).says(0, &["leaves   spine-1, host-3 HCA-1", "yes, proved: written"]);
+        assert_eq!(desk.text("two.plan"), desk.text("named.plan"), "{departure}");
+    }
+    desk.run(&["plan", "before"]).says(2, &["<AFTER|--remove-switch <NODE>"]);
+    desk.run(&["plan", "before", "after", "--remove-switch", "spine-1"]).says(2, &["cannot be used with"]);
+    desk.run(&["plan", "before", "--remove-switch", "host-1 HCA-1"]).says(2, &["host-1 HCA-1 is not a switch"]);
+    desk.run(&["plan", "before", "--remove-switch", "spin-1"]).says(2, &["did you mean spine-1?"]);
+    let leaf = ["plan", "before", "--remove-switch", "leaf-2"];
+    desk.run(&leaf).says(1, &["NO: 4 end ports would be cut off"]);
+}
+
+#[test]
+fn tables_in_force_are_read_and_no_engine_is_assumed() {
+    let fabric = bundled("fat-tree-4-2");
+    let desk = Desk::with(&fabric, &fabric);
+    desk.run(&["route", "before", "--engine", "nue", "-o", "routed"]).says(0, &[]);
+    let asked = ["plan", "routed/fabric.json", "--remove-switch", "spine-1", "--remove-switch", "spine-2"];
+    let tables = ["--from-fdbs", "routed/opensm.fdbs", "--engine", "up-down"];
+    let object = desk.run(&[&asked[..], &tables, &["--json"]].concat()).json();
+    assert_eq!((&object["outcome"], &object["engine"]), (&"proved".into(), &"imported".into()));
+    assert_eq!(object["engine_after"], "up-down");
+    let assumed = |object: &Value| object["notes"].to_string().contains("are taken to be those of engine");
+    assert!(!assumed(&object), "{}", object["notes"]);
+    assert!(assumed(&desk.run(&[&asked[..], &["--json"]].concat()).json()));
+    // The same cables, and other tables: there is a change to plan.
+    desk.run(&[&["plan", "routed/fabric.json", "after"], &tables[..]].concat()).says(0, &["imported → up-down"]);
+}
+
+#[test]
 fn equal_captures_leave_nothing_to_change() {
     let fabric = bundled("torus-4x4");
     let desk = Desk::with(&fabric, &fabric);

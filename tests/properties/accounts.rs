@@ -134,17 +134,17 @@ impl Case {
         generate(&topology, &Options { seed: self.sim.seed, ..Options::default() }).expect("they can be made")
     }
 
-    fn element(&self, fabric: &Fabric) -> Element {
+    fn elements(&self, fabric: &Fabric) -> Vec<Element> {
         let switches: Vec<NodeId> = fabric.switches().collect();
         let inner = |&port: &PortId| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
         let cables: Vec<PortId> = fabric.links().map(|(a, _)| a).filter(inner).collect();
-        match self.changing {
+        vec![match self.changing {
             Changing::Root => Element::Root,
             Changing::Switch(which) => Element::Switch(switches[which % switches.len()]),
             Changing::Cable(which) => Element::Link(cables[which % cables.len()]),
             Changing::Newcomer(which) => Element::Newcomer(switches[which % switches.len()]),
-            Changing::Nothing => Element::Nothing,
-        }
+            Changing::Nothing => return Vec::new(),
+        }]
     }
 
     fn engine(&self, at: usize) -> &'static EngineEntry {
@@ -153,8 +153,8 @@ impl Case {
 
     fn scenario(&self) -> Scenario {
         let fabric = self.fabric();
-        let element = self.element(&fabric);
-        let base = short(Scenario::of_one(fabric, element));
+        let elements = self.elements(&fabric);
+        let base = short(Scenario::of_one(fabric, elements));
         let armed = match self.policy.arming {
             Arming::Discard => ArmedPort::Discards,
             Arming::Hold | Arming::Off => ArmedPort::Holds,

@@ -168,7 +168,8 @@ type Case<'a> = (&'a [&'a str], i32, &'a str);
 fn what_cannot_be_meant_is_refused_with_a_reason() {
     let cases: &[Case<'_>] = &[
         (&[], 2, "<--remove-root|--remove-switch <NODE>"),
-        (&["--remove-root", "--remove-switch", "spine-1"], 2, "cannot be used with"),
+        (&["--remove-root", "--steady"], 2, "cannot be used with"),
+        (&["--remove-root", "--add-switch", "spine-1"], 2, "cannot be used with"),
         (&["--remove-root", "--planned", "--sudden"], 2, "cannot be used with"),
         (&["--add-switch", "spine-1", "--planned"], 2, "cannot be used with"),
         (&["--remove-root", "--compare", "--scheme", "double"], 2, "cannot be used with"),
@@ -178,7 +179,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
             "no node has the name `spin-1`: give a description or a GUID; did you mean spine-1?",
         ),
         (
-            &["--remove-switch", "spine-*"],
+            &["--remove-root", "--sm", "spine-*"],
             2,
             "4 nodes match `spine-*`, such as spine-1, spine-2, spine-3: one is needed here",
         ),

@@ -21,6 +21,7 @@ mod random;
 mod repeated;
 mod reserved;
 mod roots;
+mod several;
 
 use crate::support::short::short;
 use reconfig::fabric::Fabric;

@@ -296,6 +296,12 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
             2,
             "2 subnets have an element `switch-1`: choose one (--subnet): subnet-0, ",
         ),
+        (
+            &["--remove-switch", "0x0200000a00000000", "--remove-switch", "0x0200000a04000100", TWO],
+            2,
+            "`0x0200000a04000100` is in subnet-1 and others in subnet-0: one subnet changes",
+        ),
+        (&[TWO, ONE], 2, "a fabric after the change: not for a list of several subnets"),
         (&["--remove-router", "0x4711", TWO], 2, "there are router-1, router-2"),
         (&["--steady", "--spray", "packet", TWO], 2, "--spray: one path for each destination takes no turns"),
     ];

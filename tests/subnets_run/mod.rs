@@ -50,7 +50,7 @@ fn small(subnets: Subnets, change: ScenarioChange, departure: Departure) -> Scen
 
 /// The root of a subnet leaves.
 fn root_of(subnet: u16) -> ScenarioChange {
-    ScenarioChange::In { subnet: SubnetId(subnet), element: Element::Root }
+    ScenarioChange::In { subnet: SubnetId(subnet), elements: vec![Element::Root] }
 }
 
 fn watched(asked: &Scenario, watch: &mut dyn Watch) -> Result<SimulationReport, ScenarioError> {

@@ -12,7 +12,7 @@ use reconfig::sim::{Dispersal, Latch, PathChoice, SimConfig, Spray};
 fn cable(departure: Departure) -> Scenario {
     let subnets = fixture("two-subnets");
     let element = Element::Link(inner_cable(&subnets));
-    let mut asked = small(subnets, ScenarioChange::In { subnet: SubnetId(0), element }, departure);
+    let mut asked = small(subnets, ScenarioChange::from(element), departure);
     asked.cross = 0.3;
     asked
 }

@@ -1,14 +1,20 @@
-//! The change in `reconfig simulate`: which element, and in which subnet.
+//! The change in `reconfig simulate`: which elements, and in which subnet.
 
-use super::super::element::{find_node, find_port, guid_of};
+use super::super::Common;
+use super::super::element::{find_node, guid_of};
+use super::super::input::read_fabric;
 use super::super::outcome::Failure;
+use super::super::plan::not_united;
+use super::super::removal::RemovalArguments;
 use super::SubnetsArguments;
 use anyhow::anyhow;
 use clap::Args;
-use reconfig::fabric::Fabric;
+use reconfig::fabric::difference::union;
 use reconfig::fabric::subnets::{Router, SubnetPort, Subnets};
+use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Guid, SubnetId};
 use reconfig::scenario::{Element, ScenarioChange};
+use std::path::PathBuf;
 
 /// Options that are meaningless if nothing changes and no manager acts.
 const OF_A_CHANGE: [&str; 18] = [
@@ -33,30 +39,71 @@ const OF_A_CHANGE: [&str; 18] = [
 ];
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[command(next_help_heading = "What changes")]
+pub(super) struct ChangeArguments {
+    #[command(flatten)]
+    pub(super) element: ElementArguments,
+    /// What leaves dies first, and the subnet manager notices (the default).
+    #[arg(long, conflicts_with = "planned")]
+    pub(super) sudden: bool,
+    /// The routing changes first, then what is to leave leaves.
+    #[arg(long)]
+    pub(super) planned: bool,
+    /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
+    #[arg(long, requires = "planned")]
+    pub(super) allow_cut_off: bool,
+}
+
+impl ChangeArguments {
+    /// The subnets, and the change among them; of two captures, in the union of both.
+    pub(super) fn of(
+        &self,
+        captured: Subnets,
+        between: &SubnetsArguments,
+        common: Common,
+    ) -> Result<(Subnets, ScenarioChange), Failure> {
+        let Some(file) = &self.element.fabric_after else {
+            let change = self.element.find(&captured, between)?;
+            return Ok((captured, change));
+        };
+        let union = union(captured.fabric(SubnetId(0)), &read_fabric(file, common)?).map_err(not_united)?;
+        let change = ScenarioChange::from(&union);
+        if change == Vec::new().into() {
+            let why =
+                "no node and no cable differs between the two fabrics: --steady simulates traffic without a change";
+            return Err(Failure::input(anyhow!(why)));
+        }
+        Ok((Subnets::alone(union.fabric), change))
+    }
+}
+
+/// The options belong to the group `what` of the command, which requires one of them.
+#[derive(Debug, Args)]
 pub(super) struct ElementArguments {
     /// The root of the up*/down* tree leaves.
-    #[arg(long)]
+    #[arg(long, group = "what")]
     remove_root: bool,
-    /// This switch leaves: a description or a GUID.
-    #[arg(long, value_name = "NODE")]
-    pub(super) remove_switch: Option<String>,
-    /// The cable at this port leaves.
-    #[arg(long, value_name = "NODE:PORT")]
-    pub(super) remove_link: Option<String>,
+    #[command(flatten)]
+    removal: RemovalArguments,
     /// This switch is added: the file contains it, the fabric before the change does not.
-    #[arg(long, value_name = "NODE", conflicts_with_all = ["sudden", "planned"])]
+    #[arg(long, value_name = "NODE", group = "what", conflicts_with_all = ["removal", "remove_root", "sudden", "planned"])]
     pub(super) add_switch: Option<String>,
     /// This router between subnets leaves all of its subnets: a description or a GUID.
-    #[arg(long, value_name = "NODE", conflicts_with = "subnet")]
+    #[arg(long, value_name = "NODE", group = "what", conflicts_with_all = ["removal", "remove_root", "add_switch", "subnet"])]
     pub(super) remove_router: Option<String>,
     /// Nothing changes: only traffic, within a fabric or between the subnets of a list.
-    #[arg(long, conflicts_with_all = OF_A_CHANGE)]
+    #[arg(long, group = "what", conflicts_with_all = ["removal", "remove_root", "add_switch", "remove_router"])]
+    #[arg(conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
+    /// The fabric after the change: what it lacks leaves, and what it has beside comes. Nodes and ports of both files are
+    /// matched by GUID and port number.
+    #[arg(value_name = "AFTER", group = "what")]
+    #[arg(conflicts_with_all = ["removal", "remove_root", "add_switch", "remove_router", "steady", "subnet"])]
+    pub(super) fabric_after: Option<PathBuf>,
 }
 
 impl ElementArguments {
-    /// The change among the subnets, of which there may be only one.
+    /// The change among the subnets, of which there may be only one; a fabric after the change is not read here.
     pub(super) fn find(&self, subnets: &Subnets, own: &SubnetsArguments) -> Result<ScenarioChange, Failure> {
         if self.steady {
             return Ok(ScenarioChange::Nothing);
@@ -65,17 +112,30 @@ impl ElementArguments {
             return find_router(subnets, name).map(ScenarioChange::Router);
         }
         let named = own.subnet.as_ref().map(|name| find_subnet(subnets, name)).transpose()?;
-        let node = |name: &str| find_in(subnets, named, name, |fabric| find_node(fabric, name));
-        let (subnet, element) = match (&self.remove_switch, &self.remove_link, &self.add_switch) {
-            (Some(name), _, _) => node(name).map(|(subnet, node)| (subnet, Element::Switch(node)))?,
-            (_, Some(name), _) => {
-                let (subnet, port) = find_in(subnets, named, name, |fabric| find_port(fabric, name))?;
-                (subnet, Element::Link(port))
+        if let Some(name) = &self.add_switch {
+            let (subnet, node) = find_in(subnets, named, name, |fabric| find_node(fabric, name))?;
+            return newcomer(subnets.fabric(subnet), node)
+                .map(|node| ScenarioChange::In { subnet, elements: vec![node] });
+        }
+        let mut subnet = named;
+        let mut elements: Vec<Element> = self.remove_root.then_some(Element::Root).into_iter().collect();
+        for removed in self.removal.names() {
+            let (at, found) = find_in(subnets, named, removed.name, |fabric| removed.find(fabric))?;
+            if let Some(other) = subnet.replace(at).filter(|&other| other != at) {
+                let [here, there] = [at, other].map(|id| &subnets.subnet(id).name);
+                let name = removed.name;
+                return Err(Failure::input(anyhow!("`{name}` is in {here} and others in {there}: one subnet changes")));
             }
-            (_, _, Some(name)) => node(name).map(|(subnet, node)| (subnet, Element::Newcomer(node)))?,
-            (None, None, None) => (named.unwrap_or_default(), Element::Root),
-        };
-        Ok(ScenarioChange::In { subnet, element })
+            elements.extend(found);
+        }
+        Ok(ScenarioChange::In { subnet: subnet.unwrap_or_default(), elements })
+    }
+}
+
+fn newcomer(fabric: &Fabric, node: NodeId) -> Result<Element, Failure> {
+    match fabric.node(node).is_switch() {
+        true => Ok(Element::Newcomer(node)),
+        false => Err(Failure::input(anyhow!("{} is not a switch: --add-switch adds one", fabric.describe_node(node)))),
     }
 }
 

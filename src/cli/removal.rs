@@ -1,0 +1,100 @@
+//! What leaves a fabric, as options name it: any number of switches, hosts, cables and chassis, all at once.
+
+use super::element::{find_node, find_nodes, find_port, guid_of};
+use super::outcome::Failure;
+use anyhow::anyhow;
+use clap::Args;
+use reconfig::fabric::{Fabric, NodeId, NodeKind, NodeRole};
+use reconfig::scenario::{Element, Moves};
+
+/// The options belong to the group `what` of their command.
+#[derive(Clone, Debug, Default, Args)]
+#[group(id = "removal")]
+pub(super) struct RemovalArguments {
+    /// This switch leaves: a description, a GUID, or a pattern with `*`, which takes all that it matches. Each of these
+    /// options may be given several times, and with the others: all that they name leaves at once.
+    #[arg(long, value_name = "NODE", group = "what")]
+    remove_switch: Vec<String>,
+    /// The cable at this port leaves.
+    #[arg(long, value_name = "NODE:PORT", group = "what")]
+    remove_link: Vec<String>,
+    /// This host leaves, one channel adapter or all that a pattern matches.
+    #[arg(long, value_name = "NODE", group = "what")]
+    remove_host: Vec<String>,
+    /// All nodes of this system image GUID leave, such as the switches of a director chassis.
+    #[arg(long, value_name = "GUID", group = "what")]
+    remove_chassis: Vec<String>,
+}
+
+/// One of the names, and what it names.
+#[derive(Clone, Copy)]
+pub(super) struct RemovalName<'a> {
+    pub(super) name: &'a str,
+    find: fn(&Fabric, &str) -> Result<Vec<Element>, Failure>,
+}
+
+impl RemovalName<'_> {
+    /// The elements of a fabric that it names: one at least.
+    pub(super) fn find(&self, fabric: &Fabric) -> Result<Vec<Element>, Failure> {
+        (self.find)(fabric, self.name)
+    }
+}
+
+impl RemovalArguments {
+    /// Every name that was given.
+    pub(super) fn names(&self) -> impl Iterator<Item = RemovalName<'_>> {
+        type Find = fn(&Fabric, &str) -> Result<Vec<Element>, Failure>;
+        let lists: [(&[String], Find); 4] = [
+            (&self.remove_switch, switches),
+            (&self.remove_host, hosts),
+            (&self.remove_chassis, chassis),
+            (&self.remove_link, |fabric, name| Ok(vec![Element::Link(find_port(fabric, name)?)])),
+        ];
+        lists.into_iter().flat_map(|(names, find)| names.iter().map(move |name| RemovalName { name, find }))
+    }
+
+    /// The fabric without what was named.
+    pub(super) fn taken_from(&self, fabric: &Fabric) -> Result<Fabric, Failure> {
+        let found: Vec<Vec<Element>> = self.names().map(|removed| removed.find(fabric)).collect::<Result<_, _>>()?;
+        let no_root = || unreachable!("no option here names a root");
+        let moves = Moves::of(&found.concat(), fabric, no_root).map_err(Failure::input)?;
+        Ok(moves.leaving.taken_from(fabric))
+    }
+}
+
+fn switches(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
+    let found = find_nodes(fabric, name, |node| fabric.node(node).is_switch())?;
+    Ok(found.into_iter().map(Element::Switch).collect())
+}
+
+fn hosts(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
+    let is_host = |node: NodeId| fabric.node(node).kind == NodeKind::Ca && fabric.role(node) != NodeRole::InSwitch;
+    let found = find_nodes(fabric, name, is_host)?;
+    match found.iter().find(|&&node| !is_host(node)) {
+        None => Ok(found.into_iter().map(Element::EndNode).collect()),
+        Some(&node) => {
+            let (name, instead) = match fabric.node(node).kind {
+                NodeKind::Switch => (fabric.describe_node(node), "it is a switch (--remove-switch)"),
+                NodeKind::Router => (fabric.describe_node(node), "it is a router"),
+                NodeKind::Ca => (fabric.describe_node(node), "it is a part of a switch, and leaves with it"),
+            };
+            Err(Failure::input(anyhow!("{name} is no host: {instead}")))
+        }
+    }
+}
+
+fn chassis(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
+    let of_system = |guid| fabric.nodes().filter(move |(_, node)| node.system_guid == Some(guid)).map(|(id, _)| id);
+    let found: Vec<NodeId> = guid_of(name.trim()).into_iter().flat_map(of_system).collect();
+    if found.is_empty() {
+        // A node of that name tells which GUID was meant.
+        let own = find_node(fabric, name).ok().and_then(|node| fabric.node(node).system_guid);
+        let hint = own.map_or_else(
+            || "captures give it as sysimgguid".to_string(),
+            |guid| format!("the one of the node of that name is {guid}"),
+        );
+        return Err(Failure::input(anyhow!("no node has the system image GUID `{name}`: {hint}")));
+    }
+    let element = |node| if fabric.node(node).is_switch() { Element::Switch(node) } else { Element::EndNode(node) };
+    Ok(found.into_iter().map(element).collect())
+}

@@ -122,7 +122,8 @@ impl World {
 
     fn assert_all_is_served(&self) {
         let fabric = self.fabric();
-        let snapshot = RoutingSnapshot { fabric: &fabric, lfts: &self.lfts, sl_to_vl: None, path_sls: None };
+        let snapshot =
+            RoutingSnapshot { fabric: &fabric, lfts: &self.lfts, sl_to_vl: None, path_sls: None, unknown: &[] };
         let found = audit(&snapshot, AuditRules { switches: true, data_vls: Some(1) }).expect("LIDs");
         assert_eq!(found.verdict(), AuditVerdict::Safe, "{:?}", found.faults);
     }
@@ -132,8 +133,13 @@ fn assert_every_mixture(before: (&Fabric, &[Arc<Lft>]), after: (&Fabric, &[Arc<L
     let snapshot =
         |(fabric, lfts): (&'_ Fabric, &'_ [Arc<Lft>])| -> (Fabric, Vec<Arc<Lft>>) { (fabric.clone(), lfts.to_vec()) };
     let (old, new) = (snapshot(before), snapshot(after));
-    let [old, new] =
-        [&old, &new].map(|(fabric, lfts)| RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None });
+    let [old, new] = [&old, &new].map(|(fabric, lfts)| RoutingSnapshot {
+        fabric,
+        lfts,
+        sl_to_vl: None,
+        path_sls: None,
+        unknown: &[],
+    });
     let found = audit_update(&old, &new, AuditRules { switches: true, data_vls: Some(1) }).expect("one index space");
     let during = &found.during;
     let ring = during.credit_loops.components.len() + during.loops.count;

@@ -21,7 +21,7 @@ fn console(served: &mut Served, line: &str) {
 
 /// Nothing is lost, nothing waits in a ring, switches' own LIDs included.
 fn assert_safe(fabric: &Fabric, lfts: &[Arc<Lft>]) {
-    let snapshot = RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None };
+    let snapshot = RoutingSnapshot { fabric, lfts, sl_to_vl: None, path_sls: None, unknown: &[] };
     let found = audit(&snapshot, AuditRules { switches: true, data_vls: Some(1) }).expect("the fabric has LIDs");
     assert_eq!(found.verdict(), AuditVerdict::Safe, "{found:?}");
 }

@@ -179,7 +179,8 @@ impl<'a> Moments<'a> {
     }
 
     fn audit(&self, switches: bool) -> Audit {
-        let snapshot = RoutingSnapshot { fabric: &self.fabric, lfts: &self.lfts, sl_to_vl: None, path_sls: None };
+        let snapshot =
+            RoutingSnapshot { fabric: &self.fabric, lfts: &self.lfts, sl_to_vl: None, path_sls: None, unknown: &[] };
         audit(&snapshot, AuditRules { switches, data_vls: Some(1) }).expect("the fabric has LIDs")
     }
 }

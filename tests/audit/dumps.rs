@@ -98,6 +98,29 @@ fn service_levels_read_alike_from_both_formats() {
     }
 }
 
+/// dump_fts and ibroute end each table with the number of its entries: one that lost lines is not taken for a whole one.
+#[test]
+fn a_table_that_lost_lines_is_refused() {
+    let fabric = ring();
+    let name = "dumps/ring-3.dump_fts";
+    let whole = String::from_utf8(bytes(name)).expect("text");
+    let is_count = |line: &str| line.contains("valid lids dumped");
+    let lines: Vec<&str> = whole.lines().collect();
+    let tables = lines.iter().filter(|line| line.starts_with("Unicast")).count();
+    assert_eq!((tables, lines.iter().filter(|line| is_count(line)).count()), (3, 3), "{whole}");
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("0x") || is_count(line)) {
+        let without = [&lines[..at], &lines[at + 1..]].concat().join("\n");
+        let error = read_lfts(without.as_bytes(), name, &fabric).expect_err(line).render(false);
+        let expected = if is_count(line) { "was cut" } else { "lines were lost" };
+        assert!(error.contains(expected), "without {line:?}: {error}");
+    }
+    // Cut after any line but the last of a table, and the blank line after it.
+    for (end, last) in (1..).zip(&lines).filter(|(_, line)| !is_count(line) && !line.is_empty()) {
+        let cut = lines[..end].join("\n");
+        assert!(read_lfts(cut.as_bytes(), name, &fabric).is_err(), "cut after {last:?}");
+    }
+}
+
 type Reader = fn(&[u8], &str, &Fabric) -> Result<(), ReadError>;
 
 const FDBS: Reader = |bytes, file, fabric| read_fdbs(bytes, file, fabric).map(drop);

@@ -80,6 +80,10 @@ struct Current {
     num_ports: u8,
     /// The position at which its block begins.
     from: usize,
+    /// Lines of entries so far.
+    rows: usize,
+    /// Where its GUID is, if the block is to end with the number of its entries and has not yet.
+    uncounted: Option<Span>,
 }
 
 impl<'a> LftCollector<'a> {
@@ -89,6 +93,7 @@ impl<'a> LftCollector<'a> {
 
     /// Begins the block of a switch.
     pub fn begin(&mut self, guid: Spanned<Guid>) -> Result<(), ReadError> {
+        self.check_counted()?;
         let id = node(self.fabric, guid.value).ok_or_else(|| unknown(self.source, guid))?;
         let known = self.fabric.node(id);
         if !known.is_switch() {
@@ -100,17 +105,42 @@ impl<'a> LftCollector<'a> {
             return Err(self.source.clash(guid.at, problem, "expected each switch once", (*first, "given here")));
         }
         self.begun[id.index()] = Some((Lft::new(), guid.at));
-        self.current = Some(Current { node: id, num_ports: known.num_ports, from: guid.at.start });
+        self.current =
+            Some(Current { node: id, num_ports: known.num_ports, from: guid.at.start, rows: 0, uncounted: None });
         Ok(())
+    }
+
+    /// The current block ends with the number of its entries, or it was cut.
+    pub fn is_counted(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.uncounted = self.begun[current.node.index()].as_ref().map(|(_, at)| *at);
+        }
+    }
+
+    /// Whether the current block has as many entries as its end says; if not, how many it has.
+    pub fn counted(&mut self, count: usize) -> Result<(), usize> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        current.uncounted = None;
+        if current.rows == count { Ok(()) } else { Err(current.rows) }
+    }
+
+    fn check_counted(&self) -> Result<(), ReadError> {
+        let Some((current, at)) = self.current.and_then(|current| Some((current, current.uncounted?))) else {
+            return Ok(());
+        };
+        let problem = format!("the table of switch {:?} was cut", self.fabric.describe_node(current.node));
+        Err(self.source.error(at, problem, "expected `N valid lids dumped` at the end of its entries"))
     }
 
     /// Adds an entry to the current block.
     pub fn entry(&mut self, entry: DumpEntry) -> Result<(), ReadError> {
         let DumpEntry { lid, port } = entry;
-        let Some(current) = self.current else {
+        let Some(current) = &mut self.current else {
             let problem = "a forwarding entry before any switch";
             return Err(self.source.error(lid.at, problem, "expected the line that names the switch first"));
         };
+        current.rows += 1;
+        let current = *current;
         // No packet has DLID 0, so its entry is meaningless.
         if lid.value == Lid(0) {
             return Ok(());
@@ -138,6 +168,7 @@ impl<'a> LftCollector<'a> {
 
     /// All tables, once the file has ended.
     pub fn finish(self) -> Result<Lfts, ReadError> {
+        self.check_counted()?;
         if self.begun.iter().all(Option::is_none) {
             let end = Span { start: self.source.text.len(), end: self.source.text.len() };
             return Err(self.source.error(end, "the file ends without a forwarding table", "expected a switch"));

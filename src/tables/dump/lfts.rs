@@ -37,6 +37,14 @@ pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
 }
 
 fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
+    if let Some(count) = valid_lids(cursor.rest()) {
+        let lost = |rows| {
+            cursor.unexpected(&format!(
+                "`{rows} valid lids dumped`, as many as this table has entries here: lines were lost"
+            ))
+        };
+        return collector.counted(count).map_err(lost);
+    }
     if cursor.blanks() || is_ornament(cursor.rest()) {
         return Ok(());
     }
@@ -57,6 +65,11 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result
     collector.entry(DumpEntry { lid, port: Some(port) })
 }
 
+/// The number of entries at the end of a block of `dump_fts` or `ibroute`. OpenSM's blocks end with their highest LID.
+fn valid_lids(line: &str) -> Option<usize> {
+    line.trim_end().strip_suffix(" valid lids dumped")?.parse().ok()
+}
+
 /// Whether a line carries no entry: column heads, counts at the end of a block, comments, and messages about the
 /// simulator in which the tools run.
 fn is_ornament(line: &str) -> bool {
@@ -68,11 +81,17 @@ fn is_ornament(line: &str) -> bool {
 }
 
 fn head(cursor: &mut Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
+    let counted = cursor.rest().starts_with("0x");
     let expected = "`guid` and the switch's GUID";
     let at = cursor.rest().find(" guid 0x").ok_or_else(|| cursor.unexpected(expected))?;
     cursor.skip(at + " guid ".len());
     let guid = guid(cursor)?;
-    collector.begin(guid)
+    collector.begin(guid)?;
+    // `dump_fts` and `ibroute` print LIDs in hexadecimal here, OpenSM in decimal.
+    if counted {
+        collector.is_counted();
+    }
+    Ok(())
 }
 
 /// Forwarding tables, by node, in the format of OpenSM's `opensm-lfts.dump`, which its engine `file` reads (`-R file

@@ -4,32 +4,9 @@
 //! prepared with it is the change that would be prepared without it. One thread, which ends when the engine does: OpenSM
 //! unloads the plugin, so no thread may outlive that.
 
-use reconfig::change::{ChangeBase, InForce};
+use reconfig::change::{InForce, KnownBase};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-
-/// What is known of a routing in force: empty until it is known; none where that routing cannot be proved.
-#[derive(Clone, Default)]
-pub struct KnownBase(Arc<OnceLock<Option<ChangeBase>>>);
-
-impl KnownBase {
-    /// It, found out here and now.
-    pub fn of(routing: &InForce) -> KnownBase {
-        let known = KnownBase::default();
-        known.find_out(routing);
-        known
-    }
-
-    /// It, if it is known so far.
-    pub fn get(&self) -> Option<&ChangeBase> {
-        self.0.get()?.as_ref()
-    }
-
-    fn find_out(&self, routing: &InForce) {
-        self.0.get_or_init(|| ChangeBase::of(routing).ok());
-    }
-}
 
 /// The thread.
 pub struct Ahead {

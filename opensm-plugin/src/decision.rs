@@ -5,14 +5,13 @@
 //! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
 //! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast, service levels.
 
-use crate::ahead::KnownBase;
 use crate::config::{Config, OnRefusal};
 use crate::course::{Course, life};
 use crate::evidence::Accepted;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::plans::{self, NoPlan};
 use crate::sight::{Seen, Sight, SightError};
-use reconfig::change::{ChangeError, InForce, engine_listed};
+use reconfig::change::{ChangeError, InForce, KnownBase, engine_listed};
 use reconfig::ids::Guid;
 use reconfig::routing::{Engine, Parameters, RouteError};
 use reconfig::tables::{LFT_BLOCK, Lft};

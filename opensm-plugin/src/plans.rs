@@ -139,7 +139,7 @@ pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId) -> InForce
         layers: 1,
         ways: None,
         old: Half::Lower,
-        both_halves: before.halves().len() == 2,
+        both_halves: before.has_both_halves(),
         policy: policy(),
         sm,
         before,
@@ -257,7 +257,7 @@ pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>
     // A wave that would have to wait for what was sent before is not worth it: nothing is lost without it.
     let steps = found.waves.into_iter().take_while(|wave| !wave.aged_before);
     let both =
-        |lfts: Vec<Arc<Lft>>| if fabric.halves().len() == 2 { lid::mirrored(fabric, &lfts, Half::Lower) } else { lfts };
+        |lfts: Vec<Arc<Lft>>| if fabric.has_both_halves() { lid::mirrored(fabric, &lfts, Half::Lower) } else { lfts };
     let steps: Vec<TableStep> = steps.map(|wave| TableStep { lfts: both(wave.lfts), aged_before: false }).collect();
     let Some(last) = steps.last().map(|step| step.lfts.clone()).filter(|last| *last != sight.lfts) else {
         return Ok(None);
@@ -287,7 +287,7 @@ fn vetted(
             discards_turned_back: false,
             closes: false,
             old: Half::Lower,
-            both_halves: fabric.halves().len() == 2,
+            both_halves: fabric.has_both_halves(),
             begins_with_losses,
             policy: policy(),
             sm: sight.sm,

@@ -7,7 +7,7 @@ use crate::plan::{self, Barrier, Phase, Plan, PlanInput, Policy, Scheme, Sending
 use crate::tables::{PathLayers, SubnetTables};
 use crate::verify::{BaseInput, ProofBase, Scope};
 use crate::vet::VetBase;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A routing in force, and who sends by it: what a change begins with, whatever happens first.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,6 +43,35 @@ impl ChangeInput<'_> {
             policy: self.policy,
             sm: self.sm,
         }
+    }
+}
+
+/// What is known of a routing in force: empty until it was found out; none where that routing cannot be proved. Clones
+/// share it, so that a thread can find it out for others.
+#[derive(Clone, Default)]
+pub struct KnownBase(Arc<OnceLock<Option<ChangeBase>>>);
+
+impl KnownBase {
+    /// It, found out here and now.
+    pub fn of(routing: &InForce) -> KnownBase {
+        let known = KnownBase::default();
+        known.find_out(routing);
+        known
+    }
+
+    /// It, if it is known so far.
+    pub fn get(&self) -> Option<&ChangeBase> {
+        self.0.get()?.as_ref()
+    }
+
+    /// Finds it out, which takes seconds on a thousand switches.
+    pub fn find_out(&self, routing: &InForce) {
+        self.0.get_or_init(|| ChangeBase::of(routing).ok());
+    }
+
+    /// Whether anybody else has it, and may wait for it.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 }
 

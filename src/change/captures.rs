@@ -1,8 +1,8 @@
 //! Two captures of a subnet in, a planned change from one to the other out.
 //!
 //! The routing in force is the engine's own on the fabric before, tables that were imported among them, with LIDs as
-//! captured where they suffice: a capture of the topology says nothing of the tables that are loaded. What that means for the reader is
-//! in [`Drawn::notes`].
+//! captured where they suffice: a capture of the topology says nothing of the tables that are loaded. What that means for
+//! the reader is in [`Drawn::notes`].
 
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest};
@@ -143,7 +143,7 @@ fn draw_on(
     }
     // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked for.
     let both_halves =
-        captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.halves().len() == 2;
+        captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.has_both_halves();
     let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);
     let input = ChangeInput {
         tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),

@@ -17,7 +17,7 @@ mod recovery;
 mod repairing;
 mod routed;
 
-pub use base::{ChangeBase, InForce};
+pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw};
 pub use cheapest::prepare_cheapest;

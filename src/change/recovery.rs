@@ -344,7 +344,7 @@ fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<P
             discards_turned_back: false,
             closes: way == RecoveryWay::Close,
             old: kept,
-            both_halves: fabric.halves().len() == 2,
+            both_halves: fabric.has_both_halves(),
             policy: input.policy,
             sm: input.sm,
             stranded: stranded.clone(),

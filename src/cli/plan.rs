@@ -24,8 +24,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nodes and ports of the captures are matched by GUID and port number. Unless tables are given (--from-fdbs, --from-lfts), those in force are assumed to be \
-those of the engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
+Nodes and ports of the captures are matched by GUID and port number. Unless tables are given (--from-fdbs, \
+--from-lfts), those in force are assumed to be those of the engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
 Examples:

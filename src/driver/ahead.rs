@@ -5,9 +5,9 @@
 //! without them: what was computed of another state is not used.
 
 use super::Running;
-use crate::change::{ChangeBase, InForce};
+use crate::change::{InForce, KnownBase};
 use crate::plan::Policy;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Finds out what changes begin with, once for each state.
 #[derive(Default)]
@@ -23,17 +23,6 @@ struct Work {
     base: KnownBase,
 }
 
-/// What is known of a state: empty until it is known; none where the routing in force cannot be proved.
-#[derive(Clone, Default)]
-pub(super) struct KnownBase(Arc<OnceLock<Option<ChangeBase>>>);
-
-impl KnownBase {
-    /// It, if it is known so far.
-    pub fn get(&self) -> Option<&ChangeBase> {
-        self.0.get()?.as_ref()
-    }
-}
-
 impl BaseKeeper {
     /// Begins with a state, unless it has begun with this very one.
     pub fn begin(&mut self, running: &Running, policy: Policy) {
@@ -42,12 +31,12 @@ impl BaseKeeper {
         }
         let of = running.in_force(policy);
         let base = KnownBase::default();
-        let (own, KnownBase(shared), turn) = (of.clone(), base.clone(), self.turn.clone());
+        let (own, shared, turn) = (of.clone(), base.clone(), self.turn.clone());
         let work = move || {
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             // Nobody waits for it any more where the state has passed.
-            if Arc::strong_count(&shared) > 1 {
-                let _ = shared.set(ChangeBase::of(&own).ok());
+            if shared.is_shared() {
+                shared.find_out(&own);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("ahead".to_string()).spawn(work) {

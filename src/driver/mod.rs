@@ -17,14 +17,14 @@ mod record;
 mod standing;
 mod watch;
 
-use ahead::{BaseKeeper, KnownBase};
+use ahead::BaseKeeper;
 pub use error::DriverError;
 pub use foreseen::{ForeseenCount, Foreseer};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use standing::StandingChange;
 pub use watch::Sighting;
 
-use crate::change::{self, ChangeBase, ChangeInput, InForce, Prepared};
+use crate::change::{self, ChangeBase, ChangeInput, InForce, KnownBase, Prepared};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;

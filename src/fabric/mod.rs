@@ -281,10 +281,12 @@ impl Fabric {
 
     /// The halves of which every end port has LIDs: the lower alone where one has LMC 0.
     pub fn halves(&self) -> &'static [Half] {
-        match self.end_ports().all(|port| self.half_lids(port, Half::Upper).next().is_some()) {
-            true => &[Half::Lower, Half::Upper],
-            false => &[Half::Lower],
-        }
+        if self.has_both_halves() { &[Half::Lower, Half::Upper] } else { &[Half::Lower] }
+    }
+
+    /// Whether every end port has LIDs of both halves: none has LMC 0.
+    pub fn has_both_halves(&self) -> bool {
+        self.end_ports().all(|port| self.half_lids(port, Half::Upper).next().is_some())
     }
 
     /// The half of its owner's LIDs to which a LID belongs; none if nobody owns it, or its owner has no halves.

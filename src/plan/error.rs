@@ -8,7 +8,7 @@ use crate::ids::{Half, Lid, Lmc, Sl, Vl};
 pub enum PlanError {
     /// A link with too few lanes to separate old from new packets.
     #[error(
-        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there, or choose scheme `auto`, which tries forwarding entries alone, or `static`"
+        "the link at {port} has {data_vls} data VL: the Double Scheme needs two on every link; raise OperationalVLs there. Forwarding entries alone (schemes `auto` and `ordered`) and scheme `static` need one"
     )]
     OneDataVl {
         /// One end of the link.
@@ -18,7 +18,7 @@ pub enum PlanError {
     },
     /// An end port without a second half.
     #[error(
-        "{port} has LMC 0, one LID: the Double Scheme needs two halves of LIDs; assign LIDs with LMC 1 or more, or choose scheme `auto`, which tries forwarding entries alone"
+        "{port} has LMC 0, one LID: the Double Scheme needs two halves of LIDs; assign LIDs with LMC 1 or more. Forwarding entries alone (schemes `auto` and `ordered`) need one LID"
     )]
     LmcZero {
         /// The port.

@@ -314,7 +314,7 @@ fn running(
 ) -> Running {
     let fabric = Arc::new(fabric);
     tables.port_states = running_states(&fabric, &tables);
-    let both_halves = fabric.halves().len() == 2;
+    let both_halves = fabric.has_both_halves();
     Running {
         known: fabric.clone(),
         routed: fabric.clone(),

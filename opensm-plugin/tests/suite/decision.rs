@@ -2,12 +2,12 @@
 //! `audit`, which knows no plan, over every mixture of old and new entries.
 
 use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit, audit_update};
+use reconfig::change::KnownBase;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid;
 use reconfig::plan::Plan;
 use reconfig::tables::{LFT_BLOCK, Lft};
-use reconfig_opensm::ahead::KnownBase;
 use reconfig_opensm::config::{Config, EvidenceConfig};
 use reconfig_opensm::decision::{Again, Answer, Router, TOO_SOON};
 use reconfig_opensm::evidence::keep;

@@ -4,12 +4,12 @@
 use crate::decision::World;
 use crate::harness::{OpenSm, PATIENCE, installed};
 use crate::moments::{cables, name};
+use reconfig::change::KnownBase;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::ids::Guid;
 use reconfig_measuring::served::Served;
-use reconfig_opensm::ahead::KnownBase;
 use reconfig_opensm::decision::Again;
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -4,11 +4,12 @@
 //! tool's own messages in the same file. A node that is only mentioned as a neighbour is built from the mention, after
 //! all others, and makes the reading incomplete. Repaired: what a terminal added; LIDs that stand for none; names with
 //! `0x` or without leading zeros; names that are no GUIDs, as in redacted captures, where the section or a number
-//! derived from the name gives the GUID; lines without a rate; a comment that begins with `"`; `switchguid=` that repeats a chassis' GUID, where neighbours use the name's;
-//! sections and lines given twice; links told at one end. Not read: names of chassis, external port numbers. Preserved: everything of a
-//! node except its LFT capacity and its support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are
-//! written in index order, without departed ones; the fields of `--full` only if some port does not have the usual
-//! eight data VLs. Control characters in descriptions become blanks, as in the tool.
+//! derived from the name gives the GUID; lines without a rate; a comment that begins with `"`; `switchguid=` that
+//! repeats a chassis' GUID, where neighbours use the name's; sections and lines given twice; links told at one end.
+//! Not read: names of chassis, external port numbers. Preserved: everything of a node except its LFT capacity and its
+//! support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are written in index order, without departed
+//! ones; the fields of `--full` only if some port does not have the usual eight data VLs. Control characters in
+//! descriptions become blanks, as in the tool.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;

@@ -42,12 +42,17 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
         }
         (Err(ordered), _) => return by_double(&ground, ordered),
     };
-    if !has_lost(&ordered.plan) || !waits(&ordered.plan) {
+    if !has_lost(&ordered.plan) || !keeps_hosts_waiting(&ordered.plan) {
         let why = dearer(&outline, &ordered.plan);
         // What is proved is not given up for what is not.
         return ground
             .vetted(noting(ordered, Scheme::Double, &why), refused)
             .or_else(|ordered| by_double(&ground, ordered));
+    }
+    let weighed = weigh(&ordered.plan, &outline, settle_ns);
+    if weighed.taken == Scheme::Ordered {
+        let ordered = noting(ordered, Scheme::Double, &weighed.why);
+        return ground.vetted(ordered, refused).or_else(|ordered| by_double(&ground, ordered));
     }
     let double = match ground.planned(Scheme::Double) {
         Ok(double) => double,
@@ -56,11 +61,6 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
             return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
         }
     };
-    let weighed = weigh(&ordered.plan, &double.plan, settle_ns);
-    if weighed.taken == Scheme::Ordered {
-        let ordered = noting(ordered, Scheme::Double, &weighed.why);
-        return ground.vetted(ordered, refused).or_else(|ordered| by_double(&ground, ordered));
-    }
     ground.vetted(noting(double, Scheme::Ordered, &weighed.why), refused).or_else(|double| {
         let ordered = noting(ordered, Scheme::Double, &double.to_string());
         ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, double))
@@ -114,7 +114,7 @@ fn dearer(double: &Plan, ordered: &Plan) -> String {
 }
 
 /// What a plan writes, in words.
-fn size(plan: &Plan) -> String {
+pub(super) fn size(plan: &Plan) -> String {
     let counted = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     format!("{} in {}", counted(writes(plan), "write"), counted(plan.waves().len(), "wave"))
 }
@@ -125,9 +125,12 @@ fn has_lost(plan: &Plan) -> bool {
     before.ports().any(|(port, info)| info.peer.is_some() && surviving.peer(port).is_none())
 }
 
-/// Whether a wave waits until what was sent before has left.
-pub(super) fn waits(plan: &Plan) -> bool {
-    plan.waves().iter().rev().skip(1).any(|wave| wave.vacating_rounds().is_some())
+/// Whether a wave waits until what was sent before has left, and hosts are without a way meanwhile. A switch on which
+/// none of their ways crosses any more, as above the cable that died, may wait for its own.
+pub(super) fn keeps_hosts_waiting(plan: &Plan) -> bool {
+    let waves = plan.waves();
+    let waits = |index: usize| index + 1 < waves.len() && waves[index].vacating_rounds().is_some();
+    (0..waves.len()).any(|index| waits(index) && unserved(plan, &plan.tables_at(index + 1).lfts) > 0)
 }
 
 /// How long pairs of a switch with hosts and a LID in use have no way, summed over pairs and weighted with the switch's

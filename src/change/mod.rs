@@ -260,9 +260,9 @@ fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
 
 /// A repair, beside the full re-route in one wave.
 enum Size {
-    /// As few blocks, in as few waves; it waits for nothing.
+    /// As few blocks, in as few waves; no host waits.
     Smaller,
-    /// It waits for nothing either, and it has more blocks or waves, but fewer than can be written while the re-route is
+    /// No host waits either, and it has more blocks or waves, but fewer than can be written while the re-route is
     /// judged. Why the re-route is passed over.
     LargerByLess(String),
     Larger,
@@ -270,6 +270,9 @@ enum Size {
 
 /// How a note names what [`Groundwork::in_one_wave`] tries.
 const ONE_WAVE: &str = "the full re-route in one wave";
+
+/// How a note names what [`Groundwork::in_one_wave`] passes over.
+const REPAIR: &str = "repairing what is lost and no more";
 
 /// Rows (switch and LID) that are judged in the time of one write: 20 µs, of about 0.2 µs a row.
 const ROWS_A_WRITE: usize = 100;
@@ -360,20 +363,29 @@ impl<'a> Groundwork<'a> {
             return Err(Box::new(repaired));
         }
         let reroute = self.whole_reroute().to_vec();
-        let repaired = match repaired {
+        let (repaired, why_not) = match repaired {
             Ok(change) => match self.compared(&change.plan, &reroute) {
                 Size::Smaller => return Err(Box::new(Ok(change))),
                 Size::LargerByLess(why) => return Err(Box::new(Ok(change.noted(ONE_WAVE, &why)))),
-                Size::Larger => Ok(change),
+                Size::Larger => {
+                    let waits =
+                        if cheapest::keeps_hosts_waiting(&change.plan) { ", and hosts wait between them" } else { "" };
+                    let why = format!("it takes {}{waits}", cheapest::size(&change.plan));
+                    (Ok(change), why)
+                }
             },
-            none => none,
+            Err(error) => {
+                let why = error.to_string();
+                (Err(error), why)
+            }
         };
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
         let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, discards_turned_back: false }, reroute)
         else {
             return Err(Box::new(repaired));
         };
-        let why = match self.vetted(noting(self.change_of(whole)), refused) {
+        let whole = self.change_of(whole).noted(REPAIR, &why_not);
+        let why = match self.vetted(noting(whole), refused) {
             Ok(prepared) if prepared.plan.plan().proves_answers() => return Ok(prepared),
             // A repair never rests on that.
             Ok(_) => "the SM's answers to base LIDs would not be proved".to_string(),
@@ -418,7 +430,7 @@ impl<'a> Groundwork<'a> {
 
     /// A repair beside the full re-route in one wave.
     fn compared(&self, repair: &Plan, reroute: &[Arc<Lft>]) -> Size {
-        if cheapest::waits(repair) {
+        if cheapest::keeps_hosts_waiting(repair) {
             return Size::Larger;
         }
         let is_block = |write: &&Write| matches!(write, Write::LftBlock { .. });

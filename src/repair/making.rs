@@ -6,6 +6,7 @@ use super::columns::{LidColumns, WantedLid};
 use super::course;
 use super::inward;
 use super::net::{HERE, NONE};
+use super::probe::{self, Within};
 use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
 use super::subject::{Ground, Moment, RepairSubject, STEP_WORK};
 use super::trial::Trial;
@@ -44,8 +45,8 @@ pub(super) struct Making<'s, 'a> {
     full: Option<Changes>,
     /// LIDs with rows that had no way at first, and that have none after the first wave.
     broken: Vec<u32>,
-    /// Whether the first attempt at wave 1 ended for the work that it took, so that some rows were not tried.
-    pub cut_short: bool,
+    /// How far wave 1 has been tried.
+    tried: Tried,
     /// Work after which relaxing ends.
     limit: u64,
 }
@@ -62,6 +63,24 @@ impl Step {
     fn moment(self) -> Moment {
         if self.aged_before { Moment::Aged } else { Moment::Loss }
     }
+}
+
+/// How far wave 1 has been tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tried {
+    /// In full, or not yet.
+    InFull,
+    /// Until it had taken too much work.
+    CutShort,
+    /// Until some row was seen to be out of reach.
+    InVain,
+}
+
+/// What an attempt at wave 1 comes to.
+struct Served {
+    tables: LidColumns,
+    left: Vec<Unserved>,
+    load: PairLoad,
 }
 
 /// A state to go back to.
@@ -90,7 +109,7 @@ impl<'s, 'a> Making<'s, 'a> {
             target,
             full,
             broken,
-            cut_short: false,
+            tried: Tried::InFull,
             limit: 0,
         }
     }
@@ -111,7 +130,7 @@ impl<'s, 'a> Making<'s, 'a> {
             target: self.target.clone(),
             full: self.full,
             broken: self.broken.clone(),
-            cut_short: false,
+            tried: Tried::InFull,
             limit: 0,
         }
     }
@@ -125,7 +144,7 @@ impl<'s, 'a> Making<'s, 'a> {
         self.tables.push(tables);
     }
 
-    fn left_targets(&self) -> Vec<u32> {
+    pub fn left_targets(&self) -> Vec<u32> {
         self.left.iter().map(|unserved| unserved.target).collect()
     }
 
@@ -150,29 +169,24 @@ impl<'s, 'a> Making<'s, 'a> {
     /// Wave 1: ways for lost rows at once.
     /// Once some row is refused, the first attempt ends after so much work.
     pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>, first: u64) {
-        self.cut_short = false;
-        self.tables.truncate(1);
-        self.steps.clear();
-        self.load = self.load_before.clone();
+        self.tried = Tried::InFull;
+        self.begin_anew();
         let (first, limit) = (trial.work().saturating_add(first), trial.work().saturating_add(STEP_WORK));
         let mut search = WaySearch::new(&self.subject.net);
         let mut targets = self.broken.clone();
-        let mut best: Option<(LidColumns, Vec<Unserved>, PairLoad)> = None;
+        let mut best: Option<Served> = None;
         for attempt in 0..ATTEMPTS {
             if attempt > 0 && trial.work() >= limit {
                 break;
             }
-            trial.restart();
-            let mut load = self.load.clone();
-            let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
-            let toward = self.target.as_ref().filter(|_| attempt == 1);
             let limit = if attempt == 0 { first } else { limit };
-            let pass = Pass { targets: targets.clone(), prefer: &self.tables[0], toward, taste, whole: false, limit };
-            let left = reconnect::serve(trial, &mut search, &mut load, &pass);
-            self.cut_short |= attempt == 0 && !left.is_empty() && trial.work() >= limit;
-            let failed: Vec<u32> = left.iter().map(|unserved| unserved.target).collect();
-            if best.as_ref().is_none_or(|(_, least, _)| left.len() < least.len()) {
-                best = Some((trial.new.clone(), left, load));
+            let served = self.attempt(trial, &mut search, attempt, &targets, limit);
+            if attempt == 0 && !served.left.is_empty() && trial.work() >= limit {
+                self.tried = Tried::CutShort;
+            }
+            let failed: Vec<u32> = served.left.iter().map(|unserved| unserved.target).collect();
+            if best.as_ref().is_none_or(|best| served.left.len() < best.left.len()) {
+                best = Some(served);
             }
             if failed.is_empty() {
                 break;
@@ -180,18 +194,84 @@ impl<'s, 'a> Making<'s, 'a> {
             targets.retain(|target| !failed.contains(target));
             targets.splice(0..0, failed);
         }
-        if let Some((tables, left, load)) = best {
-            if !targets.is_empty() {
-                self.push(WavePurpose::Reconnect, false, tables);
-            }
-            (self.left, self.load) = (left, load);
+        best.into_iter().for_each(|best| self.take(best));
+    }
+
+    /// The same, given up as soon as some row turns out to be out of reach in one wave.
+    pub fn reconnect_if_all(&mut self, trial: &mut Trial<'_, '_>) {
+        self.begin_anew();
+        let mut search = WaySearch::new(&self.subject.net);
+        let until_one_fails = self.attempt(trial, &mut search, 0, &self.broken, 0);
+        if until_one_fails.left.is_empty() {
+            self.tried = Tried::InFull;
+            self.take(until_one_fails);
+        } else if self.is_out_of_reach(trial, &until_one_fails.left, Within::OneWave) {
+            (self.tried, self.left) = (Tried::InVain, until_one_fails.left);
+        } else {
+            self.reconnect(trial, STEP_WORK);
         }
+    }
+
+    /// Back to the tables in force.
+    fn begin_anew(&mut self) {
+        self.tables.truncate(1);
+        self.steps.clear();
+        self.load = self.load_before.clone();
+    }
+
+    /// An attempt at wave 1, each with a taste of its own, that ends after so much work once some row is refused.
+    fn attempt(
+        &self,
+        trial: &mut Trial<'_, '_>,
+        search: &mut WaySearch,
+        attempt: usize,
+        targets: &[u32],
+        limit: u64,
+    ) -> Served {
+        trial.restart();
+        let mut load = self.load_before.clone();
+        let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
+        let toward = self.target.as_ref().filter(|_| attempt == 1);
+        let pass = Pass { targets: targets.to_vec(), prefer: &self.tables[0], toward, taste, whole: false, limit };
+        let left = reconnect::serve(trial, search, &mut load, &pass);
+        Served { tables: trial.new.clone(), left, load }
+    }
+
+    fn take(&mut self, served: Served) {
+        if !self.broken.is_empty() {
+            self.push(WavePurpose::Reconnect, false, served.tables);
+        }
+        (self.left, self.load) = (served.left, served.load);
+    }
+
+    /// Whether some row of these is seen to stay lost, by work that is little beside that of a step.
+    fn is_out_of_reach(&self, trial: &mut Trial<'_, '_>, left: &[Unserved], within: Within) -> bool {
+        let limit = trial.work().saturating_add(STEP_WORK / 8);
+        left.iter()
+            .any(|unserved| trial.work() < limit && probe::is_out_of_reach(trial, unserved.target as usize, within))
     }
 
     /// Counts everything as left, where wave 1 is not worth an attempt.
     pub fn skip_reconnecting(&mut self) {
         let untried = |&target: &u32| Unserved { target, rows: Vec::new() };
         self.left = self.broken.iter().map(untried).collect();
+        self.tried = Tried::CutShort;
+    }
+
+    /// Whether wave 1 has been tried with no limit to what may be left.
+    pub fn is_tried_in_full(&self) -> bool {
+        self.tried == Tried::InFull
+    }
+
+    /// Whether the first attempt at wave 1 ended for the work that it took, so that some rows were not tried.
+    pub fn is_cut_short(&self) -> bool {
+        self.tried == Tried::CutShort
+    }
+
+    /// What had rows without a way at first.
+    #[cfg(test)]
+    pub fn broken(&self) -> &[u32] {
+        &self.broken
     }
 
     /// Whether every row has a way.
@@ -201,9 +281,12 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// Waves with no barrier before them, if these serve everything within so much work.
     pub fn inward(&mut self, trial: &mut Trial<'_, '_>, work: u64) {
-        if self.left.is_empty() {
-            return;
+        if !self.left.is_empty() && !self.is_out_of_reach(trial, &self.left, Within::NoWait) {
+            self.search_inward(trial, work);
         }
+    }
+
+    pub fn search_inward(&mut self, trial: &mut Trial<'_, '_>, work: u64) {
         let limit = trial.work().saturating_add(work);
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };

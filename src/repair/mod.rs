@@ -19,6 +19,7 @@ mod making;
 mod net;
 mod occupancy;
 mod order;
+mod probe;
 mod reconnect;
 mod relax;
 mod renew;
@@ -192,14 +193,14 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     let mut making = begun(surveyed(&subject), true, STEP_WORK)?;
     if !making.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
-        // Most rows are refused for the same reasons as before, so on a large fabric one wave is not tried again. What
-        // remains is the last that is tried before a wait, and a wait costs more than work does.
-        let other = begun(making.anew(&resting), !making.cut_short, 8 * STEP_WORK)?;
+        // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
+        // What remains is the last that is tried before a wait, and a wait costs more than work does.
+        let other = begun(making.anew(&resting), !making.is_cut_short(), 8 * STEP_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
     }
-    if making.cut_short {
+    if !making.is_done() && !making.is_tried_in_full() {
         // Nothing does without a wait: whoever can be served before it is.
         let mut trial = making.at_loss()?;
         making.reconnect(&mut trial, u64::MAX);
@@ -221,7 +222,7 @@ fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>) -> Making<'s, 'a> {
 fn begun<'s, 'a>(mut making: Making<'s, 'a>, in_one: bool, work: u64) -> Result<Making<'s, 'a>, RepairError> {
     let mut trial = making.at_loss()?;
     match in_one {
-        true => making.reconnect(&mut trial, STEP_WORK),
+        true => making.reconnect_if_all(&mut trial),
         false => making.skip_reconnecting(),
     }
     making.inward(&mut trial, work);

@@ -6,6 +6,7 @@ use super::columns::{LidColumns, Ways};
 use super::net::{HERE, NONE, Net};
 use super::occupancy::{Entries, Occupancy, add_fair};
 use super::order::LaneOrder;
+use super::probe::Within;
 use super::subject::{Ground, Moment, RepairSubject};
 
 /// A new entry.
@@ -151,9 +152,37 @@ impl<'s, 'a> Trial<'s, 'a> {
         admitted
     }
 
+    /// Whether a change is admitted within what is asked if nothing else changes; none stays.
+    pub fn could_admit(&mut self, change: Change, within: Within) -> bool {
+        let row = change.row as usize;
+        if self.was[row] == change.entry {
+            return true;
+        }
+        let (mark, before) = (self.mark(), self.now[row]);
+        let could = match within {
+            Within::OneWave => self.admit(&[change]),
+            // Where packets go from there depends on entries that an earlier wave may have replaced.
+            Within::NoWait => self.turns(&[change]),
+        };
+        self.roll_back(mark);
+        self.now[row] = before;
+        could
+    }
+
     /// Whether all that the changes let in closes no cycle.
     fn flows(&mut self, changes: &[Change]) -> bool {
-        let Trial { subject, order, occupancy, feed, was, now, intact, fair, .. } = self;
+        if !self.turns(changes) {
+            return false;
+        }
+        let Trial { subject, order, occupancy, feed, was, now, fair, .. } = self;
+        let way = subject.passage(feed, Moment::Aged, fair);
+        let mut tell = |before, after| order.admit(&subject.net, before, after);
+        occupancy.spread(&way, Entries { old: was, new: now }, &mut tell)
+    }
+
+    /// Whether what stands at the inputs of the rows closes no cycle by taking the new entries.
+    fn turns(&mut self, changes: &[Change]) -> bool {
+        let Trial { subject, order, occupancy, feed, intact, fair, .. } = self;
         let net = &subject.net;
         for change in changes.iter().filter(|change| Net::leads(&net.alive, change.entry)) {
             // Stays marked if the change is refused: that refuses more, never less.
@@ -163,12 +192,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         // Every lane into the row may hold packets that now go on.
         order.visited += changes.iter().map(|change| net.into(change.row as usize).count() as u64).sum::<u64>();
         let mut tell = |before, after| order.admit(net, before, after);
-        for change in changes {
-            if !occupancy.redirect(&way, change.row as usize, change.entry, &mut tell) {
-                return false;
-            }
-        }
-        occupancy.spread(&way, Entries { old: was, new: now }, &mut tell)
+        changes.iter().all(|change| occupancy.redirect(&way, change.row as usize, change.entry, &mut tell))
     }
 
     /// Whether some mixture leads from a new entry back to its row. Where nobody sends no dependency shows that.

@@ -41,4 +41,5 @@ mod support;
 mod transcripts;
 mod umad;
 mod verify;
+mod what_if;
 mod wire;

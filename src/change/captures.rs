@@ -110,12 +110,7 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
     if same_topology(&union) && captures.engine.name() == captures.engine_after.name() {
         return Ok(None);
     }
-    let lacks = |error: &CapturesError| matches!(error, CapturesError::BringUp(error) if error.wants_lanes());
-    let vls = DataVls { given: captures.bring_up.data_vls, fixed: captures.vls_fixed };
-    let drawn = vls.first_enough(DataVls::LAYERED, lacks, |data_vls| {
-        let bring_up = BringUp { data_vls, reserved_sl: captures.policy.reserved_sl, ..captures.bring_up };
-        draw_on(captures, &bring_up, difference.clone(), union.clone())
-    });
+    let drawn = with_lanes(captures, |bring_up| draw_on(captures, bring_up, difference.clone(), union.clone()));
     drawn.map(Some)
 }
 
@@ -126,6 +121,25 @@ fn draw_on(
     union: Union,
 ) -> Result<Drawn, CapturesError> {
     let mut notes = notes(captures, &union, &difference);
+    let begun = begun(captures, bring_up, union)?;
+    notes.extend(begun.note);
+    let settle_ns = captures.settle_ns.unwrap_or(0);
+    let prepared = if captures.auto { prepare_cheapest(begun.input, settle_ns) } else { prepare_baseline(begun.input) };
+    let prepared = prepared.map_err(Box::new)?;
+    Ok(Drawn { difference, root_before: begun.root, prepared, notes })
+}
+
+/// A change that is ready to be prepared.
+pub(super) struct Begun<'a> {
+    pub input: ChangeInput<'a>,
+    /// The root of the routing in force, where the engine has one.
+    pub root: Option<NodeId>,
+    /// What a reader should know of the tables in force.
+    pub note: Option<String>,
+}
+
+/// Brings the fabric before up, as options say, and routes it.
+pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Union) -> Result<Begun<'a>, CapturesError> {
     let mut whole = Union { fabric: bring_up.equip(&union.fabric)?, ..union };
     let function = bring_up.route(&whole.before(), captures.engine)?;
     let sm = manager_port(&whole.before(), &whole.after(), captures.sm)?;
@@ -135,12 +149,9 @@ fn draw_on(
         whole.fabric = bring_up.fitted(&whole.fabric, &function, &whole.after(), sm, captures.engine_after)?;
     }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
-    if function.engine() != Imported::NAME {
-        notes.push(format!(
-            "the tables in force are taken to be those of engine {} on the fabric before",
-            function.engine()
-        ));
-    }
+    let note = (function.engine() != Imported::NAME).then(|| {
+        format!("the tables in force are taken to be those of engine {} on the fabric before", function.engine())
+    });
     // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked for.
     let both_halves =
         captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.has_both_halves();
@@ -163,10 +174,20 @@ fn draw_on(
         sm,
         base: None,
     };
-    let settle_ns = captures.settle_ns.unwrap_or(0);
-    let prepared = if captures.auto { prepare_cheapest(input, settle_ns) } else { prepare_baseline(input) };
-    let prepared = prepared.map_err(Box::new)?;
-    Ok(Drawn { difference, root_before: function.root(), prepared, notes })
+    Ok(Begun { input, root: function.root(), note })
+}
+
+/// Tries data VLs until there are enough for the engines' layers.
+pub(super) fn with_lanes<T>(
+    captures: &Captures<'_>,
+    work: impl FnMut(&BringUp) -> Result<T, CapturesError>,
+) -> Result<T, CapturesError> {
+    let mut work = work;
+    let lacks = |error: &CapturesError| matches!(error, CapturesError::BringUp(error) if error.wants_lanes());
+    let vls = DataVls { given: captures.bring_up.data_vls, fixed: captures.vls_fixed };
+    vls.first_enough(DataVls::LAYERED, lacks, |data_vls| {
+        work(&BringUp { data_vls, reserved_sl: captures.policy.reserved_sl, ..captures.bring_up })
+    })
 }
 
 fn same_topology(union: &Union) -> bool {

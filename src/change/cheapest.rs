@@ -1,5 +1,6 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
+use super::what_if::Pace;
 use super::{ChangeError, ChangeInput, Groundwork, PlannedChange, Prepared, refused, writes};
 use crate::fabric::PortId;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
@@ -154,6 +155,26 @@ fn outage(plan: &Plan, settle_ns: u64) -> u64 {
         plan.cost(wave, 1).expected_ns * unserved[index] + waited
     };
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
+}
+
+/// Pairs of a host and a LID without a way when a plan begins, and how long it takes until all that it serves have one
+/// again, by the plan's own reckoning.
+pub(super) fn reconnection(plan: &Plan, pace: Pace) -> (u64, u64) {
+    let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
+    let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
+    let pairs = unserved(plan, &plan.tables_at(0).lfts);
+    let (mut left, mut ns) = (pairs, 0);
+    for (index, wave) in plan.waves()[..last].iter().enumerate() {
+        if left == 0 {
+            break;
+        }
+        ns += plan.cost(wave, pace.smp_ns).expected_ns;
+        left = unserved(plan, &plan.tables_at(index + 1).lfts);
+        if left > 0 || wave.phase == Phase::Swap {
+            ns += plan.waits_ns(wave, pace.lifetime_ns, pace.settle_ns);
+        }
+    }
+    (pairs, ns)
 }
 
 /// Pairs of a host and a LID that the tables lead nowhere; those that the change cuts off do not count.

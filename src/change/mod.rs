@@ -16,6 +16,7 @@ mod lid_survey;
 mod recovery;
 mod repairing;
 mod routed;
+mod what_if;
 
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
@@ -25,6 +26,7 @@ pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
+pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};

@@ -35,6 +35,7 @@ mod serve;
 mod simulate;
 mod sm;
 mod status;
+mod what_if;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 use outcome::{Answer, Failure};
@@ -46,6 +47,7 @@ const EXAMPLES: &str = "\
 Examples:
   reconfig simulate --remove-root fabric.ibnetdiscover
   reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan
+  reconfig what-if fabric.ibnetdiscover
   reconfig check change.plan
   reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
   reconfig route fabric.ibnetdiscover --engine up-down -o routed/
@@ -119,6 +121,8 @@ enum Command {
     Simulate(Box<simulate::Arguments>),
     /// Plan the change between two captures of a fabric, and prove that no moment of it can deadlock.
     Plan(Box<plan::Arguments>),
+    /// Say of every switch and cable what its loss would do: who is cut off, and by which proved change the rest goes on.
+    WhatIf(Box<what_if::Arguments>),
     /// Judge a plan again, from its file alone.
     Check(check::Arguments),
     /// Judge the routing of a running subnet: is it free of deadlock, loops and black holes?
@@ -180,6 +184,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
     match command {
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
+        Command::WhatIf(arguments) => what_if::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
         Command::Route(arguments) => route::run(&arguments, common),

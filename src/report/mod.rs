@@ -21,6 +21,7 @@ mod simulation;
 mod sources;
 mod subnets;
 mod tables_json;
+mod what_if;
 mod worst;
 
 pub use accounting::accounting;
@@ -35,4 +36,5 @@ pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
 pub use serve::served;
 pub use simulation::{AutoInstead, auto_instead, simulation};
 pub use tables_json::tables_json;
+pub use what_if::{LossReport, WhatIfReport, what_if, what_if_csv};
 pub use worst::WorstFacts;

@@ -1,0 +1,194 @@
+//! What becomes of a subnet when a part of it dies: for each of many losses, the change that a subnet manager would make.
+//!
+//! On entry: a fabric with its routing in force, as for a change between two captures, and the losses, each one switch or
+//! cable, or several at once. On return: of each loss who is cut off, how many pairs are without a way, what the cheapest
+//! proved change takes, or why there is none. The routing in force is proved once for all of them; the losses are looked
+//! at on all processors, and the result does not depend on how many there are. Deliberately omitted: the time until a
+//! manager has found a loss and planned its change, and what packets do meanwhile (`scenario`).
+
+use super::captures::{begun, with_lanes};
+use super::cheapest::{keeps_hosts_waiting, reconnection};
+use super::{Captures, CapturesError, ChangeBase, ChangeInput, manager_port, prepare_cheapest, writes};
+use crate::fabric::difference::union;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::plan::Scheme;
+use crate::routing::stranded;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What dies at once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Loss {
+    /// Nodes.
+    pub nodes: Vec<NodeId>,
+    /// One end of each cable.
+    pub links: Vec<PortId>,
+}
+
+/// How long devices and hosts take, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// To serve an SMP.
+    pub smp_ns: u64,
+    /// The longest that a switch keeps a packet.
+    pub lifetime_ns: u64,
+    /// Until sources have followed behind a fence; none if they are told.
+    pub settle_ns: Option<u64>,
+}
+
+/// A subnet of which any part may die.
+pub struct WhatIf<'a> {
+    begun: ChangeInput<'a>,
+    base: ChangeBase,
+    named_sm: Option<NodeId>,
+    pace: Pace,
+    /// What a reader should know of the tables in force.
+    pub note: Option<String>,
+}
+
+/// What becomes of a subnet after a loss.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AfterLoss {
+    /// End ports that the manager cannot reach any more, in index order.
+    pub cut_off: Vec<PortId>,
+    /// How many of them are at a switch or a cable that died.
+    pub at_the_dead: usize,
+    /// Whether the manager's own port dies or is cut off, so that another host has to manage.
+    pub needs_standby: bool,
+    /// The change that a manager makes, or why there is none that is proved.
+    pub change: Result<AnsweringChange, String>,
+}
+
+/// A change that answers a loss.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AnsweringChange {
+    /// By which scheme; it may write nothing.
+    pub scheme: Scheme,
+    /// Pairs of an end port and a LID that had no way when the change began, and have one afterwards.
+    pub pairs: u64,
+    /// Nanoseconds from the first write until they have, as the plan reckons.
+    pub reconnected_ns: u64,
+    /// Whether some of them wait until packets have left that were sent before.
+    pub waits: bool,
+    /// Waves.
+    pub waves: usize,
+    /// Writes in all.
+    pub writes: usize,
+    /// Why other ways were passed over.
+    pub notes: Vec<String>,
+}
+
+impl<'a> WhatIf<'a> {
+    /// The subnet that captures and options describe; its fabric before is the fabric after. Of `pace`,
+    /// `settle_ns` is that of the captures.
+    ///
+    /// # Errors
+    /// The fabric cannot be brought up or routed, or the routing in force cannot be proved.
+    pub fn of(captures: &Captures<'a>, pace: Pace) -> Result<WhatIf<'a>, CapturesError> {
+        let whole = union(captures.before, captures.after)?;
+        let begun = with_lanes(captures, |bring_up| begun(captures, bring_up, whole.clone()))?;
+        let base = ChangeBase::of(&begun.input.in_force()).map_err(Box::new)?;
+        let pace = Pace { settle_ns: captures.settle_ns, ..pace };
+        Ok(WhatIf { begun: begun.input, base, named_sm: captures.sm, pace, note: begun.note })
+    }
+
+    /// The fabric, with LIDs.
+    pub fn fabric(&self) -> &Fabric {
+        &self.begun.before
+    }
+
+    /// The manager's port.
+    pub fn sm(&self) -> PortId {
+        self.begun.sm
+    }
+
+    /// The cables between switches, each by one end: every one, or of parallel ones that which most entries of the tables in
+    /// force name, at either end.
+    pub fn cables(&self, every: bool) -> Vec<PortId> {
+        let fabric = self.fabric();
+        let mut named = vec![0usize; fabric.port_count()];
+        for switch in fabric.switches() {
+            for (_, num) in self.begun.tables.lfts[switch.index()].routes() {
+                if let Some(port) = fabric.port_at(switch, num) {
+                    named[port.index()] += 1;
+                }
+            }
+        }
+        let mut busiest: BTreeMap<[NodeId; 2], (usize, PortId)> = BTreeMap::new();
+        let mut all = Vec::new();
+        for (a, b) in fabric.links() {
+            let mut ends = [a, b].map(|port| fabric.port(port).node);
+            if !ends.iter().all(|&end| fabric.node(end).is_switch()) {
+                continue;
+            }
+            ends.sort_unstable();
+            let load = named[a.index()] + named[b.index()];
+            let best = busiest.entry(ends).or_insert((load, a));
+            if load > best.0 {
+                *best = (load, a);
+            }
+            all.push(a);
+        }
+        if every {
+            return all;
+        }
+        let mut chosen: Vec<PortId> = busiest.into_values().map(|(_, port)| port).collect();
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// What becomes of it after each of these losses, in their order. `passed` is called after each one.
+    pub fn after_each(&self, losses: &[Loss], passed: impl Fn() + Sync) -> Vec<AfterLoss> {
+        let looked_at = losses.par_iter().map(|loss| {
+            let after = self.after(loss);
+            passed();
+            after
+        });
+        looked_at.collect()
+    }
+
+    /// What becomes of it after a loss.
+    pub fn after(&self, loss: &Loss) -> AfterLoss {
+        let fabric = &*self.begun.before;
+        let rest = Arc::new(fabric.without_nodes(&loss.nodes).without_links(&loss.links));
+        let seat = |named| manager_port(fabric, &rest, named);
+        let stays = seat(self.named_sm).ok().filter(|&port| port == self.begun.sm);
+        let Some(sm) = stays.or_else(|| seat(None).ok()) else {
+            let cut_off: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
+            let at_the_dead = at_dead(&rest, &cut_off);
+            let change = Err("no host is left that could manage it".to_string());
+            return AfterLoss { cut_off, at_the_dead, needs_standby: true, change };
+        };
+        let cut_off = stranded(fabric, &rest, sm);
+        let at_the_dead = at_dead(&rest, &cut_off);
+        let input = ChangeInput {
+            surviving: rest.clone(),
+            after: rest,
+            sm,
+            base: Some(&self.base).filter(|_| stays.is_some()),
+            ..self.begun.clone()
+        };
+        let change = prepare_cheapest(input, self.pace.settle_ns.unwrap_or(0)).map_err(|error| error.to_string()).map(
+            |prepared| {
+                let plan = prepared.plan.plan();
+                let (pairs, reconnected_ns) = reconnection(plan, self.pace);
+                AnsweringChange {
+                    scheme: plan.scheme(),
+                    pairs,
+                    reconnected_ns,
+                    waits: keeps_hosts_waiting(plan),
+                    waves: plan.waves().len(),
+                    writes: writes(plan),
+                    notes: plan.draft().notes.clone(),
+                }
+            },
+        );
+        AfterLoss { cut_off, at_the_dead, needs_standby: stays.is_none(), change }
+    }
+}
+
+/// How many of these ports lost their cable, or the switch at its other end.
+fn at_dead(rest: &Fabric, ports: &[PortId]) -> usize {
+    ports.iter().filter(|&&port| rest.peer(port).is_none()).count()
+}

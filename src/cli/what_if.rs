@@ -1,0 +1,248 @@
+//! `reconfig what-if`: what the loss of each switch and cable would do.
+
+use super::Common;
+use super::choice::{
+    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, TurnBackArguments,
+};
+use super::element::find_node;
+use super::input::read_fabric;
+use super::outcome::{Answer, Failure};
+use super::output::{Batch, Screen, check_places, remark};
+use crate::report::{self, LossReport, WhatIfReport};
+use indicatif::{ProgressBar, ProgressStyle};
+use reconfig::change::{BringUp, Captures, Departure, Loss, Pace, WhatIf};
+use reconfig::fabric::{Fabric, NodeRole, PortId};
+use reconfig::plan::{Arming, MovedBy, Policy, Scheme};
+use reconfig::routing::Imported;
+use reconfig::scenario::{DeviceReport, FabricSize};
+use reconfig::sim::SimConfig;
+use reconfig::subnet::{DeviceProfile, DeviceSettings};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Losses that the table lists without `--all`.
+const LISTED: usize = 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Each loss is sudden. Pairs out are those of an end port and a LID that have no way until the change that answers the loss; \
+they are back after the time given, counted from the manager's first write: finding the loss and planning come before it. The worst \
+losses come first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
+for longest.
+
+Examples:
+  reconfig what-if fabric.ibnetdiscover
+  reconfig what-if opensm-subnet.lst --from-fdbs opensm.fdbs --devices standard
+  reconfig what-if fabric.ibnetdiscover --csv losses.csv
+  reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
+
+Exit codes: 0 a proved change answers every loss; 1 none answers some; 2 wrong usage or unreadable input; 3 the routing in force \
+cannot be proved, or a file cannot be written.")]
+pub(super) struct Arguments {
+    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    fabric: PathBuf,
+    /// Lose every two of the switches and cables at once, in place of each alone.
+    #[arg(long)]
+    pairs: bool,
+    /// Lose every cable between switches, not only the busiest of those between the same two.
+    #[arg(long)]
+    every_cable: bool,
+    /// Lose the cables to end ports too.
+    #[arg(long)]
+    host_cables: bool,
+    /// List every loss, not only the twenty worst.
+    #[arg(long)]
+    all: bool,
+    /// Write every loss to this file, a line each: names of columns first, times in nanoseconds.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    from: FromArguments,
+    /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines need
+    /// more LIDs]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
+    lmc: Option<u8>,
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer [default: 4, or more if the engines need more
+    /// virtual layers]
+    #[arg(long)]
+    vls: Option<u8>,
+    #[command(flatten)]
+    partition: PartitionArguments,
+    #[command(flatten)]
+    reserved: ReservedArguments,
+    #[command(flatten)]
+    turn_back: TurnBackArguments,
+    /// The node that runs the subnet manager [default: where the capture was made, or the first host].
+    #[arg(long, value_name = "NODE")]
+    sm: Option<String>,
+    /// Time that a device takes to serve one SMP, in nanoseconds.
+    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
+    smp_time: u64,
+    #[command(flatten)]
+    devices: DeviceArguments,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let screen = Screen::beside(common, [arguments.csv.as_ref()])?;
+    check_places([arguments.csv.as_ref()])?;
+    let mut report = arguments.report(&read_fabric(&arguments.fabric, common)?)?;
+    report.rank();
+    let mut batch = Batch::default();
+    if let Some(file) = &arguments.csv {
+        batch.stage_text(file, report::what_if_csv(&report).map_err(Failure::undone)?)?;
+    }
+    batch.finish()?;
+    screen.show(&report, || report::what_if(&report))?;
+    Ok(report.is_yes().into())
+}
+
+impl Arguments {
+    fn report(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
+        let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
+        let engines = self.from.engines(fabric, self.engine.engines()?)?;
+        let profile = self.devices.devices_or(DeviceProfile::Agents);
+        self.devices.check(profile)?;
+        let sources = self.devices.sources(profile);
+        let settings = DeviceSettings {
+            observer: self.devices.observer(profile),
+            sources,
+            smp_time_ns: self.smp_time,
+            ..profile.settings()
+        };
+        let pace = Pace { smp_ns: self.smp_time, lifetime_ns: settings.switch_life_ns, settle_ns: sources.settle_ns() };
+        let captures = Captures {
+            before: fabric,
+            after: fabric,
+            departure: Departure::Sudden,
+            bring_up: BringUp {
+                data_vls: choice::data_vls(self.vls.unwrap_or(SimConfig::default().data_vls))?,
+                optimised_sl_to_vl: None,
+                lmc: choice::lmc(self.lmc.unwrap_or(1))?,
+                reserved_sl: self.reserved.chosen(),
+            },
+            vls_fixed: self.vls.is_some(),
+            lmc_fixed: self.lmc.is_some(),
+            sm,
+            engine: &*engines.before,
+            engine_after: &*engines.after,
+            scheme: Scheme::Double,
+            auto: true,
+            settle_ns: pace.settle_ns,
+            policy: Policy {
+                arming: Arming::Off,
+                observer: settings.observer,
+                sources: MovedBy::of_settle(pace.settle_ns),
+                partition: self.partition.chosen(),
+                turned_back: self.turn_back.chosen(),
+                reserved_sl: self.reserved.chosen(),
+            },
+        };
+        let whole = WhatIf::of(&captures, pace).map_err(Failure::undone)?;
+        let fabric = whole.fabric();
+        let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
+        let losses = if self.pairs { elements.by_two() } else { elements.losses.clone() };
+        let progress = Progress::of(losses.len());
+        let after = whole.after_each(&losses, || progress.passes());
+        progress.bar.finish_and_clear();
+        let named = |(loss, after)| LossReport::of(fabric, names(fabric, loss), after);
+        Ok(WhatIfReport {
+            fabric: FabricSize::of(fabric),
+            engine: if self.from.is_given() { Imported::NAME } else { self.engine.name() },
+            sm: fabric.describe_port(whole.sm()),
+            devices: DeviceReport::new(profile, settings),
+            at_once: if self.pairs { 2 } else { 1 },
+            switches: elements.switches,
+            cables: elements.cables,
+            every_cable: self.every_cable,
+            host_cables: elements.host_cables,
+            losses: losses.iter().zip(after).map(named).collect(),
+            notes: whole.note.into_iter().collect(),
+            listed: (!self.all).then_some(LISTED),
+        })
+    }
+}
+
+/// What can be lost alone.
+struct Elements {
+    losses: Vec<Loss>,
+    switches: usize,
+    cables: usize,
+    host_cables: usize,
+}
+
+impl Elements {
+    /// The switches, then these cables, then, if wanted, the cables to end ports of nodes that are no part of a switch.
+    fn of(fabric: &Fabric, cables: Vec<PortId>, host_cables: bool) -> Elements {
+        let cut = |port: PortId| Loss { nodes: Vec::new(), links: vec![port] };
+        let mut losses: Vec<Loss> =
+            fabric.switches().map(|node| Loss { nodes: vec![node], links: Vec::new() }).collect();
+        let (switches, between) = (losses.len(), cables.len());
+        losses.extend(cables.into_iter().map(cut));
+        let role = |port: PortId| fabric.role(fabric.port(port).node);
+        let ends = |port: PortId| !matches!(role(port), NodeRole::Switch | NodeRole::InSwitch);
+        let to_ends = fabric.end_ports().filter(|&port| fabric.peer(port).is_some() && ends(port));
+        losses.extend(to_ends.filter(|_| host_cables).map(cut));
+        Elements { host_cables: losses.len() - switches - between, losses, switches, cables: between }
+    }
+
+    /// Every two of them.
+    fn by_two(&self) -> Vec<Loss> {
+        let with = |(at, first): (usize, &Loss)| {
+            let both = move |second: &Loss| Loss {
+                nodes: [&first.nodes[..], &second.nodes].concat(),
+                links: [&first.links[..], &second.links].concat(),
+            };
+            self.losses[at + 1..].iter().map(both).collect::<Vec<_>>()
+        };
+        self.losses.iter().enumerate().flat_map(with).collect()
+    }
+}
+
+/// `switch A`, `cable A[1] – B[2]`.
+fn names(fabric: &Fabric, loss: &Loss) -> Vec<String> {
+    let nodes = loss.nodes.iter().map(|&node| format!("switch {}", fabric.describe_node(node)));
+    let cable = |&port: &PortId| {
+        let ends = [Some(port), fabric.peer(port)].into_iter().flatten().map(|end| fabric.describe_port(end));
+        format!("cable {}", ends.collect::<Vec<_>>().join(" – "))
+    };
+    nodes.chain(loss.links.iter().map(cable)).collect()
+}
+
+/// Progress on standard error: a bar on a terminal, elsewhere a line for each tenth of what takes more than a few seconds.
+struct Progress {
+    bar: ProgressBar,
+    passed: AtomicUsize,
+    all: usize,
+    begun: Instant,
+}
+
+/// Below that nothing is said where there is no terminal.
+const WORTH_SAYING: Duration = Duration::from_secs(5);
+
+impl Progress {
+    fn of(all: usize) -> Progress {
+        let bar = if std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{pos} of {len} losses {wide_bar} {elapsed}, {eta} to go");
+            ProgressBar::new(all as u64).with_style(style.expect("the template names fields that a bar has"))
+        } else {
+            ProgressBar::hidden()
+        };
+        Progress { bar, passed: AtomicUsize::new(0), all, begun: Instant::now() }
+    }
+
+    fn passes(&self) {
+        self.bar.inc(1);
+        let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
+        let tenth = |number: usize| number * 10 / self.all;
+        let took = self.begun.elapsed();
+        if self.bar.is_hidden() && tenth(passed) > tenth(passed - 1) && took > WORTH_SAYING && passed < self.all {
+            let left = took.as_secs_f64() * (self.all - passed) as f64 / passed as f64;
+            remark(&format!("{passed} of {} losses, about {left:.0} s to go", self.all));
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What each loss would do to a subnet, the worst first: a table, JSON, and CSV.
+
+use super::devices::devices;
+use super::quantity::{count, counted, duration, size_of};
+use super::screen::{line, number, some, table};
+use comfy_table::Cell;
+use reconfig::change::{AfterLoss, AnsweringChange};
+use reconfig::fabric::{Fabric, PortId};
+use reconfig::plan::Scheme;
+use reconfig::scenario::{DeviceReport, FabricSize};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+/// The losses that were looked at, and what each would do. Times are nanoseconds.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct WhatIfReport {
+    pub fabric: FabricSize,
+    /// Who made the tables in force.
+    pub engine: &'static str,
+    pub sm: String,
+    pub devices: DeviceReport,
+    /// How many elements die at once.
+    pub at_once: usize,
+    /// Switches, cables between switches, and cables to end ports that were looked at.
+    pub switches: usize,
+    pub cables: usize,
+    /// Whether all cables were looked at; else one of those between the same two switches, the busiest.
+    pub every_cable: bool,
+    pub host_cables: usize,
+    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way and
+    /// for how long.
+    pub losses: Vec<LossReport>,
+    /// What a reader should know of the tables in force.
+    pub notes: Vec<String>,
+    /// The most that the table lists; none for all.
+    #[serde(skip)]
+    pub listed: Option<usize>,
+}
+
+/// What a loss would do.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LossReport {
+    /// What dies.
+    pub dies: Vec<String>,
+    /// End ports that are cut off for good.
+    pub cut_off: Vec<String>,
+    /// Those of them whose own switch and cable live on.
+    pub cut_off_elsewhere: usize,
+    /// Whether the subnet manager's own port dies or is cut off.
+    pub needs_standby: bool,
+    /// The change that a manager makes; none if there is none that is proved.
+    pub change: Option<ChangeFacts>,
+    /// Why there is none.
+    pub refusal: Option<String>,
+}
+
+/// The change that answers a loss.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ChangeFacts {
+    pub scheme: Scheme,
+    /// Pairs of an end port and a LID that had no way, and have one afterwards.
+    pub pairs: u64,
+    /// From the first write until they have, as the plan reckons.
+    pub reconnected_ns: u64,
+    /// Whether some of them wait until packets have left that were sent before.
+    pub waits: bool,
+    pub waves: usize,
+    pub smps: usize,
+    /// Why other ways were passed over.
+    pub notes: Vec<String>,
+}
+
+impl LossReport {
+    pub fn of(fabric: &Fabric, dies: Vec<String>, after: AfterLoss) -> LossReport {
+        let facts = |change: AnsweringChange| ChangeFacts {
+            scheme: change.scheme,
+            pairs: change.pairs,
+            reconnected_ns: change.reconnected_ns,
+            waits: change.waits,
+            waves: change.waves,
+            smps: change.writes,
+            notes: change.notes,
+        };
+        let (change, refusal) = match after.change {
+            Ok(change) => (Some(facts(change)), None),
+            Err(why) => (None, Some(why)),
+        };
+        LossReport {
+            dies,
+            cut_off: after.cut_off.iter().map(|&port: &PortId| fabric.describe_port(port)).collect(),
+            cut_off_elsewhere: after.cut_off.len() - after.at_the_dead,
+            needs_standby: after.needs_standby,
+            change,
+            refusal,
+        }
+    }
+
+    /// The more, the worse.
+    fn harm(&self) -> impl Ord + use<> {
+        let (pairs, ns) = self.change.as_ref().map_or((0, 0), |change| (change.pairs, change.reconnected_ns));
+        (self.refusal.is_some(), self.cut_off.len(), u128::from(pairs) * u128::from(ns), pairs)
+    }
+}
+
+impl WhatIfReport {
+    /// Puts the worst first; losses that do equal harm stay in the fabric's order.
+    pub fn rank(&mut self) {
+        self.losses.sort_by_cached_key(|loss| Reverse(loss.harm()));
+    }
+
+    /// Whether a proved change answers every loss.
+    pub fn is_yes(&self) -> bool {
+        self.losses.iter().all(|loss| loss.change.is_some())
+    }
+
+    fn with_scheme(&self, scheme: Scheme) -> usize {
+        let by = |loss: &&LossReport| loss.change.as_ref().is_some_and(|own| own.scheme == scheme && own.waves > 0);
+        self.losses.iter().filter(by).count()
+    }
+}
+
+/// The table, and the answer in its last line.
+pub fn what_if(report: &WhatIfReport) -> String {
+    let mut text = String::new();
+    let FabricSize { switches, cas, links } = report.fabric;
+    line(&mut text, format_args!("fabric   {}", size_of(switches, (cas, "CA"), links)));
+    line(&mut text, format_args!("routing  {}; SM on {}", report.engine, report.sm));
+    devices(&mut text, &report.devices);
+    let host_cables = match report.host_cables {
+        0 => String::new(),
+        cables => format!(", {} to end ports", counted(cables as u64, "cable")),
+    };
+    let at_once = if report.at_once == 1 { "one at a time" } else { "every two at once" };
+    let [switches, cables] =
+        [(report.switches, "switch"), (report.cables, "cable")].map(|(n, name)| counted(n as u64, name));
+    let which = if report.every_cable { "" } else { " (of parallel ones the busiest)" };
+    line(&mut text, format_args!("lost     {switches}, {cables} between switches{which}{host_cables}: {at_once}"));
+    text.push('\n');
+    let mut shown = table();
+    let right = ["cut off", "elsewhere", "pairs out", "back after", "waves", "SMPs"].map(number);
+    let [cut_off, elsewhere, pairs, back, waves, smps] = right;
+    shown.set_header([Cell::new("loss"), cut_off, elsewhere, pairs, back, Cell::new("scheme"), waves, smps]);
+    let most = report.listed.unwrap_or(usize::MAX);
+    for loss in report.losses.iter().take(most) {
+        let own = loss.change.as_ref();
+        let of = |value: fn(&ChangeFacts) -> String| own.map_or("–".to_string(), value);
+        shown.add_row([
+            Cell::new(loss.dies.join(" and ")),
+            number(count(loss.cut_off.len() as u64)),
+            number(count(loss.cut_off_elsewhere as u64)),
+            number(of(|own| count(own.pairs))),
+            number(of(|own| if own.pairs == 0 { "–".to_string() } else { duration(own.reconnected_ns) })),
+            Cell::new(own.map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })),
+            number(of(|own| count(own.waves as u64))),
+            number(of(|own| count(own.smps as u64))),
+        ]);
+    }
+    shown.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+    if report.losses.len() > most {
+        let more = count((report.losses.len() - most) as u64);
+        line(&mut text, format_args!(" … and {more} more, less harmful (--all lists them)"));
+    }
+    text.push('\n');
+    for note in &report.notes {
+        line(&mut text, format_args!("note: {note}"));
+    }
+    let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));
+    for (dies, why) in refused.take(3) {
+        line(&mut text, format_args!("no change is proved after the loss of {dies}: {why}"));
+    }
+    let standby: Vec<String> =
+        report.losses.iter().filter(|loss| loss.needs_standby).map(|loss| loss.dies.join(" and ")).collect();
+    if !standby.is_empty() {
+        line(
+            &mut text,
+            format_args!("these take the subnet manager with them, and need a standby: {}", some(&standby)),
+        );
+    }
+    text + &answer(report)
+}
+
+/// The answer, in a line.
+fn answer(report: &WhatIfReport) -> String {
+    let all = report.losses.len();
+    let cutting = report.losses.iter().filter(|loss| !loss.cut_off.is_empty()).count();
+    let elsewhere = report.losses.iter().filter(|loss| loss.cut_off_elsewhere > 0).count();
+    let mut text = match (cutting, elsewhere) {
+        (0, _) => "no loss cuts off an end port".to_string(),
+        (_, 0) => {
+            format!("{} of {} losses cut off end ports, none but their own", count(cutting as u64), count(all as u64))
+        }
+        _ => format!(
+            "{} of {} losses cut off end ports, {} of them others than their own",
+            count(cutting as u64),
+            count(all as u64),
+            count(elsewhere as u64)
+        ),
+    };
+    let unproved = report.losses.iter().filter(|loss| loss.change.is_none()).count();
+    let answered = match unproved {
+        0 => "every loss is answered by a proved change".to_string(),
+        _ => format!("NO PROVED CHANGE answers {} of {}", count(unproved as u64), count(all as u64)),
+    };
+    let moving = match report.with_scheme(Scheme::Double) {
+        0 => ", none of which moves hosts".to_string(),
+        1 => ", one of which moves hosts (scheme double)".to_string(),
+        moving => format!(", {} of which move hosts (scheme double)", count(moving as u64)),
+    };
+    let _ = writeln!(text, "; {answered}{}", if unproved > 0 { "" } else { &moving });
+    text
+}
+
+/// One line for each loss, the worst first (RFC 4180).
+///
+/// # Errors
+/// None that a buffer in memory can have.
+pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record([
+        "dies",
+        "cut_off",
+        "cut_off_elsewhere",
+        "needs_standby",
+        "pairs",
+        "reconnected_ns",
+        "scheme",
+        "waits",
+        "waves",
+        "smps",
+        "refusal",
+    ])?;
+    for loss in &report.losses {
+        let own = loss.change.as_ref();
+        let of = |value: fn(&ChangeFacts) -> String| own.map_or(String::new(), value);
+        rows.write_record([
+            loss.dies.join(" and "),
+            loss.cut_off.len().to_string(),
+            loss.cut_off_elsewhere.to_string(),
+            loss.needs_standby.to_string(),
+            of(|own| own.pairs.to_string()),
+            of(|own| own.reconnected_ns.to_string()),
+            of(|own| own.scheme.to_string()),
+            of(|own| own.waits.to_string()),
+            of(|own| own.waves.to_string()),
+            of(|own| own.smps.to_string()),
+            loss.refusal.clone().unwrap_or_default(),
+        ])?;
+    }
+    Ok(String::from_utf8(rows.into_inner()?)?)
+}

@@ -1,0 +1,132 @@
+//! `reconfig what-if`: what it says of a loss is what `plan` makes of it, and nobody is cut off unsaid.
+
+use crate::support::bundled::bundled;
+use reconfig::fabric::format::{Format, write};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::{Command, Output, Stdio};
+
+fn reconfig(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.args(arguments).env_remove("RECONFIG_LOG").stdin(Stdio::null()).output().expect("the binary runs")
+}
+
+fn fixture(name: &str) -> String {
+    format!("{}/fixtures/topologies/{name}.ibnetdiscover", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The exit code, and the object printed.
+fn json(arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = reconfig(&[arguments, &["--json"]].concat());
+    let value = serde_json::from_slice(&output.stdout);
+    let value = value.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code(), value)
+}
+
+fn losses(report: &Value) -> &Vec<Value> {
+    report["losses"].as_array().expect("a list")
+}
+
+fn named<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let found = losses(report).iter().find(|loss| loss["dies"][0] == name);
+    found.unwrap_or_else(|| panic!("{name} is not among {:?}", losses(report).iter().map(|loss| &loss["dies"])))
+}
+
+#[test]
+fn each_loss_is_answered_by_the_change_that_plan_makes() {
+    let file = fixture("fat-tree-4-2");
+    let (code, report) = json(&["what-if", &file]);
+    assert_eq!((code, losses(&report).len()), (Some(0), 24));
+    let removals: [(&str, [&str; 2]); 4] = [
+        ("switch spine-1", ["--remove-switch", "spine-1"]),
+        ("switch leaf-3", ["--remove-switch", "leaf-3"]),
+        ("cable leaf-1[5] – spine-1[1]", ["--remove-link", "leaf-1:5"]),
+        ("cable leaf-2[6] – spine-2[2]", ["--remove-link", "spine-2:2"]),
+    ];
+    for (name, removal) in removals {
+        let (_, plan) = json(&[&["plan", &file, "--sudden"], &removal[..]].concat());
+        let (own, facts) = (named(&report, name), &plan["plan"]);
+        assert_eq!(own["change"]["scheme"], facts["scheme"], "{name}");
+        assert_eq!(own["change"]["smps"], facts["smps"], "{name}");
+        assert_eq!(own["change"]["waves"], facts["waves"].as_array().expect("waves").len(), "{name}");
+        assert_eq!(own["cut_off"], facts["stranded"], "{name}");
+    }
+    // All twelve end ports at other leaves, from each of sixteen, go over the root.
+    assert_eq!(named(&report, "switch spine-1")["change"]["pairs"], 16 * 12);
+    assert_eq!(named(&report, "switch spine-2")["change"]["pairs"], 0);
+    assert_eq!(named(&report, "switch leaf-3")["cut_off"].as_array().map(Vec::len), Some(4));
+    assert_eq!(named(&report, "switch leaf-1")["needs_standby"], true);
+}
+
+#[test]
+fn the_worst_come_first_and_what_is_not_proved_is_the_worst() {
+    let file = fixture("torus-4x4");
+    let (code, report) = json(&["what-if", &file, "--engine", "lash"]);
+    let refused: Vec<bool> = losses(&report).iter().map(|loss| !loss["refusal"].is_null()).collect();
+    let bad = refused.iter().filter(|refused| **refused).count();
+    assert!(code == Some(1) && bad > 0 && bad < refused.len() && refused.is_sorted_by(|a, b| a >= b), "{refused:?}");
+    assert!(losses(&report).iter().all(|loss| loss["change"].is_null() != loss["refusal"].is_null()));
+    let shown = reconfig(&["what-if", &file, "--engine", "lash"]);
+    let text = String::from_utf8(shown.stdout).expect("UTF-8");
+    assert!(text.ends_with(&format!("NO PROVED CHANGE answers {bad} of 48\n")), "{text}");
+    assert_eq!(text.matches("NONE PROVED").count(), bad, "{text}");
+    let cut_off = losses(&report)[bad..].iter().map(|loss| loss["cut_off"].as_array().map_or(0, Vec::len));
+    assert!(cut_off.is_sorted_by(|a, b| a >= b), "of those that are answered, who cuts off most comes first");
+}
+
+#[test]
+fn a_loss_by_which_hosts_move_says_why() {
+    let (code, report) = json(&["what-if", &fixture("torus-4x4"), "--engine", "dfsssp"]);
+    let double: Vec<&Value> = losses(&report).iter().filter(|loss| loss["change"]["scheme"] == "double").collect();
+    assert!(code == Some(0) && !double.is_empty());
+    for loss in double {
+        let notes = loss["change"]["notes"].as_array().expect("a list");
+        assert!(
+            notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("scheme ordered was passed over")))
+        );
+    }
+}
+
+/// A chain of switches with a host each: the middle one takes the far end with it.
+#[test]
+fn who_is_cut_off_beyond_the_loss_is_counted() {
+    let ring = bundled("ring-8");
+    let cut = ring.links().find(|&(a, b)| [a, b].iter().all(|&end| ring.node(ring.port(end).node).is_switch()));
+    let chain = ring.without_links(&[cut.expect("a cable between switches").0]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("chain.ibnetdiscover");
+    std::fs::write(&file, write(&chain, Format::Ibnetdiscover).expect("it can be written")).expect("written");
+    let (code, report) = json(&["what-if", file.to_str().expect("UTF-8")]);
+    assert_eq!((code, losses(&report).len()), (Some(0), 8 + 7));
+    let elsewhere = |loss: &Value| loss["cut_off_elsewhere"].as_u64().expect("a number");
+    let all = |loss: &Value| loss["cut_off"].as_array().expect("a list").len() as u64;
+    // Two hosts a switch. A switch inside takes its own with it and cuts one side off; a cable cuts one side off.
+    for loss in losses(&report) {
+        let own = if loss["dies"][0].as_str().is_some_and(|name| name.starts_with("switch")) { 2 } else { 0 };
+        assert_eq!(all(loss) - elsewhere(loss), own, "{loss}");
+    }
+    let ends = losses(&report).iter().filter(|loss| elsewhere(loss) == 0).count();
+    assert_eq!(ends, 2, "only the switches at the ends cut off none but their own");
+}
+
+#[test]
+fn a_file_has_every_loss_and_the_number_of_threads_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |threads: &str| {
+        let file = folder.path().join(threads);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.args(["what-if", &fixture("ring-8"), "--host-cables", "--csv"]).arg(&file);
+        let done = command.env("RAYON_NUM_THREADS", threads).stdin(Stdio::null()).output().expect("it runs");
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        std::fs::read_to_string(file).expect("written")
+    };
+    let (one, three) = (text("1"), text("3"));
+    assert_eq!(one, three);
+    let mut rows = csv::Reader::from_reader(one.as_bytes());
+    assert_eq!(
+        rows.headers().expect("a head").iter().take(3).collect::<Vec<_>>(),
+        ["dies", "cut_off", "cut_off_elsewhere"]
+    );
+    let dies: BTreeSet<String> = rows.records().map(|row| row.expect("whole")[0].to_string()).collect();
+    assert_eq!(dies.len(), 8 + 8 + 16);
+}

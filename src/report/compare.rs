@@ -8,7 +8,7 @@ use reconfig::scenario::{Ending, OutageReport, SimulationReport};
 /// A row: its name, and its value in each report.
 type Row = (&'static str, fn(&SimulationReport) -> String);
 
-const ROWS: [Row; 21] = [
+const ROWS: [Row; 23] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
     ("change took", |r| r.change_ns.map_or("–".into(), duration)),
@@ -25,11 +25,13 @@ const ROWS: [Row; 21] = [
     ("lost to failure", |r| count(r.packets.lost_to_failure)),
     ("lost to change", |r| count(r.packets.lost_to_change)),
     ("lost in all", |r| count(r.lost_in_all)),
-    ("pairs out", |r| outage(r, |own| count(own.pairs as u64))),
+    ("stranded", |r| count(r.packets.stranded)),
+    ("pairs that lost packets", |r| outage(r, |own| count(own.pairs as u64))),
     ("outage longest", |r| outage(r, |own| own.longest.as_ref().map_or("–".into(), |longest| duration(longest.ns)))),
     ("outage mean", |r| outage(r, |own| own.mean_ns.map_or("–".into(), duration))),
     ("pairs still out", |r| outage(r, |own| count(own.still_out as u64))),
     ("pairs not seen again", |r| outage(r, |own| count(own.not_seen_again as u64))),
+    ("pairs cut off for good", |r| outage(r, |own| count(own.cut_off as u64))),
 ];
 
 /// A value of the outages; a dash where nothing changes.

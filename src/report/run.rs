@@ -93,10 +93,16 @@ pub(super) fn ending(outcome: Ending) -> &'static str {
 
 /// What the change lost and what was lost in all, or what is stuck.
 pub(super) fn lost(outcome: Ending, packets: &PacketCounts) -> String {
-    match (packets.lost_to_change, packets.lost()) {
+    let stranded = match packets.stranded {
+        0 => String::new(),
+        stranded => format!(", {} stranded", counted(stranded, "packet")),
+    };
+    let lost = match (packets.lost_to_change, packets.lost()) {
         (0, _) if outcome == Ending::Deadlocked => format!("{} stuck", counted(packets.in_flight, "packet")),
+        (0, 0) if packets.stranded > 0 => "nothing lost to the change".to_string(),
         (0, 0) => "nothing lost to the change, nothing in all".to_string(),
         (0, all) => format!("nothing lost to the change, {} in all", counted(all, "packet")),
         (lost, all) => format!("{} lost to the change, {} in all", counted(lost, "packet"), count(all)),
-    }
+    };
+    lost + &stranded
 }

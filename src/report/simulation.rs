@@ -14,6 +14,9 @@ use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationRe
 use reconfig::sim::{GmpCounts, QuestionCounts};
 use serde::Serialize;
 
+/// What a plan without waves is: the tables in force serve what is left.
+pub(super) const NO_WAVES: &str = "no table has to be written";
+
 /// The report as text, at most 80 columns where names allow it.
 pub fn simulation(report: &SimulationReport) -> String {
     let mut text = String::new();
@@ -98,13 +101,15 @@ pub fn auto_instead(auto: &AutoInstead) -> String {
     let mut text = String::new();
     match auto {
         AutoInstead::Planned { scheme: Scheme::Ordered, waves, writes, waits, .. } => {
-            let [writes, waves] = [(*writes, "write"), (*waves, "wave")].map(|(n, name)| counted(n as u64, name));
-            let waits = match waits {
-                0 => String::new(),
-                waits => format!(" and {}", counted(*waits as u64, "wait")),
+            let [written, waves, waited] =
+                [(*writes, "write"), (*waves, "wave"), (*waits, "wait")].map(|(n, name)| counted(n as u64, name));
+            let does = match (*writes, *waits) {
+                (0, 0) => "no table would have to be written".to_string(),
+                (0, _) => format!("{waited} and no write would do"),
+                (_, 0) => format!("{written} in {waves} would do"),
+                _ => format!("{written} in {waves} and {waited} would do"),
             };
-            let would = "would do, proved, and no host moves; see --compare";
-            line(&mut text, format_args!("auto: {writes} in {waves}{waits} {would}"));
+            line(&mut text, format_args!("auto: {does}, proved, and no host moves; see --compare"));
         }
         AutoInstead::Planned { scheme, passed_over, .. } => {
             let why = passed_over.first().map(|why| format!(": {why}")).unwrap_or_default();
@@ -142,12 +147,22 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
         0 => "none of them".to_string(),
         lost => format!("{} of them", count(lost)),
     };
-    match report.lost_in_all {
-        0 => line(text, format_args!("lost     nothing")),
-        lost => line(text, format_args!("lost     {} in all, {change} to the change", counted(lost, "packet"))),
+    let whose = "from or to end ports that left or are cut off (stranded)";
+    let lost = counted(report.lost_in_all, "packet");
+    match (report.lost_in_all, report.packets.stranded) {
+        (0, 0) => line(text, format_args!("lost     nothing")),
+        (0, stranded) => line(text, format_args!("lost     {}, all {whose}", counted(stranded, "packet"))),
+        (_, 0) => line(text, format_args!("lost     {lost} in all, {change} to the change")),
+        (_, stranded) => {
+            line(
+                text,
+                format_args!("lost     {lost} in all, {change} to the change; {} more {whose}", count(stranded)),
+            );
+        }
     }
     let OutageReport { pairs, still_out, not_seen_again, cut_off, .. } = *outage;
-    let apart = if cut_off > 0 { format!("; {} cut off", counted(cut_off as u64, "pair")) } else { String::new() };
+    let apart =
+        if cut_off > 0 { format!("; {} cut off for good", counted(cut_off as u64, "pair")) } else { String::new() };
     if pairs == 0 {
         return line(text, format_args!("outage   none{apart}"));
     }
@@ -161,7 +176,10 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
     let missing = [(still_out, "still out"), (not_seen_again, "not seen again")];
     let missing: Vec<String> = missing.into_iter().filter(|(pairs, _)| *pairs > 0).map(told_pairs).collect();
     let back = if missing.is_empty() { "all back".to_string() } else { missing.join(", ") };
-    line(text, format_args!("outage   {} of end ports{length}; {back}{apart}", counted(pairs as u64, "pair")));
+    line(
+        text,
+        format_args!("outage   {} of end ports lost packets{length}; {back}{apart}", counted(pairs as u64, "pair")),
+    );
 }
 
 fn told_pairs((pairs, what): (usize, &str)) -> String {
@@ -199,6 +217,7 @@ fn proof(text: &mut String, report: &SimulationReport) {
     let told = match (&proof.whole, &proof.refusal) {
         (Some(whole), refusal) => subnets::proof(whole, refusal.as_deref()),
         (None, Some(refusal)) => format!("{}: {refusal}", proof.status),
+        (None, None) if proof.waves == 0 => format!("{}: {NO_WAVES}", proof.status),
         (None, None) => {
             let numbers = [(proof.waves, "wave"), (proof.channels, "channel"), (proof.dependencies, "dependency")];
             let [waves, channels, dependencies] = numbers.map(|(number, name)| counted(number as u64, name));

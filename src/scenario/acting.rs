@@ -140,11 +140,16 @@ impl ActingSubnet<'_> {
         ManagerTask { future, trail, transport }
     }
 
-    /// Performs the planned departure. Returns whether anything left.
-    pub fn depart(&self) -> bool {
+    /// Whether something leaves once the change is made.
+    pub fn has_departure(&self) -> bool {
+        !self.is_sudden() && !self.setup.moves.leaving.is_empty()
+    }
+
+    /// Performs the planned departure, if there is one.
+    pub fn depart(&self) {
         let (leaving, place) = (&self.setup.moves.leaving, self.placement);
-        if self.is_sudden() || leaving.is_empty() {
-            return false;
+        if !self.has_departure() {
+            return;
         }
         let nodes: Vec<NodeId> = leaving.nodes.iter().map(|&node| place.node(node)).collect();
         self.with(|sim| {
@@ -153,7 +158,6 @@ impl ActingSubnet<'_> {
             }
             leaving.links.iter().for_each(|&port| sim.retire_link(place.port(port)));
         });
-        true
     }
 
     /// The result of the change; none if a deadlock has closed.

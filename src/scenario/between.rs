@@ -1,7 +1,7 @@
 //! The report on several subnets: size and manager of each, loads of routers, packets by the subnets of source and
 //! destination.
 
-use super::measures;
+use super::measures::{self, AFTER, BEFORE, DURING};
 use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};
 use super::setup::{Between, Setup};
 use super::subnet_setup::SubnetSetup;
@@ -78,7 +78,7 @@ pub(super) fn relations(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<
         packets,
         delivered: by_period(&relation.periods, |period| period.delivered),
         latency_ns: by_period(&relation.periods, measures::latency),
-        longest_gap_ns: relation.periods.get(2).map_or(0, Period::longest_gap_ns),
+        longest_gap_ns: relation.periods.get(DURING).map_or(0, Period::longest_gap_ns),
     };
     sim.relations().zip(sim.relation_counts()).map(report).collect()
 }
@@ -86,5 +86,5 @@ pub(super) fn relations(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<
 /// The periods *before*, *during* and *after*: index 0 is the warm-up. A run that ended early lacks the later ones.
 fn by_period<T: Default>(periods: &[Period], value: impl Fn(&Period) -> T) -> Periods<T> {
     let of = |index: usize| periods.get(index).map_or_else(T::default, &value);
-    Periods { before: of(1), during: of(2), after: of(3) }
+    Periods { before: of(BEFORE), during: of(DURING), after: of(AFTER) }
 }

@@ -12,13 +12,17 @@ pub(super) fn latency(period: &Period) -> Latency {
     Latency { p50: quantile(0.5), p99: quantile(0.99), max: period.latency_ns.max() }
 }
 
-/// Bytes delivered, as a fraction of what all end ports could receive.
-pub(super) fn throughput(sim: &Sim, period: usize) -> f64 {
+/// The periods of a run by their index; 0 is the warm-up.
+pub(super) const BEFORE: usize = 1;
+pub(super) const DURING: usize = 2;
+/// Between them is the time from the end of the change to a planned departure, of which no report tells.
+pub(super) const AFTER: usize = 4;
+
+/// Bytes delivered, as a fraction of what `capacity` bytes in a nanosecond could have been.
+pub(super) fn throughput(sim: &Sim, period: usize, capacity: f64) -> f64 {
     let length_ns = sim.period_ns(period);
-    if length_ns == 0 {
-        return 0.0;
-    }
-    sim.periods()[period].bytes as f64 / length_ns as f64 / sim.delivery_capacity()
+    let possible = capacity * length_ns as f64;
+    if possible > 0.0 { sim.periods()[period].bytes as f64 / possible } else { 0.0 }
 }
 
 /// Of the end ports that received anything, the received share of the slowest, as a fraction of what it could receive.
@@ -32,14 +36,13 @@ pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
     shares.reduce(f64::min).unwrap_or(0.0)
 }
 
-/// The fabric of a period (1 before the change, 2 during it, from 3 on after it). What comes, or leaves unannounced, does
-/// so at the start of the second. If the change was not `made`, what was to leave is present to the end.
+/// The fabric of a period. What comes, or leaves unannounced, does so at the start of *during*; what leaves as planned,
+/// at the start of *after*. If the change was not `made`, what was to leave is present to the end.
 pub(super) fn present(setup: &SubnetSetup, departure: Departure, made: bool, period: usize) -> &Fabric {
     match period {
-        0 | 1 => &setup.before,
+        0..=BEFORE => &setup.before,
         _ if departure == Departure::Sudden => &setup.after,
-        2 => &setup.whole,
-        _ if made => &setup.after,
+        AFTER.. if made => &setup.after,
         _ => &setup.whole,
     }
 }

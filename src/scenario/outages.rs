@@ -1,6 +1,10 @@
 //! Outages of pairs of end ports in numbers (docs/SIMULATOR.md, *Outages*).
 
+use super::measures::{AFTER, present};
 use super::setup::Setup;
+use super::subnet_setup::SubnetSetup;
+use crate::fabric::{Fabric, NodeRole, PortId};
+use crate::routing::Connectivity;
 use crate::sim::{OutageEnd, PairOutage, Sim};
 use serde::Serialize;
 
@@ -20,7 +24,8 @@ pub struct OutageReport {
     pub still_out: usize,
     /// Pairs whose source has sent nothing since.
     pub not_seen_again: usize,
-    /// Pairs that lost packets since an end of theirs is cut off; they are no outages.
+    /// Pairs that the change leaves without a way: links joined both ends with their manager before, neither leaves, and
+    /// one of them is joined with it no more. They are pairs within a subnet, and no outages, whatever they send.
     pub cut_off: usize,
 }
 
@@ -36,7 +41,7 @@ pub struct LongestOutage {
 }
 
 /// The outages of a finished run.
-pub(super) fn outages(setup: &Setup<'_>, sim: &Sim) -> OutageReport {
+pub(super) fn outages(setup: &Setup<'_>, sim: &Sim, made: bool) -> OutageReport {
     let pairs = sim.outages();
     let count = |is: fn(&OutageEnd) -> bool| pairs.iter().filter(|pair| is(&pair.end)).count();
     let lengths = || pairs.iter().filter_map(PairOutage::length_ns);
@@ -46,9 +51,9 @@ pub(super) fn outages(setup: &Setup<'_>, sim: &Sim) -> OutageReport {
         destination: setup.describe_port(pair.destination),
         ns,
     };
-    let (back, cut_off) = (lengths().count(), count(|end| matches!(end, OutageEnd::CutOff)));
+    let back = lengths().count();
     OutageReport {
-        pairs: pairs.len() - cut_off,
+        pairs: pairs.len() - count(|end| matches!(end, OutageEnd::CutOff)),
         back,
         longest: longest.and_then(|ns| {
             let first = pairs.iter().find(|pair| pair.length_ns() == Some(ns));
@@ -57,6 +62,20 @@ pub(super) fn outages(setup: &Setup<'_>, sim: &Sim) -> OutageReport {
         mean_ns: lengths().sum::<u64>().checked_div(back as u64),
         still_out: count(|end| matches!(end, OutageEnd::Out)),
         not_seen_again: count(|end| matches!(end, OutageEnd::NotSeenAgain)),
-        cut_off,
+        cut_off: setup.each.iter().map(|own| apart(own, present(own, setup.scenario.departure, made, AFTER))).sum(),
     }
+}
+
+/// Ordered pairs of hosts of a subnet that links join before, but not `after`, though neither leaves.
+fn apart(own: &SubnetSetup, after: &Fabric) -> usize {
+    let joined = [&own.before, after].map(Connectivity::of);
+    let stays = |&port: &PortId| {
+        let node = own.before.port(port).node;
+        own.before.role(node) == NodeRole::Host && !own.moves.leaving.nodes.contains(&node)
+    };
+    let hosts: Vec<PortId> =
+        own.before.end_ports().filter(stays).filter(|&port| joined[0].joins(port, own.sm)).collect();
+    let left = hosts.iter().filter(|&&port| joined[1].joins(port, own.sm)).count();
+    let pairs = |ends: usize| ends * ends.saturating_sub(1);
+    pairs(hosts.len()) - pairs(left)
 }

@@ -69,7 +69,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Where a subnet's nodes and ports are in the simulation.
-    fn placement(&self, subnet: SubnetId) -> Placement {
+    pub fn placement(&self, subnet: SubnetId) -> Placement {
         let Some(Between { joined, .. }) = &self.between else { return Placement::default() };
         let first_port = joined.port(SubnetPort { subnet, port: PortId(0) }).0;
         Placement { subnet, first_node: joined.node(subnet, NodeId(0)).0, first_port }

@@ -1,7 +1,7 @@
 //! Traffic under one routing, without a change: throughput, latency, order and links, for one set of sources.
 
 use super::ScenarioError;
-use super::measures::{latency, link_loads, slowest, throughput};
+use super::measures::{BEFORE, latency, link_loads, slowest, throughput};
 use super::outcome::{Latency, LinkLoads};
 use super::subnet_setup::ways;
 use crate::change::{Routed, manager_port};
@@ -52,7 +52,7 @@ pub fn steady(
     sim.begin_period();
     sim.run(warm_up_ns + length_ns, false);
     Ok(SteadyReport {
-        throughput: throughput(&sim, 1),
+        throughput: throughput(&sim, BEFORE, sim.delivery_capacity()),
         slowest: slowest(&sim, fabric, 1),
         latency_ns: latency(&sim.periods()[1]),
         order: sim.periods()[1].order,

@@ -5,7 +5,7 @@ use super::cut_off::CutOffPort;
 use super::elements::{MovesReport, ScenarioChange};
 use super::estimate;
 use super::foresight::{foresight, named};
-use super::measures::{latency, link_loads, loads_between, present, throughput};
+use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
 use super::outages::outages;
 use super::outcome::{
     BetweenSettings, ChangeReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport,
@@ -20,11 +20,13 @@ use crate::fabric::subnets::Joined;
 use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
 use crate::plan::{Draft, LanePartition, Policy, Scheme};
+use crate::routing::Connectivity;
 use crate::sim::{Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
 use crate::vet::Vetted;
+use std::collections::BTreeSet;
 
 /// The result of one change, as far as the driver knows it.
 pub(super) struct DrivenChange {
@@ -89,7 +91,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         questions: scenario.sim.monitor.map(|_| sim.questions()),
         gmps: Some(sim.gmps()).filter(|gmps| gmps.sent > 0),
         lost_in_all: sim.packets().lost(),
-        outage: (!reports.is_empty()).then(|| outages(setup, sim)),
+        outage: (!reports.is_empty()).then(|| outages(setup, sim, made)),
         misdelivered: sim.misdelivered(),
         relay_discards: sim.relay_discards().into_iter().map(|(why, count)| (why.name(), count)).collect(),
         packet_hops: sim.packet_hops(),
@@ -103,11 +105,11 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         deadlocks_broken,
         lifetime_discards,
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
-        throughput: periods(sim, |index| throughput(sim, index)),
+        throughput: periods(sim, |index| throughput(sim, index, capacity(setup, sim, made, index))),
         order: scenario.sim.count_order.then(|| periods(sim, |index| sim.periods()[index].order)),
         overtaken: sim.first_overtaken().map(|packet| overtaken(setup, scheme, packet)),
         links: links(setup, sim, made),
-        longest_gap_ns: sim.longest_gap_ns(2),
+        longest_gap_ns: sim.longest_gap_ns(DURING),
         smps: all_smps(&reports),
         adversary: None,
         proof: run_proof(&plans, &reports, whole),
@@ -309,7 +311,20 @@ fn name_stuck(setup: &Setup<'_>, stuck: &StuckPacket) -> StuckReport {
 /// The periods *before*, *during* and *after*; the one of warming up comes first.
 pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
     let of = |index: usize| if index < sim.periods().len() { value(index) } else { T::default() };
-    Periods { before: of(1), during: of(2), after: of(3) }
+    Periods { before: of(BEFORE), during: of(DURING), after: of(AFTER) }
+}
+
+/// Bytes in a nanosecond that the end ports of a period can take: those that links then join with their manager.
+fn capacity(setup: &Setup<'_>, sim: &Sim, made: bool, period: usize) -> f64 {
+    let there = |(subnet, _): (SubnetId, _)| {
+        let (own, place) = (&setup.each[subnet.index()], setup.placement(subnet));
+        let fabric = present(own, setup.scenario.departure, made, period);
+        let links = Connectivity::of(fabric);
+        let joined = fabric.end_ports().filter(|&port| links.joins(port, own.sm));
+        joined.map(|port| place.port(port)).collect::<Vec<_>>()
+    };
+    let there: BTreeSet<PortId> = setup.subnets.subnets().flat_map(there).collect();
+    sim.delivery_capacity_of(|port| there.contains(&port))
 }
 
 /// The busiest links between switches, and to routers if there are any, if requested.

@@ -1,5 +1,5 @@
 //! The periods of a run, the same for one subnet and for several: traffic under R; the failure or the announced change,
-//! with the managers' reaction; traffic under R′; the planned departure; the end of all traffic.
+//! with the managers' reaction; the planned departure; traffic under R′; the end of all traffic.
 
 use super::acting::{ActingSubnet, Driven};
 use super::engines::Engines;
@@ -37,7 +37,7 @@ impl Timeline<'_> {
         let transport = time.transport.clone();
         self.pairs().for_each(|(acting, prepared)| acting.make_known(prepared));
         transport.with(Sim::start);
-        // Reports read periods by index: 0 is the warm-up, 1 is before, 2 during and 3 after the change.
+        // Reports read periods by their names in `measures`.
         time.pass(self.settings.warm_up_ns);
         transport.with(Sim::begin_period);
         time.pass(self.settings.before_ns);
@@ -47,14 +47,17 @@ impl Timeline<'_> {
         // Subnet administration answers with the new paths once they are in force, and not at all where they are not.
         let made = |(_, change): &(_, &DrivenChange)| change.ending == Ending::Completed;
         self.pairs().zip(&changes).filter(made).for_each(|((acting, prepared), _)| acting.ask_anew(prepared));
+        let is_deadlocked = || transport.with(|sim| sim.deadlock().is_some());
+        let completed = changes.iter().all(|change| change.ending == Ending::Completed);
+        // What nobody uses any more leaves a moment later, and only then begins what the reports call after.
+        if !is_deadlocked() && completed && self.acting.iter().any(ActingSubnet::has_departure) {
+            time.pass(self.settings.after_ns / 4);
+            self.acting.iter().for_each(ActingSubnet::depart);
+        }
+        transport.with(Sim::begin_period);
         // A deadlock ends the simulation: later periods cannot run.
-        if transport.with(|sim| sim.deadlock().is_none()) {
+        if !is_deadlocked() {
             time.pass(self.settings.after_ns);
-            let completed = changes.iter().all(|change| change.ending == Ending::Completed);
-            // `count`, not `any`: `depart` acts, and `any` would stop at the first subnet from which something leaves.
-            if completed && self.acting.iter().filter(|acting| acting.depart()).count() > 0 {
-                time.pass(self.settings.after_ns / 4);
-            }
             time.run_out();
         }
         transport.with(|sim| changes.into_iter().map(|change| judge(change, sim)).collect())

@@ -362,12 +362,17 @@ impl Sim {
 
     /// Bytes per nanosecond that all end ports can take together.
     pub fn delivery_capacity(&self) -> f64 {
+        self.delivery_capacity_of(|_| true)
+    }
+
+    /// The same of some end ports.
+    pub fn delivery_capacity_of(&self, counts: impl Fn(PortId) -> bool) -> f64 {
         let rate = |source: &source::Source| {
             let port = self.fabric.port(source.port);
             port.width.data_rate_kbps(port.speed) as f64 / 1e6
         };
         let takes = |source: &&source::Source| self.sources.is_host(source.rank) && !self.plane.is_leg(source.port);
-        self.sources.list.iter().filter(takes).map(rate).sum()
+        self.sources.list.iter().filter(takes).filter(|source| counts(source.port)).map(rate).sum()
     }
 
     /// How often an application had to wait for room in its send queue.

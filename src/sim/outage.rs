@@ -41,7 +41,7 @@ pub enum OutageEnd {
     Out,
     /// Its source has sent nothing since, so nobody can tell.
     NotSeenAgain,
-    /// An end of it is cut off from the subnet manager, or the new routing omits it.
+    /// An end of it has left or is cut off from the subnet manager, or the new routing omits it.
     CutOff,
 }
 

@@ -82,6 +82,56 @@ fn the_root_and_another_spine_leave_together_and_a_root_named_twice_leaves_once(
     assert_eq!(twice, once);
 }
 
+#[test]
+fn throughput_after_is_that_of_the_hosts_that_are_left() {
+    let fabric = bundled("fat-tree-4-2");
+    let leaf = Element::Switch(node(&fabric, "leaf-2"));
+    let base = Scenario {
+        cut_off_meant: true,
+        load: Some(0.25),
+        before_ns: 300_000,
+        after_ns: 300_000,
+        ..short(Scenario::of_one(fabric, leaf))
+    };
+    for departure in DEPARTURES {
+        for scenario in schemes(&Scenario { departure, ..base.clone() }) {
+            let report = run(&scenario);
+            let what = format!("{} auto {}: {:?}", departure.name(), scenario.auto, report.throughput);
+            // Each of 12 hosts still sends what it sent to 11 of the 15 others.
+            let (before, after) = (report.throughput.before, report.throughput.after);
+            assert!((before - 0.25).abs() < 0.01 && (after - 0.25 * 11.0 / 15.0).abs() < 0.01, "{what}");
+            assert_eq!(report.outage.as_ref().map(|own| own.cut_off), Some(108), "{what}");
+            // In a planned change the hosts take part until it is made.
+            assert_eq!(report.throughput.during > 0.2, departure == Departure::Planned && scenario.auto, "{what}");
+        }
+    }
+}
+
+/// Lines of the screen that begin with a word.
+fn told<'a>(screen: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+    screen.lines().filter(move |line| line.starts_with(word))
+}
+
+#[test]
+fn nothing_is_called_lost_nowhere_where_packets_are_stranded() {
+    let host = ["--remove-host", "host-3 HCA-1"];
+    let leaf = ["--remove-switch", "leaf-2"];
+    for (removal, pairs) in [(&host, "outage   none"), (&leaf, "outage   none; 108 pairs cut off for good")] {
+        let output = simulate(&[&removal[..], &["--scheme", "auto", FABRIC]].concat());
+        let screen = String::from_utf8_lossy(&output.stdout);
+        let whose = "all from or to end ports that left or are cut off (stranded)";
+        assert!(told(&screen, "lost ").all(|line| line.ends_with(whose)), "{screen}");
+        assert!(told(&screen, "completed").all(|line| line.contains("nothing lost to the change, ")), "{screen}");
+        assert!(told(&screen, "completed").all(|line| line.contains(" packets stranded")), "{screen}");
+        assert!(told(&screen, "outage ").all(|line| line == pairs), "{screen}");
+        assert_eq!(told(&screen, "proof ").next(), Some("proof    proved: no table has to be written"), "{screen}");
+    }
+    let output = simulate(&[&leaf[..], &["--compare", FABRIC]].concat());
+    let table = String::from_utf8_lossy(&output.stdout);
+    let row = table.lines().find(|line| line.starts_with(" stranded ")).expect("a row");
+    assert!(row.split("  ").filter(|cell| !cell.trim().is_empty()).skip(1).all(|cell| cell.trim() != "0"), "{row}");
+}
+
 /// A fabric, two subsets of it without one spine and one host each, and without a cable.
 struct Captures {
     whole: Fabric,

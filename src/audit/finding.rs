@@ -40,19 +40,18 @@ pub enum AuditVerdict {
     Safe,
     /// Something was found.
     Unsafe,
-    /// Nothing was found, but some pairs pass switches whose tables are not known.
+    /// Nothing was found, but some pairs pass switches whose tables are not known, or the capture may lack a part.
     Unknown,
 }
 
 impl AuditVerdict {
-    /// Of several routings together: a fault of one is a fault, and what is not known of one is not known.
-    pub(super) fn of_all(verdicts: impl IntoIterator<Item = AuditVerdict>) -> AuditVerdict {
-        let graver = |worst, verdict| match (worst, verdict) {
+    /// Of two routings together: a fault of one is a fault, and what is not known of one is not known.
+    pub fn and(self, other: AuditVerdict) -> AuditVerdict {
+        match (self, other) {
             (AuditVerdict::Unsafe, _) | (_, AuditVerdict::Unsafe) => AuditVerdict::Unsafe,
             (AuditVerdict::Unknown, _) | (_, AuditVerdict::Unknown) => AuditVerdict::Unknown,
             _ => AuditVerdict::Safe,
-        };
-        verdicts.into_iter().fold(AuditVerdict::Safe, graver)
+        }
     }
 }
 
@@ -273,6 +272,6 @@ impl UpdateAudit {
 
     /// The gravest verdict of any moment.
     pub fn verdict(&self) -> AuditVerdict {
-        AuditVerdict::of_all([&self.before, &self.during, &self.after].map(Audit::verdict))
+        self.before.verdict().and(self.during.verdict()).and(self.after.verdict())
     }
 }

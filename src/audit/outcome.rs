@@ -3,6 +3,7 @@
 
 use super::finding::{Audit, AuditVerdict, AuditedDependency, UpdateAudit};
 use super::whole::WholeAudit;
+use crate::fabric::format::Completeness;
 use crate::fabric::subnets::Subnets;
 use crate::ids::GidPrefix;
 use serde::Serialize;
@@ -19,6 +20,9 @@ pub struct AuditReport {
     pub found: Audited,
     /// The subnets.
     pub subnets: Vec<AuditedSubnet>,
+    /// Whether the captures hold the whole fabric; of a list of subnets nothing is said.
+    #[serde(flatten)]
+    pub captured: Option<Completeness>,
 }
 
 /// What was judged, and how it is.
@@ -103,7 +107,20 @@ impl AuditReport {
             switches: subnet.fabric.switches().count(),
             hosts: subnets.hosts(id).count(),
         });
-        AuditReport { schema: "reconfig.audit/1", verdict, found, subnets: own.collect() }
+        AuditReport { schema: "reconfig.audit/1", verdict, found, subnets: own.collect(), captured: None }
+    }
+
+    /// The same of captures that may lack parts of the fabric. Nobody knows what is not in them, so a fabric without a
+    /// fault is safe only if that is `accepted`.
+    pub fn captured(self, captured: Option<Completeness>, accepted: bool) -> AuditReport {
+        let lacks = !accepted && captured.as_ref().is_some_and(|known| !known.complete);
+        let verdict = if lacks && self.is_safe() { AuditVerdict::Unknown } else { self.verdict };
+        AuditReport { verdict, captured, ..self }
+    }
+
+    /// What the captures lack, where they do.
+    pub fn incomplete(&self) -> Option<&Completeness> {
+        self.captured.as_ref().filter(|known| !known.complete)
     }
 
     /// Whether nothing was found.

@@ -2,7 +2,7 @@
 
 use super::Common;
 use super::choice::{self, engine_names};
-use super::input::{check_options, only, read_dump, read_fabric_or, read_lfts_of, read_subnets};
+use super::input::{check_options, only, read_dump, read_lfts_of, read_with_completeness};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
 use crate::report;
@@ -11,7 +11,7 @@ use reconfig::audit::across::SubnetRouting;
 use reconfig::audit::{self, AuditReport, AuditRules, RoutedSubnets, RoutingSnapshot};
 use reconfig::change::{self, LmcWish, RouteInput, Routed};
 use reconfig::fabric::difference::{Union, union};
-use reconfig::fabric::format::Tolerance;
+use reconfig::fabric::format::{Completeness, Tolerance};
 use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, Lmc};
@@ -47,7 +47,7 @@ Examples:
   reconfig audit before.lst --fdbs before.fdbs --after after.lst --after-fdbs after.fdbs --dot cycle.dot
   reconfig audit two.subnets.yaml --engine up-down --router-sl keep
 
-Exit codes: 0 nothing was found; 1 something was, whatever it is; 2 wrong usage or unreadable input; 3 a subnet of a list \
+Exit codes: 0 nothing was found; 1 something was, whatever it is, or some of the fabric is not known; 2 wrong usage or unreadable input; 3 a subnet of a list \
 cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
@@ -149,10 +149,10 @@ struct After {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
     check_places([arguments.dot.as_ref()])?;
-    let subnets = read_subnets(&arguments.fabric, common)?;
+    let (subnets, captured) = read_with_completeness(&arguments.fabric, common)?;
     check_options(&subnets, &arguments.several.options(), &[])?;
     let report = match &arguments.several.engine {
-        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, common)?,
+        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, captured, common)?,
         Some(engine) if subnets.len() > 1 => arguments.audit_routed(engine, &subnets)?,
         Some(_) => {
             let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
@@ -208,23 +208,34 @@ impl Arguments {
     }
 
     /// The tables that run, and the update to those that are to run after them, where they are named.
-    fn audit_tables(&self, subnet: Subnet, common: Common) -> Result<AuditReport, Failure> {
+    fn audit_tables(
+        &self,
+        subnet: Subnet,
+        captured: Option<Completeness>,
+        common: Common,
+    ) -> Result<AuditReport, Failure> {
+        let accepted = common.tolerance() == Tolerance::Partial;
         let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
         let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });
         if !self.after.has_tables() {
             let tables = self.tables(&before, common)?;
             let found = audit::audit(&tables.snapshot(&before), self.rules()).map_err(Failure::input)?;
-            return Ok(AuditReport::of(&named(before), found));
+            return Ok(AuditReport::of(&named(before), found).captured(captured, accepted));
         }
-        let [before, after] = match &self.after.after {
-            None => [before.clone(), before],
-            Some(file) => both(&before, &self.masked(read_fabric_or(file, common, ROUTE_THEM)?, file)?)?,
+        let ([before, after], captured) = match &self.after.after {
+            None => ([before.clone(), before], captured),
+            Some(file) => {
+                let (subnets, later) = read_with_completeness(file, common)?;
+                let after = self.masked(only(subnets, file, ROUTE_THEM)?.fabric, file)?;
+                let captured = captured.into_iter().chain(later).reduce(Completeness::and);
+                (both(&before, &after)?, captured)
+            }
         };
         let old = self.tables(&before, common)?;
         let new = self.after.tables(&after, &old, common)?;
         let (was, is) = (old.snapshot(&before), new.snapshot(&after));
         let found = audit::audit_update(&was, &is, self.rules()).map_err(Failure::input)?;
-        Ok(AuditReport::of_update(&named(after), found))
+        Ok(AuditReport::of_update(&named(after), found).captured(captured, accepted))
     }
 
     /// Subnets as an engine routes them, with their routers.

@@ -42,6 +42,17 @@ pub(super) fn read_subnets(file: &Path, common: Common) -> Result<Subnets, Failu
     read_any(file, common, |reading| reading.complete().map_err(unreadable))
 }
 
+/// The same, with what may be missing all the same: devices that did not answer, and what `--partial` accepts. Of a list
+/// nothing is said about that.
+pub(super) fn read_with_completeness(file: &Path, common: Common) -> Result<(Subnets, Option<Completeness>), Failure> {
+    let mut completeness = None;
+    let subnets = read_any(file, common, |reading| {
+        completeness = Some(reading.completeness());
+        reading.complete().map_err(unreadable)
+    })?;
+    Ok((subnets, completeness))
+}
+
 /// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing is
 /// said about that.
 pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, Option<Completeness>), Failure> {

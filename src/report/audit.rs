@@ -7,6 +7,7 @@ use reconfig::audit::{
     Audit, AuditReport, AuditVerdict, Audited, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause,
     Ends, Findings, LossReason, SHOWN, TransitionReport, UnreachablePair,
 };
+use reconfig::fabric::format::Completeness;
 use reconfig::verify::EntryAge;
 use reconfig::verify::across::AcrossRefusal;
 use std::collections::BTreeSet;
@@ -19,9 +20,10 @@ pub fn audit(report: &AuditReport) -> String {
         Audited::Tables { found: own, transition: None } => {
             fabric(&mut text, own);
             found(&mut text, own, false);
-            line(&mut text, format_args!("{}", ending(report.verdict, &own.faults)));
+            let verdict = own.verdict();
+            answer(&mut text, report, &ending(verdict, &own.faults), verdict);
         }
-        Audited::Tables { found, transition: Some(routings) } => update(&mut text, report.verdict, found, routings),
+        Audited::Tables { found, transition: Some(routings) } => update(&mut text, report, found, routings),
         Audited::Whole(own) => whole(&mut text, &report.subnets, own),
     }
     text
@@ -35,7 +37,24 @@ pub fn audit_drawing(report: &AuditReport) -> Option<String> {
     }
 }
 
-fn update(text: &mut String, verdict: AuditVerdict, during: &Audit, transition: &TransitionReport) {
+/// The verdict on tables, with what it leaves open where the captures may lack parts of the fabric.
+fn answer(text: &mut String, report: &AuditReport, told: &str, on_tables: AuditVerdict) {
+    let Some(Completeness { missing, unanswered, .. }) = report.incomplete() else {
+        return line(text, format_args!("{told}"));
+    };
+    let silent = (*unanswered as u64, "device", "did not answer the tool");
+    let absent = (missing.count as u64, "part", "of the file unread or known by neighbours alone");
+    let parts = [silent, absent].into_iter().filter(|(number, ..)| *number > 0);
+    let parts: Vec<String> = parts.map(|(number, name, what)| format!("{} {what}", counted(number, name))).collect();
+    let parts = parts.join(", ");
+    if report.verdict != on_tables {
+        let fix = "take the capture again, or accept that (--partial)";
+        return line(text, format_args!("NOT KNOWN: no fault in what the capture shows, but {parts}: {fix}"));
+    }
+    line(text, format_args!("{told}; in what the capture shows: {parts}"));
+}
+
+fn update(text: &mut String, report: &AuditReport, during: &Audit, transition: &TransitionReport) {
     let TransitionReport { before, after } = transition;
     fabric(text, &before.found);
     let parts = [
@@ -48,12 +67,13 @@ fn update(text: &mut String, verdict: AuditVerdict, during: &Audit, transition: 
         found(text, audit, title.starts_with("during"));
         line(text, format_args!("         {}\n", ending(verdict, &audit.faults)));
     }
-    let verdict = match verdict {
+    let on_tables = during.verdict().and(before.verdict).and(after.verdict);
+    let told = match on_tables {
         AuditVerdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
         AuditVerdict::Unsafe => "UNSAFE at some moment",
         AuditVerdict::Unknown => "NOT KNOWN: no fault at any moment in what is known",
     };
-    line(text, format_args!("{verdict}"));
+    answer(text, report, told, on_tables);
 }
 
 fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {

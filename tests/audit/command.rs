@@ -83,6 +83,36 @@ fn tables_of_some_switches_are_refused_and_judged_as_far_as_they_are_known() {
     assert!(stdout(&text).contains(" pairs that are not known: their route"), "{}", stdout(&text));
 }
 
+/// Of a capture in which a device did not answer nobody knows what hangs on that device.
+#[test]
+fn a_capture_with_silent_devices_is_safe_only_if_that_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let silent = folder.path().join("silent.ibnetdiscover");
+    let message = "ibwarn: [7] _do_madrpc: send failed; DR path slid 0; dlid 0; 0,1,7: timed out\n";
+    std::fs::write(&silent, message.to_string() + &std::fs::read_to_string(GHOST).unwrap()).unwrap();
+    let silent = silent.to_str().unwrap();
+    let audit = |file: &str, more: &[&str]| reconfig(&[&["audit", file, "--fdbs", OLD][..], more].concat());
+    let json = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("an object");
+    for more in [&[][..], &["--after-fdbs", OLD], &["--after-fdbs", OLD, "--after", GHOST]] {
+        let (whole, lacking) = (audit(GHOST, more), audit(silent, more));
+        assert_eq!((whole.status.code(), lacking.status.code()), (Some(0), Some(1)), "{more:?}");
+        let last = stdout(&lacking).lines().last().unwrap_or_default();
+        let told = "NOT KNOWN: no fault in what the capture shows, but 1 device did not answer the tool: ";
+        assert!(last.starts_with(told) && last.ends_with("(--partial)"), "{more:?}: {last}");
+        let report = json(&audit(silent, &[more, &["--json"]].concat()));
+        assert_eq!((&report["verdict"], &report["complete"]), (&"unknown".into(), &false.into()), "{more:?}");
+        assert_eq!(report["unanswered"], 1, "{more:?}");
+        let report = json(&audit(GHOST, &[more, &["--json"]].concat()));
+        assert_eq!((&report["verdict"], &report["complete"]), (&"safe".into(), &true.into()), "{more:?}");
+        let accepted = audit(silent, &[more, &["--partial"]].concat());
+        let last = stdout(&accepted).lines().last().unwrap_or_default();
+        assert!(last.starts_with("safe") && last.ends_with("1 device did not answer the tool"), "{more:?}: {last}");
+        assert_eq!(accepted.status.code(), Some(0), "{more:?}");
+        let report = json(&audit(silent, &[more, &["--partial", "--json"]].concat()));
+        assert_eq!((&report["verdict"], &report["complete"]), (&"safe".into(), &false.into()), "{more:?}");
+    }
+}
+
 /// The engines that the refusal names can route subnets that are joined.
 #[test]
 fn engines_that_a_refusal_names_can_do_it() {
@@ -156,6 +186,9 @@ fn a_report_has_every_field_that_programs_rely_on() {
         "notes",
         "transition",
         "subnets",
+        "complete",
+        "missing",
+        "unanswered",
     ];
     expected.iter().for_each(|field| assert!(fields.iter().any(|known| known == field), "{field} among {fields:?}"));
     assert_eq!(fields.len(), expected.len(), "{fields:?}");

@@ -106,8 +106,14 @@ fn a_planned_removal_that_strands_hosts_is_a_no_unless_it_is_meant() {
 fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
     let (code, shown) = screen(&[&["--remove-root", "--compare"], &QUICK[..], &[FABRIC]].concat());
     assert_eq!(code, Some(0), "{shown}");
-    for row in ["lost in all", "pairs that lost packets", "outage longest", "outage mean", "pairs still out", "pairs not seen again"]
-    {
+    for row in [
+        "lost in all",
+        "pairs that lost packets",
+        "outage longest",
+        "outage mean",
+        "pairs still out",
+        "pairs not seen again",
+    ] {
         let values = shown.lines().find_map(|line| line.trim_start().strip_prefix(row));
         let values = values.unwrap_or_else(|| panic!("no row `{row}`:\n{shown}")).split_whitespace().count();
         assert!(values >= 4, "{row}: one for each scheme\n{shown}");

@@ -206,6 +206,18 @@ pub struct MissingPart {
     pub problem: String,
 }
 
+impl Completeness {
+    /// What is known of two captures of one fabric together. A device that was silent in both counts once.
+    pub fn and(mut self, other: Completeness) -> Completeness {
+        self.complete &= other.complete;
+        self.unanswered = self.unanswered.max(other.unanswered);
+        self.missing.count += other.missing.count;
+        self.missing.first.extend(other.missing.first);
+        self.missing.first.truncate(diagnostic::SHOWN_FAULTS);
+        self
+    }
+}
+
 impl Reading {
     /// Whether the file holds the whole fabric.
     pub fn completeness(&self) -> Completeness {

@@ -6,7 +6,7 @@
 
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest};
-use crate::fabric::difference::{Difference, Union, UnionError, union};
+use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, union};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Half;
 use crate::lid;
@@ -195,6 +195,19 @@ fn same_topology(union: &Union) -> bool {
     nodes && union.uncabled_before.is_empty() && union.uncabled_after.is_empty()
 }
 
+/// What a reader should know where ports have other LIDs in the fabric after.
+pub fn renumbered(union: &Union) -> Option<String> {
+    let LidConflict { port, kept, wanted } = *union.lid_conflicts.first()?;
+    let (number, name) = (union.lid_conflicts.len(), union.fabric.describe_port(port));
+    let was = kept.map_or("none that is free".to_string(), |(lid, _)| lid.to_string());
+    let ports = if number == 1 { "port has another LID".to_string() } else { "ports have other LIDs".to_string() };
+    Some(format!(
+        "{number} {ports} after than before ({name} first: {was} before, {} after): those before are kept, and no LID \
+         changes (`reconfig fabric diff BEFORE AFTER` lists them)",
+        wanted.0
+    ))
+}
+
 fn notes(captures: &Captures<'_>, union: &Union, difference: &Difference) -> Vec<String> {
     let mut notes = Vec::new();
     let lmc = captures.bring_up.lmc;
@@ -203,13 +216,8 @@ fn notes(captures: &Captures<'_>, union: &Union, difference: &Difference) -> Vec
             "the captures do not give every end port aligned LIDs of LMC {lmc}: LIDs are numbered anew, and the plan is for \
              a subnet that has them"
         ));
-    } else if !union.lid_conflicts.is_empty() {
-        let first = union.fabric.describe_port(union.lid_conflicts[0].port);
-        notes.push(format!(
-            "{} ports have other LIDs after than before ({first} first): those before are kept",
-            union.lid_conflicts.len()
-        ));
     }
+    notes.extend(renumbered(union));
     if !difference.rates.is_empty() {
         notes.push(format!("{} cables change their rate: routing does not look at rates", difference.rates.len()));
     }

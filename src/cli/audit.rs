@@ -2,7 +2,7 @@
 
 use super::Common;
 use super::choice::{self, engine_names};
-use super::input::{check_options, only, read_dump, read_lfts_of, read_with_completeness};
+use super::input::{Captured, check_options, only, read_captured, read_dump, read_lfts_of};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Screen, check_places};
 use crate::report;
@@ -149,10 +149,10 @@ struct After {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
     check_places([arguments.dot.as_ref()])?;
-    let (subnets, captured) = read_with_completeness(&arguments.fabric, common)?;
+    let (subnets, known) = read_captured(&arguments.fabric, common)?;
     check_options(&subnets, &arguments.several.options(), &[])?;
     let report = match &arguments.several.engine {
-        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, captured, common)?,
+        None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, known, common)?,
         Some(engine) if subnets.len() > 1 => arguments.audit_routed(engine, &subnets)?,
         Some(_) => {
             let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
@@ -208,26 +208,21 @@ impl Arguments {
     }
 
     /// The tables that run, and the update to those that are to run after them, where they are named.
-    fn audit_tables(
-        &self,
-        subnet: Subnet,
-        captured: Option<Completeness>,
-        common: Common,
-    ) -> Result<AuditReport, Failure> {
+    fn audit_tables(&self, subnet: Subnet, known: Captured, common: Common) -> Result<AuditReport, Failure> {
         let accepted = common.tolerance() == Tolerance::Partial;
         let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
         let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });
         if !self.after.has_tables() {
             let tables = self.tables(&before, common)?;
             let found = audit::audit(&tables.snapshot(&before), self.rules()).map_err(Failure::input)?;
-            return Ok(AuditReport::of(&named(before), found).captured(captured, accepted));
+            return Ok(AuditReport::of(&named(before), found).captured(known.completeness, accepted));
         }
         let ([before, after], captured) = match &self.after.after {
-            None => ([before.clone(), before], captured),
+            None => ([before.clone(), before], known.completeness),
             Some(file) => {
-                let (subnets, later) = read_with_completeness(file, common)?;
+                let (subnets, later) = read_captured(file, common)?;
                 let after = self.masked(only(subnets, file, ROUTE_THEM)?.fabric, file)?;
-                let captured = captured.into_iter().chain(later).reduce(Completeness::and);
+                let captured = known.completeness.into_iter().chain(later.completeness).reduce(Completeness::and);
                 (both(&before, &after)?, captured)
             }
         };

@@ -1,6 +1,6 @@
 //! `reconfig fabric`: describes, compares, converts and generates topologies.
 
-use super::input::{look_at, read_subnets, read_to_look_at};
+use super::input::{Captured, look_at_both, read_subnets, read_to_look_at};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, output};
@@ -147,7 +147,7 @@ struct ShownFabric {
 }
 
 fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
-    let (subnets, completeness) = read_to_look_at(&arguments.fabric, common)?;
+    let (subnets, Captured { completeness, .. }) = read_to_look_at(&arguments.fabric, common)?;
     match subnets.into_only() {
         Ok(subnet) if common.json => {
             output::print_json(&ShownFabric { summary: Summary::of(&subnet.fabric), completeness })?;
@@ -177,7 +177,7 @@ struct DifferenceReport {
 }
 
 fn diff(arguments: &Diff, common: Common) -> Result<Answer, Failure> {
-    let (before, after) = (look_at(&arguments.before, common)?, look_at(&arguments.after, common)?);
+    let (before, after) = look_at_both(&arguments.before, &arguments.after, common)?;
     let difference = Difference::between(&before, &after);
     let same = difference.is_empty();
     if common.json {

@@ -4,6 +4,7 @@ use super::Common;
 use super::outcome::Failure;
 use super::output::{colours_errors, remark};
 use anyhow::{Context, anyhow};
+use reconfig::fabric::difference::guids_by_name;
 use reconfig::fabric::format::{Completeness, Reading};
 use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, format};
@@ -42,36 +43,72 @@ pub(super) fn read_subnets(file: &Path, common: Common) -> Result<Subnets, Failu
     read_any(file, common, |reading| reading.complete().map_err(unreadable))
 }
 
-/// The same, with what may be missing all the same: devices that did not answer, and what `--partial` accepts. Of a list
-/// nothing is said about that.
-pub(super) fn read_with_completeness(file: &Path, common: Common) -> Result<(Subnets, Option<Completeness>), Failure> {
-    let mut completeness = None;
+/// What is known of a file beside its fabric; of a list nothing.
+#[derive(Default)]
+pub(super) struct Captured {
+    /// Whether it holds the whole fabric.
+    pub completeness: Option<Completeness>,
+    /// Whether its nodes got GUIDs that it does not state.
+    pub numbered: bool,
+}
+
+impl From<&Reading> for Captured {
+    fn from(reading: &Reading) -> Captured {
+        Captured { completeness: Some(reading.completeness()), numbered: reading.numbered }
+    }
+}
+
+/// The subnets in `file`, with what may be missing all the same: devices that did not answer, and what `--partial`
+/// accepts.
+pub(super) fn read_captured(file: &Path, common: Common) -> Result<(Subnets, Captured), Failure> {
+    let mut captured = Captured::default();
     let subnets = read_any(file, common, |reading| {
-        completeness = Some(reading.completeness());
+        captured = Captured::from(&reading);
         reading.complete().map_err(unreadable)
     })?;
-    Ok((subnets, completeness))
+    Ok((subnets, captured))
+}
+
+/// The one fabric in `file`, another capture of `before`, with the GUIDs of that where one of both states none.
+pub(super) fn read_after(before: (&Fabric, &Captured), file: &Path, common: Common) -> Result<Fabric, Failure> {
+    let (subnets, captured) = read_captured(file, common)?;
+    let after = only(subnets, file, ", but one fabric is needed here: name a file that it lists")?.fabric;
+    match_names(before, (after, &captured))
+}
+
+fn match_names(before: (&Fabric, &Captured), after: (Fabric, &Captured)) -> Result<Fabric, Failure> {
+    if !before.1.numbered && !after.1.numbered {
+        return Ok(after.0);
+    }
+    remark("a capture states no GUIDs, so the nodes of both captures are matched by their names");
+    guids_by_name(before.0, &after.0).map_err(Failure::input)
 }
 
 /// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing is
 /// said about that.
-pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, Option<Completeness>), Failure> {
-    let mut completeness = None;
+pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, Captured), Failure> {
+    let mut captured = Captured::default();
     let subnets = read_any(file, common, |reading| {
-        completeness = Some(reading.completeness());
+        captured = Captured::from(&reading);
         if let Some(incomplete) = &reading.incomplete {
             let told = incomplete.render_warning(colours_errors());
             remark(&format!("{told}\nthe fabric is INCOMPLETE: what follows is what the file tells"));
         }
         Ok(reading.fabric)
     })?;
-    Ok((subnets, completeness))
+    Ok((subnets, captured))
 }
 
-/// The one fabric in `file`, to be looked at.
-pub(super) fn look_at(file: &Path, common: Common) -> Result<Fabric, Failure> {
-    let (subnets, _) = read_to_look_at(file, common)?;
-    only(subnets, file, ", but one fabric is needed here: name a file that it lists").map(|subnet| subnet.fabric)
+/// Two captures of one fabric, to be looked at.
+pub(super) fn look_at_both(before: &Path, after: &Path, common: Common) -> Result<(Fabric, Fabric), Failure> {
+    let look = |file: &Path| {
+        let (subnets, captured) = read_to_look_at(file, common)?;
+        let fix = ", but one fabric is needed here: name a file that it lists";
+        Ok::<_, Failure>((only(subnets, file, fix)?.fabric, captured))
+    };
+    let ((before, known), (after, captured)) = (look(before)?, look(after)?);
+    let after = match_names((&before, &known), (after, &captured))?;
+    Ok((before, after))
 }
 
 fn read_any(

@@ -7,13 +7,13 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
-use super::input::read_fabric;
+use super::input::{only, read_after, read_captured};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
-use reconfig::fabric::difference::UnionError;
+use reconfig::fabric::difference::{UnionError, union};
 use reconfig::plan::{Arming, MovedBy, Plan, Policy};
 use reconfig::routing::Imported;
 use reconfig::scenario::DeviceReport;
@@ -111,9 +111,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     check_places(files)?;
     let mut batch = Batch::default();
     let report = match arguments.draw(common)? {
-        Ok(None) => PlanReport::nothing_to_change(arguments.departure(), arguments.engine.name()),
-        Ok(Some(drawn)) => arguments.keep(&drawn, &mut batch)?,
-        Err(refused) => *refused,
+        Ok(drawn) => arguments.keep(&drawn, &mut batch)?,
+        Err(without) => *without,
     };
     arguments.evidence.draw(report.refusal.as_ref(), &mut batch)?;
     batch.finish()?;
@@ -122,8 +121,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// A drawn plan, nothing to change, or the report of a refusal.
-type Outcome = Result<Option<Drawn>, Box<PlanReport>>;
+/// A drawn plan, or the report that there is nothing to change, or of a refusal.
+type Outcome = Result<Drawn, Box<PlanReport>>;
 
 impl Arguments {
     fn devices(&self) -> DeviceProfile {
@@ -151,9 +150,10 @@ impl Arguments {
     }
 
     fn draw(&self, common: Common) -> Result<Outcome, Failure> {
-        let before = read_fabric(&self.before, common)?;
+        let (subnets, captured) = read_captured(&self.before, common)?;
+        let before = only(subnets, &self.before, ", but one fabric is needed here: name a file that it lists")?.fabric;
         let after = match &self.after {
-            Some(file) => read_fabric(file, common)?,
+            Some(file) => read_after((&before, &captured), file, common)?,
             None => self.removal.taken_from(&before)?,
         };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
@@ -188,7 +188,12 @@ impl Arguments {
             },
         });
         match drawn {
-            Ok(drawn) => Ok(Ok(drawn)),
+            Ok(Some(drawn)) => Ok(Ok(drawn)),
+            Ok(None) => {
+                let report = PlanReport::nothing_to_change(self.departure(), self.engine_in_force());
+                let notes = change::renumbered(&union(&before, &after).map_err(not_united)?);
+                Ok(Err(Box::new(PlanReport { notes: notes.into_iter().collect(), ..report })))
+            }
             Err(error) => self.refusal(&error).map(|report| Err(Box::new(report))).ok_or_else(|| failure(error)),
         }
     }

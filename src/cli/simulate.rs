@@ -8,7 +8,7 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
-use super::input::{check_options, read_subnets, read_text};
+use super::input::{Captured, check_options, read_captured, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::ChangeArguments;
+use change::{AskedChange, ChangeArguments};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::Subnets;
@@ -385,12 +385,12 @@ struct Accounted<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let subnets = read_subnets(&arguments.fabric, common)?;
+    let (subnets, captured) = read_captured(&arguments.fabric, common)?;
     arguments.check(&subnets, common)?;
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let (scenario, running) = arguments.scenario(subnets, common)?;
+    let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         return compare(&routers, &scenario, common);
@@ -596,19 +596,23 @@ impl Arguments {
     }
 
     /// The scenario, and the tables already in force if they are given.
-    fn scenario(&self, captured: Subnets, common: Common) -> Result<(Scenario, Option<Imported>), Failure> {
-        let running = match captured.len() {
-            1 => self.method.from.read(captured.fabric(SubnetId(0)))?,
+    fn scenario(
+        &self,
+        (subnets, captured): (Subnets, &Captured),
+        common: Common,
+    ) -> Result<(Scenario, Option<Imported>), Failure> {
+        let running = match subnets.len() {
+            1 => self.method.from.read(subnets.fabric(SubnetId(0)))?,
             _ => None,
         };
         let between = &self.subnets;
-        let (subnets, change) = self.change.of(captured, between, common)?;
+        let AskedChange { subnets, change, notes } = self.change.of((subnets, captured), between, common)?;
         // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
         let ends = match subnets.len() {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),
             _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
         };
-        let base = Scenario { devices: self.devices(), ..Scenario::new(subnets, change) };
+        let base = Scenario { devices: self.devices(), notes, ..Scenario::new(subnets, change) };
         let sm = match (&self.management.sm, &base.change) {
             (None, _) => None,
             (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(*subnet), name)?),

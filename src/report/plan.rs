@@ -402,7 +402,10 @@ pub fn plan(report: &PlanReport) -> String {
 fn without_plan(report: &PlanReport) -> String {
     match &report.refusal {
         Some(refusal) => format!("{}\n\nNO, refused: nothing was written\n", refusal.text),
-        None => "nothing to change: both captures have the same nodes and cables\n".to_string(),
+        None => {
+            let notes: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
+            format!("nothing to change: both captures have the same nodes and cables\n{notes}")
+        }
     }
 }
 

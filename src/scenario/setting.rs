@@ -19,6 +19,8 @@ pub struct Scenario {
     pub subnets: Subnets,
     /// The change.
     pub change: ScenarioChange,
+    /// Remarks on the captures, which the report repeats.
+    pub notes: Vec<String>,
     /// What routers do with service levels.
     pub rule: LevelsRule,
     /// The share of packets with random destinations that go to other subnets, 0 to 1.
@@ -97,6 +99,7 @@ impl Scenario {
         Scenario {
             subnets,
             change: change.into(),
+            notes: Vec::new(),
             rule: LevelsRule::default(),
             cross: 0.1,
             hop_limit: 64,

@@ -437,3 +437,51 @@ fn a_plan_for_standard_devices_says_how_long_it_waits() {
     let agents = desk.plan(&["--sudden", "--scheme", "double", "--json"]).json();
     assert_eq!((&agents["devices"]["profile"], agents["waits_ns"].as_u64()), (&"agents".into(), Some(0)), "{agents}");
 }
+
+/// ibsim's files without GUIDs number nodes by place, so a node that is gone would shift all that follow it.
+#[test]
+fn captures_without_guids_are_matched_by_name() {
+    let net = |nodes: &[(&str, &[&str])]| -> String {
+        let node = |(head, lines): &(&str, &[&str])| format!("{head}\n{}\n\n", lines.join("\n"));
+        nodes.iter().map(node).collect()
+    };
+    let before = net(&[
+        ("Switch 4 \"S1\"", &["[1] \"S2\"[1]", "[2] \"H1\"[1]", "[3] \"S3\"[2]"]),
+        ("Switch 4 \"S2\"", &["[1] \"S1\"[1]", "[2] \"H2\"[1]", "[3] \"S3\"[1]"]),
+        ("Switch 4 \"S3\"", &["[1] \"S2\"[3]", "[2] \"S1\"[3]", "[3] \"H3\"[1]"]),
+        ("Hca 1 \"H1\"", &["[1] \"S1\"[2]"]),
+        ("Hca 1 \"H2\"", &["[1] \"S2\"[2]"]),
+        ("Hca 1 \"H3\"", &["[1] \"S3\"[3]"]),
+    ]);
+    let after = net(&[
+        ("Switch 4 \"S1\"", &["[2] \"H1\"[1]", "[3] \"S3\"[2]"]),
+        ("Switch 4 \"S3\"", &["[2] \"S1\"[3]", "[3] \"H3\"[1]"]),
+        ("Hca 1 \"H1\"", &["[1] \"S1\"[2]"]),
+        ("Hca 1 \"H3\"", &["[1] \"S3\"[3]"]),
+    ]);
+    let desk = Desk(tempfile::tempdir().expect("a folder"));
+    desk.write("before", &before);
+    desk.write("after", &after);
+    let answer = desk.run(&["plan", "before", "after", "--sudden", "--json"]);
+    assert!(answer.stderr().contains("matched by their names"), "{}", answer.stderr());
+    let report = answer.json();
+    assert_eq!(report["plan"]["leaves"], serde_json::json!(["S2", "H2"]), "{report}");
+    assert_eq!(report["plan"]["comes"], serde_json::json!([]), "{report}");
+    // Two nodes of one name in a capture with GUIDs: nobody can tell which of them is meant.
+    let ring = bundled("ring-8");
+    desk.write("ring", &format::write(&ring, Format::Ibnetdiscover).expect("written").replace("switch-2", "switch-1"));
+    desk.run(&["plan", "ring", "after", "--sudden"]).says(2, &["2 nodes of one of them have the name `switch-1`"]);
+}
+
+#[test]
+fn a_renumbering_is_never_silent() {
+    let desk = Desk::losing_the_root("ring-8");
+    let text = |name: &str| {
+        std::fs::read_to_string(format!("{}/fixtures/topologies/{name}.ibnetdiscover", env!("CARGO_MANIFEST_DIR")))
+    };
+    let whole = text("ring-8").expect("a fixture");
+    desk.write("first", &whole);
+    desk.write("renumbered", &whole.replace("lid 5 ", "lid 77 "));
+    let note = "note: 1 port has another LID after than before (switch-5[0] first: 5 before, 77 after)";
+    desk.run(&["plan", "first", "renumbered"]).says(0, &[note]);
+}

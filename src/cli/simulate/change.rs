@@ -2,13 +2,14 @@
 
 use super::super::Common;
 use super::super::element::{find_node, guid_of};
-use super::super::input::read_fabric;
+use super::super::input::{Captured, read_after};
 use super::super::outcome::Failure;
 use super::super::plan::not_united;
 use super::super::removal::RemovalArguments;
 use super::SubnetsArguments;
 use anyhow::anyhow;
 use clap::Args;
+use reconfig::change;
 use reconfig::fabric::difference::union;
 use reconfig::fabric::subnets::{Router, SubnetPort, Subnets};
 use reconfig::fabric::{Fabric, NodeId};
@@ -54,26 +55,36 @@ pub(super) struct ChangeArguments {
     pub(super) allow_cut_off: bool,
 }
 
+/// The change, in the subnets that have everything that is present before or after.
+pub(super) struct AskedChange {
+    pub(super) subnets: Subnets,
+    pub(super) change: ScenarioChange,
+    /// What a reader should know of how the captures were taken.
+    pub(super) notes: Vec<String>,
+}
+
 impl ChangeArguments {
-    /// The subnets, and the change among them; of two captures, in the union of both.
+    /// The change among the subnets; of two captures, in the union of both.
     pub(super) fn of(
         &self,
-        captured: Subnets,
+        (subnets, captured): (Subnets, &Captured),
         between: &SubnetsArguments,
         common: Common,
-    ) -> Result<(Subnets, ScenarioChange), Failure> {
+    ) -> Result<AskedChange, Failure> {
         let Some(file) = &self.element.fabric_after else {
-            let change = self.element.find(&captured, between)?;
-            return Ok((captured, change));
+            let change = self.element.find(&subnets, between)?;
+            return Ok(AskedChange { subnets, change, notes: Vec::new() });
         };
-        let union = union(captured.fabric(SubnetId(0)), &read_fabric(file, common)?).map_err(not_united)?;
+        let before = subnets.fabric(SubnetId(0));
+        let union = union(before, &read_after((before, captured), file, common)?).map_err(not_united)?;
+        let notes: Vec<String> = change::renumbered(&union).into_iter().collect();
         let change = ScenarioChange::from(&union);
         if change == Vec::new().into() {
-            let why =
-                "no node and no cable differs between the two fabrics: --steady simulates traffic without a change";
-            return Err(Failure::input(anyhow!(why)));
+            let same = "no node and no cable differs between the two fabrics";
+            let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
+            return Err(Failure::input(anyhow!("{same}{notes}: --steady simulates traffic without a change")));
         }
-        Ok((Subnets::alone(union.fabric), change))
+        Ok(AskedChange { subnets: Subnets::alone(union.fabric), change, notes })
     }
 }
 

@@ -9,10 +9,12 @@
 mod align;
 mod entry;
 mod keys;
+mod named;
 mod union;
 
 pub use align::{AlignError, Recognised, align, recognise};
 pub use entry::{Cable, Changed, EndName, Lids, LinkRate, Moved, NodeName};
+pub use named::{NamesError, guids_by_name};
 pub use union::{LidConflict, Union, UnionError, union};
 
 use super::{Fabric, NodeKind, PortId};

@@ -33,9 +33,9 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         account: ParsedFabric::default(),
         by_name: FxHashMap::default(),
         counters: [
-            Counter { base: 0x20_0000, next: 0x20_0000 },
-            Counter { base: 0x10_0000, next: 0x10_0000 },
-            Counter { base: 0, next: 0 },
+            Counter { base: 0x20_0000, next: 0x20_0000, stated: false },
+            Counter { base: 0x10_0000, next: 0x10_0000, stated: false },
+            Counter { base: 0, next: 0, stated: false },
         ],
         pending: Pending::default(),
         defaults: Enabled { width: 2, speed: 1, extended: 0, fdr10: false },
@@ -61,6 +61,8 @@ struct Counter {
     /// The last one given as a number.
     base: u64,
     next: u64,
+    /// Whether `next` was given for the next node.
+    stated: bool,
 }
 
 /// Values for the next node.
@@ -175,6 +177,7 @@ impl<'a> Reader<'a, '_> {
         let counter = &mut self.counters[kind];
         counter.base = if relative { counter.base } else { guid };
         counter.next = if relative { counter.base.wrapping_add(guid) } else { guid };
+        counter.stated = true;
         self.pending.port = cursor.guid_in_parentheses()?;
         end_or_comment(cursor)
     }
@@ -216,6 +219,7 @@ impl<'a> Reader<'a, '_> {
         let switch = line.kind == NodeKind::Switch;
         let counter = &mut self.counters[kind_index(line.kind)];
         let guid = Guid(counter.next);
+        self.ledger.numbered |= !std::mem::take(&mut counter.stated);
         let step = if switch { 1 } else { u64::from(line.num_ports) + 1 };
         counter.next = counter.next.wrapping_add(step);
         let port = self.pending.port.take().unwrap_or(Spanned { value: guid, at });

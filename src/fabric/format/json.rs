@@ -120,7 +120,7 @@ pub(super) fn read(source: SourceText<'_>) -> Result<Reading, ReadError> {
         reader.link(&mut builder, &by_guid, raw)?;
     }
     let fabric = builder.build().map_err(|error| reader.whole(&by_guid, &error))?;
-    Ok(Reading { fabric, notices: Vec::new(), incomplete: None, left_out: None, unanswered: 0 })
+    Ok(Reading { fabric, notices: Vec::new(), incomplete: None, left_out: None, unanswered: 0, numbered: false })
 }
 
 struct Reader<'a> {

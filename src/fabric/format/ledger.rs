@@ -34,6 +34,8 @@ pub(super) struct FaultLedger<'a> {
     faults: Option<ReadError>,
     missing: Option<ReadError>,
     silent: SilentDevices<'a>,
+    /// Whether nodes got GUIDs that the file does not state.
+    pub numbered: bool,
 }
 
 /// Notices of one kind.
@@ -73,7 +75,14 @@ impl SilentDevices<'_> {
 
 impl<'a> FaultLedger<'a> {
     pub fn new(source: SourceText<'a>) -> FaultLedger<'a> {
-        FaultLedger { source, notices: Vec::new(), faults: None, missing: None, silent: SilentDevices::default() }
+        FaultLedger {
+            source,
+            notices: Vec::new(),
+            faults: None,
+            missing: None,
+            silent: SilentDevices::default(),
+            numbered: false,
+        }
     }
 
     /// Records an assumption; `detail` is shown for the first of its kind.
@@ -131,7 +140,7 @@ impl<'a> FaultLedger<'a> {
         if self.is_full() {
             return Err(self.faults.expect("it is full of them").and_more());
         }
-        let FaultLedger { source, mut notices, faults, missing, silent } = self;
+        let FaultLedger { source, mut notices, faults, missing, silent, numbered } = self;
         let unanswered = silent.count();
         if unanswered > 0 {
             let kind = "a part of the fabric may be missing: the tool did not get an answer from ";
@@ -172,7 +181,7 @@ impl<'a> FaultLedger<'a> {
             }
             _ => (missing, None),
         };
-        Ok(Reading { fabric, notices: told, incomplete, left_out, unanswered })
+        Ok(Reading { fabric, notices: told, incomplete, left_out, unanswered, numbered })
     }
 }
 

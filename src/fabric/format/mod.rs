@@ -175,6 +175,9 @@ pub struct Reading {
     pub left_out: Option<ReadError>,
     /// The devices that did not answer the tool, as its messages in the file say. What is behind them may be missing.
     pub unanswered: usize,
+    /// Whether the file lacks GUIDs, and nodes got some in its order: another capture of the fabric may give a node another
+    /// one, so both have only names in common.
+    pub numbered: bool,
 }
 
 /// Whether a file holds its whole fabric, and what is missing.

@@ -5,10 +5,9 @@ use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
-use crate::lid::{Heuristic, number_paths};
-use crate::routing::{
-    Engine, FullyExplicit, PathEngine, PathSelection, Removed, ShortestWidest, TurnModel, random_root,
-};
+use crate::lid::configure::{Configure, block_of};
+use crate::lid::{Heuristic, Splits};
+use crate::routing::{Engine, FullyExplicit, PathEngine, PathSelection, ShortestWidest, TurnModel, random_root};
 use crate::tables::{LinkLoad, PathSet};
 
 pub(super) const TABLES: [&str; 3] = ["1", "2", "3"];
@@ -117,7 +116,7 @@ pub(super) fn shortest_widest(fabric: &Fabric, seed: u64) -> Result<PathSet, Rep
 /// Paths of one fabric by path selection, from a random root.
 pub(super) fn path_selection(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
     let root = random_root(fabric, seed);
-    let engine = PathSelection { root, removed: Removed::First, ..PathSelection::default() };
+    let engine = PathSelection { root, ..PathSelection::default() };
     Ok(engine.paths(fabric, &hosts_of(fabric))?)
 }
 
@@ -130,8 +129,13 @@ struct Routed {
 
 impl Routed {
     fn of(fabric: &Fabric, paths: &PathSet) -> Routed {
-        let lids =
-            Heuristic::PUBLISHED.map(|heuristic| number_paths(fabric, paths, &*heuristic.solver()).lids() as f64);
+        let solvers = Heuristic::PUBLISHED.map(Heuristic::solver);
+        let mut lids = [0.0; 5];
+        for ranks in paths.by_destination(fabric) {
+            let splits = Splits::of(paths, &ranks);
+            let needed = |solver: &dyn Configure| block_of(solver.configure(&splits).count()) as f64;
+            lids.iter_mut().zip(&solvers).for_each(|(lids, solver)| *lids += needed(&**solver));
+        }
         Routed { lids, load: LinkLoad::of_paths(fabric, paths).max() }
     }
 

@@ -50,7 +50,7 @@ pub use legal::{TurnModel, TurnRule, random_root};
 pub use min_hop::MinHop;
 pub use multiple_roots::MultipleRoots;
 pub use nue::Nue;
-pub use path_selection::{PathSelection, Removed};
+pub use path_selection::{Between, PathSelection, Removed, SelectionRule, Ties};
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
 pub use smart::Smart;

@@ -2,19 +2,31 @@
 //! loaded link are removed until one is left for each pair (Koibuchi, Jouraku and Amano, Parallel Computing 31(1),
 //! 2005).
 //!
-//! Neither paper says which of the paths over that link goes first. Here whole pairs of switches choose, since their
-//! hosts have the same alternatives: a path counts for every pair of end ports that would take it. Of the paths over
-//! the most loaded channel, the one of the pair with the most alternatives left is removed; on ties the longest, then
-//! the one found last, or, depending on [`Removed`], the one found first. If every path over a channel is its pair's
-//! last one, the channel stays as it is, and the next most loaded one is examined.
+//! Pairs are those of end ports ([`Between::EndPorts`]), so hosts of one switch may send different ways. Neither paper
+//! says which of the paths over the most loaded channel goes first. Here it is a path of the pair with the most
+//! alternatives left; among those the longest, and among those the one found last; [`SelectionRule`] has other
+//! readings. Paths are found pair by pair, source by source, each pair's by ascending hops. If every path over a
+//! channel is its pair's last one, the channel stays as it is, and the next most loaded one is examined; among equally
+//! loaded channels the one of highest number comes first.
+//!
+//! Alternatives are kept for each pair of switches; a pair of end ports has a bit for each of them, and the number
+//! left. Paths over a channel are listed only as their turn comes: those of one number left and one length at a time.
+//! So time is linear in paths times alternatives left, and 512 end ports on 64 switches (261,632 pairs) take a second.
 
 use super::legal::{Alternatives, ChannelPath, PathProblem, TurnModel};
+use super::switch_graph::Target;
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
-use std::collections::{BTreeSet, BinaryHeap};
+use fixedbitset::FixedBitSet;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 pub(super) const NAME: &str = "path-selection";
+pub(super) const SWITCHES: &str = "path-selection-switches";
 
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,68 +35,106 @@ pub struct PathSelection {
     pub model: TurnModel,
     /// The root; none: the one that [`super::UpDown`] chooses. The paper's is [`super::random_root`].
     pub root: Option<NodeId>,
-    /// The most alternatives for a pair, 1 at least; 16 in the paper.
-    pub alternatives: usize,
-    /// Which path goes first.
-    pub removed: Removed,
+    /// The most alternatives for a pair, 1 to 255; 16 in the paper.
+    pub alternatives: u8,
+    /// Whose paths are selected, and which go first.
+    pub rule: SelectionRule,
 }
 
-/// The path over the most loaded link that is removed first, among the pairs with the most alternatives left.
+/// Whose paths are selected, and which path over the most loaded channel is removed first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SelectionRule {
+    /// Whose paths.
+    pub between: Between,
+    /// Which path, among those of pairs with the most alternatives left.
+    pub removed: Removed,
+    /// Which path among equals.
+    pub ties: Ties,
+}
+
+/// The pairs that have alternatives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Between {
+    /// Every pair of end ports by itself, as in the paper.
+    #[default]
+    EndPorts,
+    /// Every pair of switches: all their end ports take one path, which counts for all of them. Fewer LIDs realise
+    /// such paths.
+    Switches,
+}
+
+/// The path over the most loaded channel that is removed first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Removed {
-    /// The longest, on ties the one found last: the remaining paths are short, and few LIDs realise them.
+    /// The longest.
     #[default]
     Longest,
-    /// The one found first, whatever its length: this gives the LIDs of seed 002's table 2 (docs/REPRODUCE.md).
-    First,
+    /// Length does not count.
+    AnyLength,
 }
 
-impl Removed {
-    /// The rank of an alternative among those whose pairs have as many left.
-    fn rank(self, hops: usize, alternative: usize) -> (usize, usize) {
-        match self {
-            Removed::Longest => (hops, alternative),
-            Removed::First => (0, usize::MAX - alternative),
-        }
-    }
-
-    /// The alternative with this number in its rank.
-    fn numbered(self, number: usize) -> usize {
-        match self {
-            Removed::Longest => number,
-            Removed::First => usize::MAX - number,
-        }
-    }
+/// The path removed first among equals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ties {
+    /// The one found last.
+    #[default]
+    Last,
+    /// The one found first.
+    First,
+    /// A random one, and a random one of equally loaded channels.
+    Random {
+        /// Seeds the choices.
+        seed: u64,
+    },
 }
 
 impl Default for PathSelection {
     fn default() -> PathSelection {
-        PathSelection { model: TurnModel::UpDown, root: None, alternatives: 16, removed: Removed::default() }
+        PathSelection { model: TurnModel::UpDown, root: None, alternatives: 16, rule: SelectionRule::default() }
+    }
+}
+
+impl PathSelection {
+    /// Selection for pairs of switches: the engine `path-selection-switches`.
+    pub fn between_switches() -> PathSelection {
+        let rule = SelectionRule { between: Between::Switches, ..SelectionRule::default() };
+        PathSelection { rule, ..PathSelection::default() }
     }
 }
 
 impl PathEngine for PathSelection {
     fn name(&self) -> &'static str {
-        NAME
+        match self.rule.between {
+            Between::EndPorts => NAME,
+            Between::Switches => SWITCHES,
+        }
     }
 
     fn paths(&self, fabric: &Fabric, demand: &Demand) -> Result<PathSet, RouteError> {
-        let problem = PathProblem::of(NAME, self.model, self.root, fabric, demand)?;
-        Ok(problem.map_or_else(
-            || PathProblem::nothing(NAME, demand),
-            |problem| select(&problem, self.alternatives, self.removed),
-        ))
+        let engine = self.name();
+        let Some(problem) = PathProblem::of(engine, self.model, self.root, fabric, demand)? else {
+            return Ok(PathProblem::nothing(engine, demand));
+        };
+        let pairs = Pairs::of(&problem, usize::from(self.alternatives));
+        let units = Units::of(&problem, self.rule.between);
+        if units.count().pow(2) * usize::from(self.alternatives) > u32::MAX as usize {
+            let why = format!(
+                "pairs of {} ends with {} alternatives each are beyond its 2^32 paths",
+                units.count(),
+                self.alternatives
+            );
+            return Err(RouteError::Unsuited { engine, why });
+        }
+        Ok(select(&problem, &pairs, &units, self))
     }
 }
 
-fn select(problem: &PathProblem<'_>, most: usize, first: Removed) -> PathSet {
-    let pairs = Pairs::of(problem, most);
-    let mut removal = Removal::of(&pairs, problem.channels.len(), first);
-    while removal.step(&pairs) {}
-    let left: Vec<&ChannelPath> = pairs.firsts().map(|range| &pairs.ways[removal.survivor(range)]).collect();
+fn select(problem: &PathProblem<'_>, pairs: &Pairs, units: &Units, engine: &PathSelection) -> PathSet {
+    let mut removal = Removal::of(pairs, units, problem.channels.len(), engine);
+    removal.run();
     problem.join(|from, to, way| {
         way.clear();
-        way.extend(pairs.rank(from.row, to.row).into_iter().flat_map(|pair| left[pair]));
+        way.extend(removal.survivor(units.of_end(from), units.of_end(to)).into_iter().flatten());
     })
 }
 
@@ -129,155 +179,337 @@ impl Pairs {
     pub fn firsts(&self) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
         self.first.windows(2).map(|pair| pair[0]..pair[1])
     }
+
+    /// The alternatives from one row to another; none for a row with itself.
+    fn between(&self, from: usize, to: usize) -> &[ChannelPath] {
+        self.rank(from, to).map_or(&[], |pair| &self.ways[self.first[pair]..self.first[pair + 1]])
+    }
 }
 
-/// The order in which alternatives are removed: by how many their pair has left, then, depending on [`Removed`], by
-/// hops and by number.
-type Rank = (usize, usize, usize);
-
-/// Alternatives on their way out.
-struct Removal {
-    first: Removed,
-    /// By alternative: its pair, and whether it is still there.
-    pair: Vec<u32>,
-    there: Vec<bool>,
-    /// By pair: alternatives left.
-    left: Vec<usize>,
-    /// By channel: alternatives over it. Some are already removed; the number that their pair has left was counted at
-    /// insertion, and can only have fallen.
-    over: Vec<BinaryHeap<Rank>>,
-    load: Vec<u64>,
-    /// Channels from which something may still go, by load.
-    open: BTreeSet<(u64, u32)>,
+/// What paths are selected between: end ports, or the switches that bear them.
+struct Units {
+    /// By unit: its row, and the end ports that it stands for.
+    row: Vec<usize>,
+    weight: Vec<u64>,
+    /// By row: its units.
+    on: Vec<Vec<u32>>,
+    /// By port: its unit; `u32::MAX` for ports that are no demanded end port.
+    of_port: Vec<u32>,
 }
 
-impl Removal {
-    fn of(pairs: &Pairs, channels: usize, first: Removed) -> Removal {
-        let mut removal = Removal {
-            first,
-            pair: Vec::with_capacity(pairs.ways.len()),
-            there: vec![true; pairs.ways.len()],
-            left: pairs.firsts().map(|range| range.len()).collect(),
-            over: vec![BinaryHeap::new(); channels],
-            load: vec![0; channels],
-            open: BTreeSet::new(),
-        };
-        for (pair, range) in pairs.firsts().enumerate() {
-            for alternative in range.clone() {
-                let way = &pairs.ways[alternative];
-                removal.pair.push(pair as u32);
-                for &channel in way {
-                    let (hops, number) = first.rank(way.len(), alternative);
-                    removal.over[channel as usize].push((range.len(), hops, number));
-                    removal.load[channel as usize] += pairs.weight[pair];
-                }
-            }
+impl Units {
+    /// End ports in the order of the demand, or switches in ascending order.
+    fn of(problem: &PathProblem<'_>, between: Between) -> Units {
+        let mut ends: Vec<&Target> = problem.ends.iter().collect();
+        if between == Between::Switches {
+            ends.sort_by_key(|end| end.row);
         }
-        removal.open = removal.load.iter().copied().zip(0..).collect();
+        let of_port = vec![u32::MAX; problem.fabric.port_count()];
+        let on = vec![Vec::new(); problem.channels.rows()];
+        let mut units = Units { row: Vec::new(), weight: Vec::new(), on, of_port };
+        for end in ends {
+            let unit = match (between, units.on[end.row].first()) {
+                (Between::Switches, Some(&unit)) => unit,
+                _ => {
+                    let unit = units.row.len() as u32;
+                    units.row.push(end.row);
+                    units.weight.push(0);
+                    units.on[end.row].push(unit);
+                    unit
+                }
+            };
+            units.weight[unit as usize] += 1;
+            units.of_port[end.port.index()] = unit;
+        }
+        units
+    }
+
+    fn count(&self) -> usize {
+        self.row.len()
+    }
+
+    fn of_end(&self, end: &Target) -> usize {
+        self.of_port[end.port.index()] as usize
+    }
+}
+
+/// An alternative of a pair of rows that passes some channel.
+#[derive(Clone, Copy)]
+struct Passing {
+    from: u32,
+    to: u32,
+    alternative: u8,
+    hops: u16,
+}
+
+/// The paths over one channel that are removed next: those of pairs with `left` alternatives left, of `hops` hops if
+/// these count.
+#[derive(Clone, Default)]
+struct Turn {
+    left: u16,
+    hops: u16,
+    /// Numbers of paths; the last one goes first. Some may have gone already, or their pairs may have fewer left: those
+    /// have another turn.
+    paths: Vec<u32>,
+}
+
+/// Alternatives on their way out. The path of number `pair × most + alternative` is an alternative of a pair, and a
+/// pair of units is numbered `from × units + to`.
+struct Removal<'a> {
+    pairs: &'a Pairs,
+    units: &'a Units,
+    most: usize,
+    rule: SelectionRule,
+    /// By pair: alternatives left.
+    left: Vec<u8>,
+    /// By path: whether it is still there.
+    there: FixedBitSet,
+    /// By channel.
+    passing: Vec<Vec<Passing>>,
+    load: Vec<u64>,
+    turn: Vec<Turn>,
+    most_hops: u16,
+    rng: Pcg64Mcg,
+}
+
+impl<'a> Removal<'a> {
+    fn of(pairs: &'a Pairs, units: &'a Units, channels: usize, engine: &PathSelection) -> Removal<'a> {
+        let most = usize::from(engine.alternatives.max(1));
+        let seed = if let Ties::Random { seed } = engine.rule.ties { seed } else { 0 };
+        let mut removal = Removal {
+            pairs,
+            units,
+            most,
+            rule: engine.rule,
+            left: vec![0; units.count().pow(2)],
+            there: FixedBitSet::with_capacity(units.count().pow(2) * most),
+            passing: vec![Vec::new(); channels],
+            load: vec![0; channels],
+            turn: vec![Turn { left: most as u16 + 1, ..Turn::default() }; channels],
+            most_hops: pairs.ways.iter().map(Vec::len).max().unwrap_or(0) as u16,
+            rng: Pcg64Mcg::seed_from_u64(seed),
+        };
+        for (from, to) in (0..pairs.rows).flat_map(|from| (0..pairs.rows).map(move |to| (from, to))) {
+            removal.enter(from, to);
+        }
         removal
     }
 
-    /// Removes one alternative, or closes a channel; false once none is open.
-    fn step(&mut self, pairs: &Pairs) -> bool {
-        let Some(&(load, busiest)) = self.open.last() else { return false };
-        match self.first_to_go(busiest as usize) {
-            Some(alternative) => self.remove(pairs, alternative),
-            None => {
-                self.open.remove(&(load, busiest));
+    /// Enters the alternatives of a pair of rows, for every pair of units on them.
+    fn enter(&mut self, from: usize, to: usize) {
+        let (units, ways) = (self.units, self.pairs.between(from, to));
+        let Some(rank) = self.pairs.rank(from, to) else { return };
+        for (way, alternative) in ways.iter().zip(0..) {
+            let passing = Passing { from: from as u32, to: to as u32, alternative, hops: way.len() as u16 };
+            for &channel in way {
+                self.passing[channel as usize].push(passing);
+                self.load[channel as usize] += self.pairs.weight[rank];
             }
         }
-        true
+        for pair in pairs_on(units, from, to) {
+            self.left[pair] = ways.len() as u8;
+            self.there.insert_range(pair * self.most..pair * self.most + ways.len());
+        }
     }
 
-    /// The alternative over a channel that is removed first; none if each is its pair's last. Ranks only fall, so the
-    /// highest is found as soon as one on top is up to date.
-    fn first_to_go(&mut self, channel: usize) -> Option<usize> {
-        while let Some((left, hops, number)) = self.over[channel].pop() {
-            let alternative = self.first.numbered(number);
-            let now = self.left[self.pair[alternative] as usize];
-            if self.there[alternative] && now > 1 {
-                if now == left {
-                    return Some(alternative);
+    /// Removes paths over the most loaded channel until each pair has one left.
+    fn run(&mut self) {
+        let mut order: Vec<u32> = (0..self.load.len() as u32).collect();
+        if matches!(self.rule.ties, Ties::Random { .. }) {
+            order.shuffle(&mut self.rng);
+        }
+        // Loads only fall: the first channel whose load is up to date is the most loaded one.
+        let mut open: BinaryHeap<(u64, usize, usize)> =
+            order.iter().enumerate().map(|(channel, &order)| (self.load[channel], order as usize, channel)).collect();
+        while let Some(mut top) = open.peek_mut() {
+            let channel = top.2;
+            if top.0 != self.load[channel] {
+                top.0 = self.load[channel];
+                continue;
+            }
+            match self.next(channel) {
+                Some(path) => self.remove(path as usize),
+                None => drop(PeekMut::pop(top)),
+            }
+        }
+    }
+
+    /// The path over a channel that is removed next; none if each is its pair's last. The number that a pair has left
+    /// only falls, so what had its turn never gets it again.
+    fn next(&mut self, channel: usize) -> Option<u32> {
+        loop {
+            while let Some(path) = self.turn[channel].paths.pop() {
+                let is_due = u16::from(self.left[path as usize / self.most]) == self.turn[channel].left;
+                if is_due && self.there.contains(path as usize) {
+                    return Some(path);
                 }
-                self.over[channel].push((now, hops, number));
             }
+            let (turn, by_length) = (&mut self.turn[channel], self.rule.removed == Removed::Longest);
+            if turn.hops == 0 {
+                if turn.left <= 2 {
+                    return None;
+                }
+                turn.left -= 1;
+                turn.hops = if by_length { self.most_hops } else { 0 };
+            } else {
+                turn.hops -= 1;
+            }
+            self.list(channel);
         }
-        None
     }
 
-    fn remove(&mut self, pairs: &Pairs, alternative: usize) {
-        let pair = self.pair[alternative] as usize;
-        self.there[alternative] = false;
+    /// Lists the paths of a channel's turn.
+    fn list(&mut self, channel: usize) {
+        let Turn { left, hops, mut paths } = std::mem::take(&mut self.turn[channel]);
+        let any = self.rule.removed == Removed::AnyLength;
+        for passing in self.passing[channel].iter().filter(|passing| any || passing.hops == hops) {
+            let alternative = usize::from(passing.alternative);
+            let due = pairs_on(self.units, passing.from as usize, passing.to as usize)
+                .filter(|&pair| u16::from(self.left[pair]) == left)
+                .map(|pair| pair * self.most + alternative);
+            paths.extend(due.filter(|&path| self.there.contains(path)).map(|path| path as u32));
+        }
+        match self.rule.ties {
+            Ties::Last => paths.sort_unstable(),
+            Ties::First => paths.sort_unstable_by_key(|&path| std::cmp::Reverse(path)),
+            Ties::Random { .. } => paths.shuffle(&mut self.rng),
+        }
+        self.turn[channel] = Turn { left, hops, paths };
+    }
+
+    fn remove(&mut self, path: usize) {
+        let (pair, alternative) = (path / self.most, path % self.most);
+        self.there.set(path, false);
         self.left[pair] -= 1;
-        for &channel in &pairs.ways[alternative] {
-            let load = &mut self.load[channel as usize];
-            // A channel that was closed stays closed: alternatives only become fewer.
-            let open = self.open.remove(&(*load, channel));
-            *load -= pairs.weight[pair];
-            if open {
-                self.open.insert((*load, channel));
-            }
-        }
+        let (from, to) = (pair / self.units.count(), pair % self.units.count());
+        let weight = self.units.weight[from] * self.units.weight[to];
+        let way = &self.pairs.between(self.units.row[from], self.units.row[to])[alternative];
+        way.iter().for_each(|&channel| self.load[channel as usize] -= weight);
     }
 
-    /// The alternative of a pair that is left.
-    fn survivor(&self, mut range: std::ops::Range<usize>) -> usize {
-        let start = range.start;
-        range.find(|&at| self.there[at]).unwrap_or(start)
+    /// The path that a pair of units has left; none between units of one row.
+    fn survivor(&self, from: usize, to: usize) -> Option<&'a ChannelPath> {
+        let first = (from * self.units.count() + to) * self.most;
+        let mut ways = self.pairs.between(self.units.row[from], self.units.row[to]).iter().zip(first..);
+        ways.find(|&(_, path)| self.there.contains(path)).map(|(way, _)| way)
     }
+}
+
+/// The numbers of the pairs of units on two rows.
+fn pairs_on(units: &Units, from: usize, to: usize) -> impl Iterator<Item = usize> + '_ {
+    let all = units.count();
+    units.on[from].iter().flat_map(move |&from| units.on[to].iter().map(move |&to| from as usize * all + to as usize))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::PortId;
     use crate::fabric::generate::{Options, Topology, generate};
-    use crate::routing::Demand;
+    use std::collections::{BTreeMap, BTreeSet};
 
-    /// The rule as the module states it, recounting everything at every step.
-    fn left_by_the_rule(pairs: &Pairs, channels: usize, first: Removed) -> Vec<usize> {
-        let mut left: Vec<Vec<usize>> = pairs.firsts().map(Iterator::collect).collect();
+    /// The rule as the module states it, over maps and sets, with everything counted again at every step. By pair of
+    /// end ports, the channels of the path that is left.
+    fn left_by_the_rule(
+        problem: &PathProblem<'_>,
+        pairs: &Pairs,
+        rule: SelectionRule,
+    ) -> BTreeMap<(PortId, PortId), ChannelPath> {
+        // What is selected between, each with its end ports, in order.
+        let mut groups: BTreeMap<usize, Vec<&Target>> = BTreeMap::new();
+        for (at, end) in problem.ends.iter().enumerate() {
+            groups.entry(if rule.between == Between::Switches { end.row } else { at }).or_default().push(end);
+        }
+        let mut ways: BTreeMap<(usize, usize), BTreeMap<usize, &ChannelPath>> = BTreeMap::new();
+        for (&from, sources) in &groups {
+            for (&to, targets) in &groups {
+                let all = pairs.between(sources[0].row, targets[0].row);
+                ways.insert((from, to), all.iter().enumerate().collect());
+            }
+        }
+        ways.retain(|_, ways| !ways.is_empty());
+        let mut closed: BTreeSet<u32> = BTreeSet::new();
         loop {
-            let mut load = vec![0; channels];
-            for (pair, there) in left.iter().enumerate() {
-                for &channel in there.iter().flat_map(|&at| &pairs.ways[at]) {
-                    load[channel as usize] += pairs.weight[pair];
+            let mut load: BTreeMap<u32, usize> =
+                (0..problem.channels.len() as u32).map(|channel| (channel, 0)).collect();
+            for ((from, to), ways) in &ways {
+                for channel in ways.values().flat_map(|way| way.iter()) {
+                    *load.get_mut(channel).expect("a channel") += groups[from].len() * groups[to].len();
                 }
             }
-            let mut by_load: Vec<usize> = (0..channels).collect();
-            by_load.sort_by_key(|&channel| std::cmp::Reverse((load[channel], channel)));
-            let choice = by_load.iter().find_map(|&channel| {
-                let open = left.iter().enumerate().filter(|(_, there)| there.len() > 1);
-                let over = open.flat_map(|(pair, there)| {
-                    there.iter().map(move |&at| match first {
-                        Removed::Longest => (there.len(), pairs.ways[at].len(), at, (at, pair)),
-                        Removed::First => (there.len(), 0, usize::MAX - at, (at, pair)),
-                    })
-                });
-                over.filter(|&(.., (at, _))| pairs.ways[at].contains(&(channel as u32))).max()
-            });
-            let Some((.., (gone, pair))) = choice else { return left.into_iter().map(|there| there[0]).collect() };
-            left[pair].retain(|&at| at != gone);
+            let open = load.into_iter().filter(|(channel, _)| !closed.contains(channel));
+            let Some((busiest, _)) = open.max_by_key(|&(channel, load)| (load, channel)) else { break };
+            let mut candidates = BTreeMap::new();
+            for (&pair, ways) in ways.iter().filter(|(_, ways)| ways.len() > 1) {
+                for (&number, way) in ways.iter().filter(|(_, way)| way.contains(&busiest)) {
+                    let hops = if rule.removed == Removed::Longest { way.len() } else { 0 };
+                    candidates.entry((ways.len(), hops)).or_insert_with(BTreeSet::new).insert((pair, number));
+                }
+            }
+            match candidates.pop_last() {
+                None => drop(closed.insert(busiest)),
+                Some((_, mut equals)) => {
+                    let chosen = if rule.ties == Ties::First { equals.pop_first() } else { equals.pop_last() };
+                    let (pair, number) = chosen.expect("a candidate");
+                    ways.get_mut(&pair).expect("a pair").remove(&number);
+                }
+            }
         }
+        let mut left = BTreeMap::new();
+        for ((from, to), ways) in &ways {
+            let way: Vec<&ChannelPath> = ways.values().copied().collect();
+            assert_eq!(way.len(), 1, "one is left");
+            for (source, target) in groups[from].iter().flat_map(|&from| groups[to].iter().map(move |&to| (from, to))) {
+                left.insert((source.port, target.port), way[0].clone());
+            }
+        }
+        left
     }
 
     #[test]
-    fn paths_over_the_busiest_channel_go_until_each_pair_has_one() {
+    fn what_is_left_is_what_the_rule_leaves() {
         for (seed, topology) in
             [(0, "irregular:7,8,9,12"), (1, "irregular:7,8,5,11"), (2, "leaf-spine:3,2,2,2"), (3, "ring:5,2")]
         {
             let topology: Topology = topology.parse().expect("a topology");
             let fabric = generate(&topology, &Options { seed, ..Options::default() }).expect("a fabric");
-            let problem =
-                PathProblem::of(NAME, TurnModel::UpDown, None, &fabric, &Demand::all(&fabric, 1)).expect("joined");
+            let demand = Demand::all(&fabric, 1);
+            let problem = PathProblem::of(NAME, TurnModel::UpDown, None, &fabric, &demand).expect("joined");
             let problem = problem.expect("a switch");
-            let pairs = Pairs::of(&problem, 6);
-            for first in [Removed::Longest, Removed::First] {
-                let mut removal = Removal::of(&pairs, problem.channels.len(), first);
-                while removal.step(&pairs) {}
-                assert!(removal.left.iter().all(|&left| left == 1));
-                let left: Vec<usize> = pairs.firsts().map(|range| removal.survivor(range)).collect();
-                assert_eq!(left, left_by_the_rule(&pairs, problem.channels.len(), first), "{topology}, {first:?}");
+            for between in [Between::EndPorts, Between::Switches] {
+                for (removed, ties) in [
+                    (Removed::Longest, Ties::Last),
+                    (Removed::Longest, Ties::First),
+                    (Removed::AnyLength, Ties::Last),
+                    (Removed::AnyLength, Ties::First),
+                ] {
+                    let rule = SelectionRule { between, removed, ties };
+                    let engine = PathSelection { alternatives: 6, rule, ..PathSelection::default() };
+                    let (pairs, units) = (Pairs::of(&problem, 6), Units::of(&problem, between));
+                    let mut removal = Removal::of(&pairs, &units, problem.channels.len(), &engine);
+                    removal.run();
+                    let wanted = left_by_the_rule(&problem, &pairs, rule);
+                    for from in &problem.ends {
+                        for to in &problem.ends {
+                            let left = removal.survivor(units.of_end(from), units.of_end(to));
+                            assert_eq!(left, wanted.get(&(from.port, to.port)), "{topology}, {rule:?}");
+                        }
+                    }
+                }
             }
         }
+    }
+
+    #[test]
+    fn ties_at_random_depend_on_the_seed_alone() {
+        let topology: Topology = "leaf-spine:2,1,4,2".parse().expect("a topology");
+        let fabric = generate(&topology, &Options::default()).expect("a fabric");
+        let of = |seed| {
+            let rule = SelectionRule { ties: Ties::Random { seed }, ..SelectionRule::default() };
+            let engine = PathSelection { rule, ..PathSelection::default() };
+            engine.paths(&fabric, &Demand::all(&fabric, 1)).expect("paths")
+        };
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
     }
 }

@@ -115,6 +115,13 @@ pub const ENGINES: &[EngineEntry] = &[
         make: |parameters| by_path(PathSelection { root: parameters.root, ..PathSelection::default() }),
     },
     EngineEntry {
+        name: path_selection::SWITCHES,
+        about: "path selection with one path for each pair of switches: fewer LIDs",
+        safe: true,
+        rooted: true,
+        make: |parameters| by_path(PathSelection { root: parameters.root, ..PathSelection::between_switches() }),
+    },
+    EngineEntry {
         name: l_turn::NAME,
         about: "left before right in a walk of the tree: the least loaded shortest legal paths (after Koibuchi 2001)",
         safe: true,

@@ -9,8 +9,15 @@ use reconfig::tables::{Path, PathSet};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The engines that give one path for each pair.
-pub const BY_PATH: &[&str] =
-    &["up-down-random", "up-down-balanced", "shortest-widest", "path-selection", "l-turn", "smart"];
+pub const BY_PATH: &[&str] = &[
+    "up-down-random",
+    "up-down-balanced",
+    "shortest-widest",
+    "path-selection",
+    "path-selection-switches",
+    "l-turn",
+    "smart",
+];
 
 /// Those among them whose paths are the shortest that are legal.
 pub const SHORTEST: &[&str] = &["up-down-random", "up-down-balanced", "shortest-widest", "l-turn"];

@@ -17,10 +17,10 @@ fn load(fabric: &Fabric, paths: &PathSet) -> f64 {
 }
 
 #[test]
-fn hosts_of_one_switch_go_one_way_to_the_hosts_of_another() {
+fn selection_between_switches_sends_their_hosts_one_way() {
     for seed in 0..20u64 {
         let fabric = random_fabric(seed, 4 + seed as usize % 6, 4 + seed as usize % 9, 3);
-        let paths = paths_of("path-selection", &fabric, 0);
+        let paths = paths_of("path-selection-switches", &fabric, 0);
         let is_end = |port| !fabric.node(fabric.port(port).node).is_switch();
         let mut ways: BTreeMap<(NodeId, NodeId), Vec<Hop>> = BTreeMap::new();
         for path in paths.iter().filter(|path| is_end(path.source) && is_end(path.destination)) {
@@ -29,6 +29,15 @@ fn hosts_of_one_switch_go_one_way_to_the_hosts_of_another() {
             assert_eq!(there, way, "seed {seed}");
         }
     }
+}
+
+/// Fifteen pairs of end ports on five equal ways: each way gets three of them, and not one all fifteen.
+#[test]
+fn selection_between_end_ports_sends_hosts_of_one_switch_different_ways() {
+    let fabric = fabric_with(2, &[(0, 1); 5], &[0, 0, 0, 0, 0, 1, 1, 1]);
+    let load = |name: &str| load(&fabric, &paths_of(name, &fabric, 0));
+    assert!((load("path-selection") - 1.0).abs() < 1e-12, "the hosts' own links: {}", load("path-selection"));
+    assert!((load("path-selection-switches") - 15.0 / 7.0).abs() < 1e-12, "{}", load("path-selection-switches"));
 }
 
 /// Where there is one alternative only, it is the shortest, and selection has no choice.

@@ -11,26 +11,28 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID \
-assignment); optimum compares the heuristics of the latter with an exact solver. docs/REPRODUCE.md explains where the \
+assignment); optimum compares the heuristics of the latter with an exact solver, selection compares readings of both \
+where they leave points open. docs/REPRODUCE.md explains where the \
 bands come from and how the papers were read. seed-003 measures what sources gain from several paths (docs/DISPERSIVE.md).
 
 Examples:
   reconfig reproduce seed-000 --fabrics 100
   reconfig reproduce seed-002 --table 1 --csv table-1.csv --plot table-1.svg
   reconfig reproduce optimum --fabrics 4
+  reconfig reproduce selection --table smart --fabrics 10
   reconfig reproduce seed-003 --table gain --csv gain.csv
 
 Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 the work could not be carried out.")]
 pub(super) struct Arguments {
-    /// The study: seed-000, seed-002, seed-003 or optimum.
+    /// The study: seed-000, seed-002, seed-003, optimum or selection.
     study: Study,
-    /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids, …
+    /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids; lids, smart; …
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
     /// Only this row, such as 16 or 128/32; may be repeated.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
-    /// Fabrics for each row [default: the paper's number, 10 or 32; 2 for seed-003, 8 for optimum].
+    /// Fabrics for each row [default: the paper's number, 10 or 32; 2 for seed-003 and selection, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
     /// The seed of the first fabric of each row.
@@ -42,6 +44,9 @@ pub(super) struct Arguments {
     /// The most steps that the exact solver takes for one destination.
     #[arg(long, value_name = "N", default_value_t = StudyRequest::of(Study::Optimum, 1).steps)]
     steps: u64,
+    /// Show one figure a line: the paper's, ours, the band, and whether ours is inside.
+    #[arg(long)]
+    bands: bool,
     /// The file for the figures, as comma-separated values.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -73,7 +78,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
     let schema = "reconfig.reproduction/1";
     let document = Document { schema, study, fabrics, seed, inside, banded, tables: &tables };
-    screen.show(&document, || report::reproduction(&request, &tables))?;
+    screen.show(&document, || report::reproduction(&request, &tables, arguments.bands))?;
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
         batch.stage_text(file, reproduce::csv(&tables))?;

@@ -5,8 +5,9 @@ use super::screen::{line, number, show, table};
 use comfy_table::Cell as Field;
 use reconfig::reproduce::{Band, Cell, ResultTable, StudyRequest};
 
-/// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside.
-pub fn reproduction(request: &StudyRequest, tables: &[ResultTable]) -> String {
+/// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside; with
+/// `bands`, each figure on a line of its own: paper, ours, band, inside.
+pub fn reproduction(request: &StudyRequest, tables: &[ResultTable], bands: bool) -> String {
     let mut text = String::new();
     let StudyRequest { study, fabrics, seed, .. } = request;
     line(
@@ -15,6 +16,10 @@ pub fn reproduction(request: &StudyRequest, tables: &[ResultTable]) -> String {
     );
     for one in tables {
         line(&mut text, format_args!("{}: {}", one.name, one.title));
+        if bands {
+            each(&mut text, one);
+            continue;
+        }
         let mut screen = table();
         let header = one.columns.iter().map(number);
         screen.set_header([Field::new(one.key)].into_iter().chain(header));
@@ -35,6 +40,25 @@ pub fn reproduction(request: &StudyRequest, tables: &[ResultTable]) -> String {
         ),
     }
     text
+}
+
+/// One line a figure.
+fn each(text: &mut String, one: &ResultTable) {
+    let mut screen = table();
+    let numbers = ["paper", "ours", "band", "inside"].map(number);
+    screen.set_header([Field::new(one.key), Field::new("figure")].into_iter().chain(numbers));
+    for (row, column, cell) in one.cells() {
+        let decimals = cell.decimals.max(1);
+        let band = match cell.band {
+            Band::Between(least, most) => format!("{least:.decimals$} to {most:.decimals$}"),
+            Band::Open => "open".to_string(),
+        };
+        let paper = cell.paper.map_or_else(|| "-".to_string(), plain);
+        let inside = cell.inside.map_or("-", |inside| if inside { "yes" } else { "NO" });
+        let numbers = [paper, format!("{:.*}", cell.decimals, cell.ours), band, inside.to_string()].map(number);
+        screen.add_row([Field::new(row), Field::new(column.trim_end())].into_iter().chain(numbers));
+    }
+    show(text, &screen);
 }
 
 fn figure(cell: &Cell) -> String {

@@ -6,7 +6,7 @@
 //! Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP
 //! 2001; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
 //! manual's claim about several paths in the simulator; *optimum* compares the heuristics of the second paper with an
-//! exact solver. Deliberately omitted: screens (`report`).
+//! exact solver; *selection* compares readings of both papers where they leave points open. Deliberately omitted: screens (`report`).
 
 mod conflicts;
 mod csv;
@@ -17,6 +17,7 @@ mod plot;
 mod seed_000;
 mod seed_002;
 mod seed_003;
+mod selection;
 mod table;
 
 pub use conflicts::conflicts;
@@ -41,11 +42,13 @@ pub enum Study {
     Seed003,
     /// The gaps of the heuristics to the optimum, which no paper reports.
     Optimum,
+    /// What the papers' open points change: rules of path selection, graphs, optima of smart routing.
+    Selection,
 }
 
 impl Study {
     /// All of them.
-    pub const ALL: [Study; 4] = [Study::Seed000, Study::Seed002, Study::Seed003, Study::Optimum];
+    pub const ALL: [Study; 5] = [Study::Seed000, Study::Seed002, Study::Seed003, Study::Optimum, Study::Selection];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -54,6 +57,7 @@ impl Study {
             Study::Seed002 => "seed-002",
             Study::Seed003 => "seed-003",
             Study::Optimum => "optimum",
+            Study::Selection => "selection",
         }
     }
 
@@ -64,6 +68,7 @@ impl Study {
             Study::Seed002 => &seed_002::TABLES,
             Study::Seed003 => &seed_003::TABLES,
             Study::Optimum => &optimum::TABLES,
+            Study::Selection => &selection::TABLES,
         }
     }
 
@@ -73,6 +78,7 @@ impl Study {
             Study::Seed000 => seed_000::rows(table),
             Study::Seed002 | Study::Optimum => seed_002::rows(),
             Study::Seed003 => seed_003::rows(table),
+            Study::Selection => selection::rows(table),
         }
     }
 
@@ -85,6 +91,7 @@ impl Study {
             Study::Seed002 => "Nienaber, Yuan, Duan: On LID Assignment in InfiniBand Networks, ANCS 2007",
             Study::Seed003 => "user guide IB0054606-02 A, chapter 8: Dispersive Routing",
             Study::Optimum => "each heuristic of Nienaber, Yuan, Duan (ANCS 2007) beside the optimum",
+            Study::Selection => "readings of Nienaber, Yuan, Duan (ANCS 2007) and of López, Flich, Duato (ICPP 2001)",
         }
     }
 
@@ -93,7 +100,7 @@ impl Study {
         match self {
             Study::Seed000 => 10,
             Study::Seed002 => 32,
-            Study::Seed003 => 2,
+            Study::Seed003 | Study::Selection => 2,
             Study::Optimum => 8,
         }
     }
@@ -247,6 +254,7 @@ pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<V
         Study::Seed002 => seed_002::tables(request, tell),
         Study::Seed003 => seed_003::tables(request, tell),
         Study::Optimum => optimum::tables(request, tell),
+        Study::Selection => selection::tables(request, tell),
     }?;
     tables.retain(|table| !table.rows.is_empty());
     Ok(tables)

@@ -1,6 +1,6 @@
 //! Seed 002, section 5: LIDs by five heuristics on two routings, and three ways to compute paths, by links and LIDs.
 
-use super::fabrics::{hosts_of, waxman};
+use super::fabrics::{Graph, hosts_of};
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
@@ -56,7 +56,7 @@ const SHORTEST_WIDEST: [[f64; 5]; 9] = [
 ];
 
 /// Table 2: LIDs with path selection.
-const PATH_SELECTION: [[f64; 5]; 9] = [
+pub(super) const PATH_SELECTION: [[f64; 5]; 9] = [
     [520.9, 524.2, 514.0, 581.2, 466.0],
     [951.3, 952.7, 935.0, 1062.6, 851.2],
     [1829.2, 1852.8, 1823.0, 2038.7, 1653.2],
@@ -156,7 +156,7 @@ struct Measured {
 
 impl Measured {
     fn of(configuration: Configuration, seed: u64, [one, two, three]: [bool; 3]) -> Result<Measured, ReproduceError> {
-        let fabric = waxman(configuration.machines, configuration.switches, seed)?;
+        let fabric = Graph::Waxman.draw(configuration.machines, configuration.switches, seed)?;
         let mut measured = Measured::default();
         if one || three {
             measured.widest = Routed::of(&fabric, &shortest_widest(&fabric, seed)?);

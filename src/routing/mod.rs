@@ -53,7 +53,7 @@ pub use nue::Nue;
 pub use path_selection::{Between, PathSelection, Removed, SelectionRule, Ties};
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
 pub use shortest_widest::ShortestWidest;
-pub use smart::Smart;
+pub use smart::{Optimum, Smart};
 pub use up_down::{UpDown, choose_root, switch_order};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 pub use up_down_robust::UpDownRobust;

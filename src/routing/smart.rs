@@ -5,9 +5,11 @@
 //! There, routing and the search for turns to prohibit go together; here a given turn rule avoids cycles, so the
 //! optimum is that of its legal paths, and of the shortest few of them for each pair. The program: for each pair and
 //! path a share from 0 to 1, the shares of a pair summing to 1; for each channel, at most `z` pairs of end ports over
-//! it; minimise `z` and hops, where all hops together weigh no more than half a pair of end ports over the busiest
-//! channel. Shares are rounded to whole pairs of end ports by largest remainder, so a channel may carry a few more than
-//! `z`. Deliberately omitted: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which are an error.
+//! it; minimise `z` and the cost of the paths, where all costs together weigh no more than half a pair of end ports over
+//! the busiest channel: of many optima one is chosen by them ([`Optimum`]). Shares are rounded to whole pairs of end
+//! ports by largest remainder, so a channel may carry a few more than `z`. Hosts of one pair of switches have the same
+//! alternatives, so a program over pairs of hosts has the same optimum. Deliberately omitted: fabrics for which the
+//! program is too large ([`Smart::MOST_SHARES`]), which are an error.
 
 use super::legal::{ChannelPath, PathProblem, TurnModel};
 use super::path_selection::Pairs;
@@ -15,6 +17,8 @@ use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
 use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 
 pub(super) const NAME: &str = "smart";
@@ -28,11 +32,29 @@ pub struct Smart {
     pub root: Option<NodeId>,
     /// The most alternatives for a pair of switches, 1 at least.
     pub alternatives: usize,
+    /// Which of the optima.
+    pub optimum: Optimum,
+}
+
+/// Which of the many choices of paths that load the busiest channel least.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Optimum {
+    /// The one of fewest hops. Its few long ways leave few paths that split, so few LIDs realise it.
+    #[default]
+    FewestHops,
+    /// A random one, short ways preferred: every path of every pair of switches costs its hops and a random number
+    /// from 0 to `spread` hops. A solver that is told the greatest load alone stops at such a one.
+    Random {
+        /// Seeds the costs.
+        seed: u64,
+        /// The greatest random cost, in hops.
+        spread: u8,
+    },
 }
 
 impl Default for Smart {
     fn default() -> Smart {
-        Smart { model: TurnModel::UpDown, root: None, alternatives: 8 }
+        Smart { model: TurnModel::UpDown, root: None, alternatives: 8, optimum: Optimum::FewestHops }
     }
 }
 
@@ -56,8 +78,24 @@ impl PathEngine for Smart {
         if pairs.ways.len() > Smart::MOST_SHARES {
             return Err(RouteError::Unsuited { engine: NAME, why: too_large(&pairs) });
         }
-        let shares = solve(&pairs, problem.channels.len()).map_err(|why| RouteError::Unsuited { engine: NAME, why })?;
+        let costs = self.optimum.costs(&pairs);
+        let shares =
+            solve(&pairs, &costs, problem.channels.len()).map_err(|why| RouteError::Unsuited { engine: NAME, why })?;
         Ok(deal(&problem, &pairs, &shares))
+    }
+}
+
+impl Optimum {
+    /// By alternative, its cost.
+    fn costs(self, pairs: &Pairs) -> Vec<f64> {
+        let hops = pairs.ways.iter().map(|way| way.len() as f64);
+        match self {
+            Optimum::FewestHops => hops.collect(),
+            Optimum::Random { seed, spread } => {
+                let mut rng = Pcg64Mcg::seed_from_u64(seed);
+                hops.map(|hops| hops + f64::from(spread) * rng.random_range(0.0..1.0)).collect()
+            }
+        }
     }
 }
 
@@ -69,22 +107,22 @@ fn too_large(pairs: &Pairs) -> String {
 }
 
 /// By alternative, the share of its pair's traffic.
-fn solve(pairs: &Pairs, channels: usize) -> Result<Vec<f64>, String> {
+fn solve(pairs: &Pairs, costs: &[f64], channels: usize) -> Result<Vec<f64>, String> {
     let mut variables = ProblemVariables::new();
     let shares: Vec<Variable> = pairs.ways.iter().map(|_| variables.add(variable().min(0.0))).collect();
     let busiest = variables.add(variable().min(0.0));
     let mut over = vec![Expression::with_capacity(0); channels];
-    let (mut hops, mut most_hops) = (Expression::with_capacity(shares.len()), 1.0);
+    let (mut cost, mut most_cost) = (Expression::with_capacity(shares.len()), 1.0);
     for (range, &weight) in pairs.firsts().zip(&pairs.weight) {
         let weight = weight as f64;
-        most_hops += weight * range.clone().map(|at| pairs.ways[at].len()).max().unwrap_or(0) as f64;
+        most_cost += weight * range.clone().map(|at| costs[at]).fold(0.0, f64::max);
         for at in range {
-            hops.add_mul(weight * pairs.ways[at].len() as f64, shares[at]);
+            cost.add_mul(weight * costs[at], shares[at]);
             pairs.ways[at].iter().for_each(|&channel| over[channel as usize].add_mul(weight, shares[at]));
         }
     }
-    // Hops decide between optima of `busiest` only: all of them together weigh less than half a pair of end ports.
-    let mut problem = variables.minimise(busiest + hops * (0.5 / most_hops)).using(microlp);
+    // Costs decide between optima of `busiest` only: all of them together weigh less than half a pair of end ports.
+    let mut problem = variables.minimise(busiest + cost * (0.5 / most_cost)).using(microlp);
     for range in pairs.firsts() {
         let all: Expression = range.map(|at| shares[at]).sum();
         problem.add_constraint(all.eq(1.0));

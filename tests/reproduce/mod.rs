@@ -33,6 +33,35 @@ fn renaming_on_small_fabrics_is_inside_its_bands() {
     assert_eq!(tables[0].rows.len(), 2);
 }
 
+/// Table 4b but for its original entries and its extremes, table 5b, and the conflicts that the text tells.
+#[test]
+fn smart_routing_needs_the_papers_entries_and_renamings() {
+    assert_inside(&measured(&request(Study::Seed000, "4b", &[], 10)), &["total", "new", "avg %"]);
+    assert_inside(&measured(&request(Study::Seed000, "5b", &[], 10)), &["avg", "max"]);
+    let cell = |table: &ResultTable| table.rows[0].cells[0];
+    let conflicts = cell(&measured(&request(Study::Seed000, "smart-conflicts", &[], 20))[0]);
+    assert!((1.4..2.2).contains(&conflicts.ours), "{conflicts:?}");
+}
+
+/// Table 2 within its bands where eight fabrics suffice for a mean, and table 3's order of loads.
+#[test]
+fn paths_of_pairs_of_machines_need_the_papers_lids_and_load_links_in_its_order() {
+    let rows = ["128/16", "128/32", "128/64"];
+    let columns = ["greedy", "s-m/S", "s-m/L", "color/S", "color/L", "color/S ÷ color/L", "greedy ÷ color/L"];
+    assert_inside(&measured(&request(Study::Seed002, "2", &rows, 8)), &columns);
+    assert_inside(&measured(&request(Study::Seed002, "3", &rows, 8)), &["loads in order"]);
+}
+
+#[test]
+fn readings_are_compared_by_name_and_without_bands() {
+    let rows = ["smart, fewest hops", "smart, random, spread 3", "random shortest path"];
+    let tables = measured(&request(Study::Selection, "smart", &rows, 4));
+    let new: Vec<f64> = tables[0].rows.iter().map(|row| row.cells[2].ours).collect();
+    assert!(new[0] < new[1] && new[1] < new[2], "{new:?}");
+    assert!(tables[0].cells().all(|(_, _, cell)| cell.band == Band::Open && cell.paper.is_some()));
+    assert_eq!((Study::Selection.rows("lids").len(), Study::Selection.rows("smart").len()), (36, 19));
+}
+
 #[test]
 fn lids_on_small_fabrics_are_near_the_paper_and_in_its_order() {
     let tables = measured(&request(Study::Seed002, "1", &["128/32", "128/64"], 6));
@@ -119,6 +148,11 @@ fn the_command_says_inside_or_not_by_its_exit_code() {
     assert_eq!(document["inside"] == document["banded"], told.status.code() == Some(0));
     assert!(std::fs::read_to_string(values).unwrap().contains("seed-000 5a,8,avg,1.1,"));
     assert!(std::fs::read_to_string(picture).unwrap().starts_with("<svg"));
+    let told = run(&["seed-000", "--table", "5a", "--row", "8", "--bands"]);
+    let screen = String::from_utf8(told.stdout).unwrap();
+    let line = |figure: &str| screen.lines().find(|line| line.split_whitespace().nth(1) == Some(figure)).unwrap();
+    assert!(line("avg").contains("0.95 to 1.25") && line("avg").trim_end().ends_with("yes"), "{screen}");
+    assert!(line("figure").contains("paper") && line("max").contains("1.0 to 5.0"), "{screen}");
     let before = std::fs::read_dir(folder.path()).unwrap().count();
     for option in ["--csv", "--plot"] {
         // Of a whole study: it would take minutes to be refused at its end.

@@ -1,0 +1,221 @@
+//! What the open points of two papers change: the rule by which path selection removes paths, its ties and the model of
+//! the graph (seed 002, tables 2 and 3), and the optimum that smart routing stops at (seed 000, tables 4b and 5b).
+//!
+//! No figure has a band here: each row is another reading, beside the paper's figures.
+
+use super::fabrics::{Graph, hosts_of, regular};
+use super::parallel::in_order;
+use super::seed_000::{self, Measured};
+use super::seed_002::{self, CONFIGURATIONS, Configuration};
+use super::table::{Cell, ResultTable, mean};
+use super::{ReproduceError, StudyRequest};
+use crate::fabric::Fabric;
+use crate::lid::{Heuristic, number_paths};
+use crate::routing::{
+    Between, Optimum, PathEngine, PathSelection, Removed, SelectionRule, Smart, Ties, UpDownRandom, random_root,
+};
+use crate::tables::{LinkLoad, PathSet};
+
+pub(super) const TABLES: [&str; 2] = ["lids", "smart"];
+
+/// The columns behind one for each configuration.
+const COUNTED: [&str; 2] = ["within 20 %", "loads in order"];
+const SMART_COLUMNS: [&str; 6] = ["total", "original", "new", "avg %", "renamings", "conflicts %"];
+
+/// Every rule, with the ties at random last.
+fn rules() -> impl Iterator<Item = SelectionRule> {
+    let betweens = [Between::EndPorts, Between::Switches].into_iter();
+    betweens.flat_map(|between| {
+        [Removed::Longest, Removed::AnyLength].into_iter().flat_map(move |removed| {
+            let ties = [Ties::Last, Ties::First, Ties::Random { seed: 0 }].into_iter();
+            ties.map(move |ties| SelectionRule { between, removed, ties })
+        })
+    })
+}
+
+/// `end ports, longest, last`.
+fn name_of(rule: SelectionRule) -> String {
+    let between = match rule.between {
+        Between::EndPorts => "end ports",
+        Between::Switches => "switches",
+    };
+    let removed = match rule.removed {
+        Removed::Longest => "longest",
+        Removed::AnyLength => "any length",
+    };
+    let ties = match rule.ties {
+        Ties::Last => "last",
+        Ties::First => "first",
+        Ties::Random { .. } => "random",
+    };
+    format!("{between}, {removed}, {ties}")
+}
+
+/// The rule with the ties of one fabric.
+fn seeded(rule: SelectionRule, seed: u64) -> SelectionRule {
+    let ties = if matches!(rule.ties, Ties::Random { .. }) { Ties::Random { seed } } else { rule.ties };
+    SelectionRule { ties, ..rule }
+}
+
+/// The names of a table's rows.
+pub(super) fn rows(table: &str) -> Vec<String> {
+    if table == "smart" {
+        return Reading::all().into_iter().map(Reading::name).collect();
+    }
+    let row = |graph: Graph| rules().map(move |rule| row_name(rule, graph));
+    Graph::ALL.into_iter().flat_map(row).collect()
+}
+
+fn row_name(rule: SelectionRule, graph: Graph) -> String {
+    format!("{}, {}", name_of(rule), graph.name())
+}
+
+pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+    let mut tables = Vec::new();
+    if request.wants("lids") {
+        tables.push(lids(request, tell)?);
+    }
+    if request.wants("smart") {
+        tables.push(smart(request, tell)?);
+    }
+    Ok(tables)
+}
+
+/// LIDs by color/L and the greatest load of a link of each rule, and that load on shortest-widest paths.
+struct Selected {
+    lids: Vec<f64>,
+    load: Vec<f64>,
+    renaming: f64,
+}
+
+impl Selected {
+    fn of(
+        graph: Graph,
+        configuration: Configuration,
+        rules: &[SelectionRule],
+        seed: u64,
+    ) -> Result<Selected, ReproduceError> {
+        let fabric = graph.draw(configuration.machines, configuration.switches, seed)?;
+        let (demand, root) = (hosts_of(&fabric), random_root(&fabric, seed));
+        let renaming = LinkLoad::of_paths(&fabric, &seed_002::shortest_widest(&fabric, seed)?).max();
+        let mut selected = Selected { lids: Vec::new(), load: Vec::new(), renaming };
+        for &rule in rules {
+            let engine = PathSelection { root, rule: seeded(rule, seed), ..PathSelection::default() };
+            let paths = engine.paths(&fabric, &demand)?;
+            let lids = number_paths(&fabric, &paths, &*Heuristic::ColourLargest.solver()).lids();
+            selected.lids.push(lids as f64);
+            selected.load.push(LinkLoad::of_paths(&fabric, &paths).max());
+        }
+        Ok(selected)
+    }
+}
+
+fn lids(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+    let names: Vec<String> = CONFIGURATIONS.into_iter().map(Configuration::name).collect();
+    let columns: Vec<&str> = names.iter().map(String::as_str).chain(COUNTED).collect();
+    let title = "LIDs with color/L on paths of path selection, by rule, ties and graph";
+    let mut table = ResultTable::new("selection lids", title, "between, removed, ties, graph", &columns);
+    for graph in Graph::ALL {
+        let mut wanted: Vec<SelectionRule> = rules().collect();
+        wanted.retain(|&rule| request.wants_row(&row_name(rule, graph)));
+        if wanted.is_empty() {
+            continue;
+        }
+        tell(&format!("path selection, {} rules, {}, {} fabrics", wanted.len(), graph.name(), request.fabrics));
+        let measured = in_order(CONFIGURATIONS.len() * request.fabrics, request.threads, |at| {
+            let configuration = CONFIGURATIONS[at / request.fabrics];
+            Selected::of(graph, configuration, &wanted, request.seed + (at % request.fabrics) as u64)
+        })?;
+        for (at, &rule) in wanted.iter().enumerate() {
+            table.push(row_name(rule, graph), row(&measured, request.fabrics, at));
+        }
+    }
+    Ok(table)
+}
+
+/// The cells of the rule with number `at`.
+fn row(measured: &[Selected], fabrics: usize, at: usize) -> Vec<Cell> {
+    let (mut cells, mut near, mut in_order) = (Vec::new(), 0, 0);
+    for (fabrics, paper) in measured.chunks(fabrics).zip(seed_002::PATH_SELECTION) {
+        let paper = paper[4];
+        let lids = mean(fabrics.iter().map(|one| one.lids[at]));
+        near += usize::from((lids / paper - 1.0).abs() <= 0.2);
+        let load = mean(fabrics.iter().map(|one| one.load[at]));
+        in_order += usize::from(load <= mean(fabrics.iter().map(|one| one.renaming)));
+        cells.push(Cell::open(Some(paper), lids, 0));
+    }
+    cells.extend([near, in_order].map(|count| Cell::open(Some(CONFIGURATIONS.len() as f64), count as f64, 0)));
+    cells
+}
+
+/// A reading of smart routing.
+#[derive(Clone, Copy)]
+enum Reading {
+    Smart(Optimum),
+    Selection(SelectionRule),
+    /// No balance at all: tables 4a and 5a.
+    Random,
+}
+
+impl Reading {
+    fn all() -> Vec<Reading> {
+        let spread = |spread| Optimum::Random { seed: 0, spread };
+        let optima = [Optimum::FewestHops].into_iter().chain([1, 2, 3, 4, 255].map(spread));
+        optima.map(Reading::Smart).chain(rules().map(Reading::Selection)).chain([Reading::Random]).collect()
+    }
+
+    fn name(self) -> String {
+        match self {
+            Reading::Smart(Optimum::FewestHops) => "smart, fewest hops".to_string(),
+            Reading::Smart(Optimum::Random { spread, .. }) => format!("smart, random, spread {spread}"),
+            Reading::Selection(rule) => format!("path selection: {}", name_of(rule)),
+            Reading::Random => "random shortest path".to_string(),
+        }
+    }
+
+    fn paths(self, fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
+        let (demand, root) = (hosts_of(fabric), fabric.switches().next());
+        let paths = match self {
+            Reading::Smart(optimum) => {
+                let optimum = match optimum {
+                    Optimum::Random { spread, .. } => Optimum::Random { seed, spread },
+                    other => other,
+                };
+                Smart { root, optimum, ..Smart::default() }.paths(fabric, &demand)
+            }
+            Reading::Selection(rule) => {
+                PathSelection { root, rule: seeded(rule, seed), ..PathSelection::default() }.paths(fabric, &demand)
+            }
+            Reading::Random => UpDownRandom { root, seed }.paths(fabric, &demand),
+        };
+        Ok(paths?)
+    }
+}
+
+fn smart(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+    let title = "Tables 4b and 5b and conflicts with smart routing, 32 switches, by reading";
+    let mut table = ResultTable::new("selection smart", title, "reading", &SMART_COLUMNS);
+    for reading in Reading::all().into_iter().filter(|reading| request.wants_row(&reading.name())) {
+        tell(&format!("{}, {} fabrics", reading.name(), request.fabrics));
+        let measured = in_order(request.fabrics, request.threads, |at| {
+            let seed = request.seed + at as u64;
+            let fabric = regular(32, 4, seed)?;
+            Measured::of(&fabric, &reading.paths(&fabric, seed)?)
+        })?;
+        let of = |figure: fn(&Measured) -> f64| mean(measured.iter().map(figure));
+        let ours = [
+            of(|one| one.original + one.new),
+            of(|one| one.original),
+            of(|one| one.new),
+            of(Measured::increase),
+            of(|one| one.renamings),
+            of(|one| one.conflicts),
+        ];
+        let cells = seed_000::smart_figures().into_iter().zip(ours).zip([0, 0, 0, 1, 2, 2]);
+        table.push(
+            reading.name(),
+            cells.map(|((paper, ours), decimals)| Cell::open(Some(paper), ours, decimals)).collect(),
+        );
+    }
+    Ok(table)
+}

@@ -1,0 +1,4 @@
+mod lids;
+mod paths;
+mod reproduce;
+mod support;

@@ -13,7 +13,7 @@ pub(super) fn regular(switches: u32, links: u32, seed: u64) -> Result<Fabric, Re
 
 /// Models of the random graphs of seed 002, section 5; machines are on random switches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Graph {
+pub(super) enum GraphModel {
     /// Two switches are linked with a probability that falls with their distance, 8 / n on average. The mean degree is
     /// 8·(n − 1)/n: 7.5 with 16 switches. With a mean degree of exactly 8, tables of 16 switches come out up to 17 %
     /// above the paper's (docs/REPRODUCE.md).
@@ -24,15 +24,15 @@ pub(super) enum Graph {
     UniformOfDegree8,
 }
 
-impl Graph {
-    pub const ALL: [Graph; 3] = [Graph::Waxman, Graph::Uniform, Graph::UniformOfDegree8];
+impl GraphModel {
+    pub const ALL: [GraphModel; 3] = [GraphModel::Waxman, GraphModel::Uniform, GraphModel::UniformOfDegree8];
 
     /// Its name in rows.
     pub fn name(self) -> &'static str {
         match self {
-            Graph::Waxman => "waxman",
-            Graph::Uniform => "uniform",
-            Graph::UniformOfDegree8 => "uniform, degree 8",
+            GraphModel::Waxman => "waxman",
+            GraphModel::Uniform => "uniform",
+            GraphModel::UniformOfDegree8 => "uniform, degree 8",
         }
     }
 
@@ -40,10 +40,10 @@ impl Graph {
         // How slowly the probability of a link falls with distance d, as exp(−d / (β·√2)); and the mean of that over two
         // random points of the unit square: the fraction of pairs that are linked for α = 1.
         let (beta, joined) = match self {
-            Graph::Waxman => (0.5, 0.507_822_7),
-            Graph::Uniform | Graph::UniformOfDegree8 => (1e9, 1.0),
+            GraphModel::Waxman => (0.5, 0.507_822_7),
+            GraphModel::Uniform | GraphModel::UniformOfDegree8 => (1e9, 1.0),
         };
-        let others = if self == Graph::UniformOfDegree8 { switches - 1 } else { switches };
+        let others = if self == GraphModel::UniformOfDegree8 { switches - 1 } else { switches };
         let alpha = 8.0 / f64::from(others) / joined;
         let topology = Topology::Waxman(Waxman { switches, alpha, beta, hosts: HostPlacement::Scattered(machines) });
         Ok(generate(&topology, &Options { seed, ..Options::default() })?)

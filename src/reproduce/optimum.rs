@@ -3,7 +3,7 @@
 //! The exact solver proves the least number of configurations, destination by destination. If its steps run out it
 //! leaves bounds; gaps then refer to the lower one, so that they are overstated rather than understated.
 
-use super::fabrics::Graph;
+use super::fabrics::GraphModel;
 use super::parallel::in_order;
 use super::seed_002::{CONFIGURATIONS, path_selection, shortest_widest};
 use super::table::{Cell, ResultTable, mean};
@@ -102,7 +102,7 @@ fn pair_of_tables(
         tell(&format!("optimum, {routing}: {}, {} fabrics", configuration.name(), request.fabrics));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
-            let fabric = Graph::Waxman.draw(configuration.machines, configuration.switches, seed)?;
+            let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;
             Ok::<_, ReproduceError>(gaps(&fabric, &route(&fabric, seed)?, request.steps))
         })?;
         lids.push(configuration.name(), cells(&gaps, |one| &one.lids));

@@ -9,7 +9,7 @@ use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{MOST_IDS, rename};
-use crate::routing::{Optimum, PathEngine, Smart, UpDownRandom};
+use crate::routing::{PathEngine, Smart, SmartOptimum, UpDownRandom};
 use crate::tables::PathSet;
 
 pub(super) const TABLES: [&str; 6] = ["4a", "5a", "4b", "5b", "6", "smart-conflicts"];
@@ -139,7 +139,7 @@ fn up_down(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
 
 /// Smart routing from the same root.
 fn smart(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
-    let optimum = Optimum::Random { seed, spread: SPREAD };
+    let optimum = SmartOptimum::Random { seed, spread: SPREAD };
     let engine = Smart { root: fabric.switches().next(), optimum, ..Smart::default() };
     Ok(engine.paths(fabric, &hosts_of(fabric))?)
 }

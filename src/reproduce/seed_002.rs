@@ -1,6 +1,6 @@
 //! Seed 002, section 5: LIDs by five heuristics on two routings, and three ways to compute paths, by links and LIDs.
 
-use super::fabrics::{Graph, hosts_of};
+use super::fabrics::{GraphModel, hosts_of};
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
@@ -156,7 +156,7 @@ struct Measured {
 
 impl Measured {
     fn of(configuration: Configuration, seed: u64, [one, two, three]: [bool; 3]) -> Result<Measured, ReproduceError> {
-        let fabric = Graph::Waxman.draw(configuration.machines, configuration.switches, seed)?;
+        let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;
         let mut measured = Measured::default();
         if one || three {
             measured.widest = Routed::of(&fabric, &shortest_widest(&fabric, seed)?);

@@ -3,7 +3,7 @@
 //!
 //! No figure has a band here: each row is another reading, beside the paper's figures.
 
-use super::fabrics::{Graph, hosts_of, regular};
+use super::fabrics::{GraphModel, hosts_of, regular};
 use super::parallel::in_order;
 use super::seed_000::{self, Measured};
 use super::seed_002::{self, CONFIGURATIONS, Configuration};
@@ -12,7 +12,8 @@ use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{Heuristic, number_paths};
 use crate::routing::{
-    Between, Optimum, PathEngine, PathSelection, Removed, SelectionRule, Smart, Ties, UpDownRandom, random_root,
+    PathEngine, PathSelection, Removed, SelectedPairs, SelectionRule, Smart, SmartOptimum, Ties, UpDownRandom,
+    random_root,
 };
 use crate::tables::{LinkLoad, PathSet};
 
@@ -24,7 +25,7 @@ const SMART_COLUMNS: [&str; 6] = ["total", "original", "new", "avg %", "renaming
 
 /// Every rule, with the ties at random last.
 fn rules() -> impl Iterator<Item = SelectionRule> {
-    let betweens = [Between::EndPorts, Between::Switches].into_iter();
+    let betweens = [SelectedPairs::EndPorts, SelectedPairs::Switches].into_iter();
     betweens.flat_map(|between| {
         [Removed::Longest, Removed::AnyLength].into_iter().flat_map(move |removed| {
             let ties = [Ties::Last, Ties::First, Ties::Random { seed: 0 }].into_iter();
@@ -36,8 +37,8 @@ fn rules() -> impl Iterator<Item = SelectionRule> {
 /// `end ports, longest, last`.
 fn name_of(rule: SelectionRule) -> String {
     let between = match rule.between {
-        Between::EndPorts => "end ports",
-        Between::Switches => "switches",
+        SelectedPairs::EndPorts => "end ports",
+        SelectedPairs::Switches => "switches",
     };
     let removed = match rule.removed {
         Removed::Longest => "longest",
@@ -62,11 +63,11 @@ pub(super) fn rows(table: &str) -> Vec<String> {
     if table == "smart" {
         return Reading::all().into_iter().map(Reading::name).collect();
     }
-    let row = |graph: Graph| rules().map(move |rule| row_name(rule, graph));
-    Graph::ALL.into_iter().flat_map(row).collect()
+    let row = |graph: GraphModel| rules().map(move |rule| row_name(rule, graph));
+    GraphModel::ALL.into_iter().flat_map(row).collect()
 }
 
-fn row_name(rule: SelectionRule, graph: Graph) -> String {
+fn row_name(rule: SelectionRule, graph: GraphModel) -> String {
     format!("{}, {}", name_of(rule), graph.name())
 }
 
@@ -90,7 +91,7 @@ struct Selected {
 
 impl Selected {
     fn of(
-        graph: Graph,
+        graph: GraphModel,
         configuration: Configuration,
         rules: &[SelectionRule],
         seed: u64,
@@ -115,7 +116,7 @@ fn lids(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTabl
     let columns: Vec<&str> = names.iter().map(String::as_str).chain(COUNTED).collect();
     let title = "LIDs with color/L on paths of path selection, by rule, ties and graph";
     let mut table = ResultTable::new("selection lids", title, "between, removed, ties, graph", &columns);
-    for graph in Graph::ALL {
+    for graph in GraphModel::ALL {
         let mut wanted: Vec<SelectionRule> = rules().collect();
         wanted.retain(|&rule| request.wants_row(&row_name(rule, graph)));
         if wanted.is_empty() {
@@ -151,7 +152,7 @@ fn row(measured: &[Selected], fabrics: usize, at: usize) -> Vec<Cell> {
 /// A reading of smart routing.
 #[derive(Clone, Copy)]
 enum Reading {
-    Smart(Optimum),
+    Smart(SmartOptimum),
     Selection(SelectionRule),
     /// No balance at all: tables 4a and 5a.
     Random,
@@ -159,15 +160,15 @@ enum Reading {
 
 impl Reading {
     fn all() -> Vec<Reading> {
-        let spread = |spread| Optimum::Random { seed: 0, spread };
-        let optima = [Optimum::FewestHops].into_iter().chain([1, 2, 3, 4, 255].map(spread));
+        let spread = |spread| SmartOptimum::Random { seed: 0, spread };
+        let optima = [SmartOptimum::FewestHops].into_iter().chain([1, 2, 3, 4, 255].map(spread));
         optima.map(Reading::Smart).chain(rules().map(Reading::Selection)).chain([Reading::Random]).collect()
     }
 
     fn name(self) -> String {
         match self {
-            Reading::Smart(Optimum::FewestHops) => "smart, fewest hops".to_string(),
-            Reading::Smart(Optimum::Random { spread, .. }) => format!("smart, random, spread {spread}"),
+            Reading::Smart(SmartOptimum::FewestHops) => "smart, fewest hops".to_string(),
+            Reading::Smart(SmartOptimum::Random { spread, .. }) => format!("smart, random, spread {spread}"),
             Reading::Selection(rule) => format!("path selection: {}", name_of(rule)),
             Reading::Random => "random shortest path".to_string(),
         }
@@ -178,7 +179,7 @@ impl Reading {
         let paths = match self {
             Reading::Smart(optimum) => {
                 let optimum = match optimum {
-                    Optimum::Random { spread, .. } => Optimum::Random { seed, spread },
+                    SmartOptimum::Random { spread, .. } => SmartOptimum::Random { seed, spread },
                     other => other,
                 };
                 Smart { root, optimum, ..Smart::default() }.paths(fabric, &demand)

@@ -2,7 +2,7 @@
 //! loaded link are removed until one is left for each pair (Koibuchi, Jouraku and Amano, Parallel Computing 31(1),
 //! 2005).
 //!
-//! Pairs are those of end ports ([`Between::EndPorts`]), so hosts of one switch may send different ways. Neither paper
+//! Pairs are those of end ports ([`SelectedPairs::EndPorts`]), so hosts of one switch may send different ways. Neither paper
 //! says which of the paths over the most loaded channel goes first. Here it is a path of the pair with the most
 //! alternatives left; among those the longest, and among those the one found last; [`SelectionRule`] has other
 //! readings. Paths are found pair by pair, source by source, each pair's by ascending hops. If every path over a
@@ -45,7 +45,7 @@ pub struct PathSelection {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SelectionRule {
     /// Whose paths.
-    pub between: Between,
+    pub between: SelectedPairs,
     /// Which path, among those of pairs with the most alternatives left.
     pub removed: Removed,
     /// Which path among equals.
@@ -54,7 +54,7 @@ pub struct SelectionRule {
 
 /// The pairs that have alternatives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Between {
+pub enum SelectedPairs {
     /// Every pair of end ports by itself, as in the paper.
     #[default]
     EndPorts,
@@ -97,7 +97,7 @@ impl Default for PathSelection {
 impl PathSelection {
     /// Selection for pairs of switches: the engine `path-selection-switches`.
     pub fn between_switches() -> PathSelection {
-        let rule = SelectionRule { between: Between::Switches, ..SelectionRule::default() };
+        let rule = SelectionRule { between: SelectedPairs::Switches, ..SelectionRule::default() };
         PathSelection { rule, ..PathSelection::default() }
     }
 }
@@ -105,8 +105,8 @@ impl PathSelection {
 impl PathEngine for PathSelection {
     fn name(&self) -> &'static str {
         match self.rule.between {
-            Between::EndPorts => NAME,
-            Between::Switches => SWITCHES,
+            SelectedPairs::EndPorts => NAME,
+            SelectedPairs::Switches => SWITCHES,
         }
     }
 
@@ -199,9 +199,9 @@ struct Units {
 
 impl Units {
     /// End ports in the order of the demand, or switches in ascending order.
-    fn of(problem: &PathProblem<'_>, between: Between) -> Units {
+    fn of(problem: &PathProblem<'_>, between: SelectedPairs) -> Units {
         let mut ends: Vec<&Target> = problem.ends.iter().collect();
-        if between == Between::Switches {
+        if between == SelectedPairs::Switches {
             ends.sort_by_key(|end| end.row);
         }
         let of_port = vec![u32::MAX; problem.fabric.port_count()];
@@ -209,7 +209,7 @@ impl Units {
         let mut units = Units { row: Vec::new(), weight: Vec::new(), on, of_port };
         for end in ends {
             let unit = match (between, units.on[end.row].first()) {
-                (Between::Switches, Some(&unit)) => unit,
+                (SelectedPairs::Switches, Some(&unit)) => unit,
                 _ => {
                     let unit = units.row.len() as u32;
                     units.row.push(end.row);
@@ -418,7 +418,7 @@ mod tests {
         // What is selected between, each with its end ports, in order.
         let mut groups: BTreeMap<usize, Vec<&Target>> = BTreeMap::new();
         for (at, end) in problem.ends.iter().enumerate() {
-            groups.entry(if rule.between == Between::Switches { end.row } else { at }).or_default().push(end);
+            groups.entry(if rule.between == SelectedPairs::Switches { end.row } else { at }).or_default().push(end);
         }
         let mut ways: BTreeMap<(usize, usize), BTreeMap<usize, &ChannelPath>> = BTreeMap::new();
         for (&from, sources) in &groups {
@@ -476,7 +476,7 @@ mod tests {
             let demand = Demand::all(&fabric, 1);
             let problem = PathProblem::of(NAME, TurnModel::UpDown, None, &fabric, &demand).expect("joined");
             let problem = problem.expect("a switch");
-            for between in [Between::EndPorts, Between::Switches] {
+            for between in [SelectedPairs::EndPorts, SelectedPairs::Switches] {
                 for (removed, ties) in [
                     (Removed::Longest, Ties::Last),
                     (Removed::Longest, Ties::First),

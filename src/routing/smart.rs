@@ -6,7 +6,7 @@
 //! optimum is that of its legal paths, and of the shortest few of them for each pair. The program: for each pair and
 //! path a share from 0 to 1, the shares of a pair summing to 1; for each channel, at most `z` pairs of end ports over
 //! it; minimise `z` and the cost of the paths, where all costs together weigh no more than half a pair of end ports over
-//! the busiest channel: of many optima one is chosen by them ([`Optimum`]). Shares are rounded to whole pairs of end
+//! the busiest channel: of many optima one is chosen by them ([`SmartOptimum`]). Shares are rounded to whole pairs of end
 //! ports by largest remainder, so a channel may carry a few more than `z`. Hosts of one pair of switches have the same
 //! alternatives, so a program over pairs of hosts has the same optimum. Deliberately omitted: fabrics for which the
 //! program is too large ([`Smart::MOST_SHARES`]), which are an error.
@@ -33,12 +33,12 @@ pub struct Smart {
     /// The most alternatives for a pair of switches, 1 at least.
     pub alternatives: usize,
     /// Which of the optima.
-    pub optimum: Optimum,
+    pub optimum: SmartOptimum,
 }
 
 /// Which of the many choices of paths that load the busiest channel least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Optimum {
+pub enum SmartOptimum {
     /// The one of fewest hops. Its few long ways leave few paths that split, so few LIDs realise it.
     #[default]
     FewestHops,
@@ -54,7 +54,7 @@ pub enum Optimum {
 
 impl Default for Smart {
     fn default() -> Smart {
-        Smart { model: TurnModel::UpDown, root: None, alternatives: 8, optimum: Optimum::FewestHops }
+        Smart { model: TurnModel::UpDown, root: None, alternatives: 8, optimum: SmartOptimum::FewestHops }
     }
 }
 
@@ -85,13 +85,13 @@ impl PathEngine for Smart {
     }
 }
 
-impl Optimum {
+impl SmartOptimum {
     /// By alternative, its cost.
     fn costs(self, pairs: &Pairs) -> Vec<f64> {
         let hops = pairs.ways.iter().map(|way| way.len() as f64);
         match self {
-            Optimum::FewestHops => hops.collect(),
-            Optimum::Random { seed, spread } => {
+            SmartOptimum::FewestHops => hops.collect(),
+            SmartOptimum::Random { seed, spread } => {
                 let mut rng = Pcg64Mcg::seed_from_u64(seed);
                 hops.map(|hops| hops + f64::from(spread) * rng.random_range(0.0..1.0)).collect()
             }

@@ -4,7 +4,7 @@ use crate::paths::oracle::*;
 use crate::support::fabrics::{fabric_with, random_fabric};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId};
-use reconfig::routing::{Demand, Optimum, PathEngine, PathSelection, RouteError, Smart};
+use reconfig::routing::{Demand, PathEngine, PathSelection, RouteError, Smart, SmartOptimum};
 use reconfig::tables::{Hop, LinkLoad, PathSet};
 use std::collections::BTreeMap;
 
@@ -82,8 +82,8 @@ fn the_program_finds_the_optimum_where_it_is_plain() {
 fn a_random_optimum_is_an_optimum() {
     let fabric = made("random-regular:12,4,4", 5);
     let of = |optimum| Smart { optimum, ..Smart::default() }.paths(&fabric, &Demand::all(&fabric, 1)).unwrap();
-    let random = |seed| of(Optimum::Random { seed, spread: 3 });
-    let (shortest, one) = (of(Optimum::FewestHops), random(1));
+    let random = |seed| of(SmartOptimum::Random { seed, spread: 3 });
+    let (shortest, one) = (of(SmartOptimum::FewestHops), random(1));
     let hops = |paths: &PathSet| paths.iter().map(|path| path.hops.len()).sum::<usize>();
     // Rounding to whole pairs of hosts may add a few to a link.
     assert!((load(&fabric, &shortest) / load(&fabric, &one) - 1.0).abs() < 0.06);

@@ -95,6 +95,9 @@ fn a_page_of_the_manual_is_there_for_every_command() {
     for name in commands {
         assert!(page(&format!("reconfig-{name}.1")).contains("SYNOPSIS"), "{name}");
     }
+    // What an option takes stands in its entry, and the synopsis does not list options as if they took nothing.
+    let plan = page("reconfig-plan.1").replace("\\-", "-");
+    assert!(plan.contains("[OPTIONS]") && plan.contains("--remove-link <NODE:PORT>"), "{plan}");
     for (name, option) in [("simulate", r"remove\-root"), ("fabric-generate", "output"), ("journal-show", "json")] {
         assert!(page(&format!("reconfig-{name}.1")).contains(option), "{name}");
     }

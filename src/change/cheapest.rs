@@ -117,6 +117,9 @@ fn dearer(double: &Plan, ordered: &Plan) -> String {
 /// What a plan writes, in words.
 pub(super) fn size(plan: &Plan) -> String {
     let counted = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+    if writes(plan) == 0 {
+        return "no write".to_string();
+    }
     format!("{} in {}", counted(writes(plan), "write"), counted(plan.waves().len(), "wave"))
 }
 

@@ -12,7 +12,7 @@ use reconfig::plan::{LanePartition, Observer, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::subnet::{DeviceProfile, SourceControl};
-use reconfig::tables::dump::{read_fdbs, read_path_sls};
+use reconfig::tables::dump::{Lfts, read_fdbs, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -273,19 +273,52 @@ impl FromArguments {
 
     /// The tables of these files, read for the fabric that they run on; none if no file is named.
     pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
-        let lfts = match (&self.from_fdbs, &self.from_lfts[..]) {
-            (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
-            (None, files @ [_, ..]) => read_lfts_of(files, fabric)?,
-            (None, []) if self.from_path_sl.is_some() => {
-                return Err(Failure::input(anyhow!("--from-path-sl requires --from-fdbs or --from-lfts")));
-            }
-            (None, []) => return Ok(None),
+        let Some(tables) = read_tables(self.from_fdbs.as_ref(), &self.from_lfts, fabric)? else {
+            return match self.from_path_sl {
+                Some(_) => Err(Failure::input(anyhow!("--from-path-sl requires --from-fdbs or --from-lfts"))),
+                None => Ok(None),
+            };
         };
-        if let Some(told) = lfts.describe_missing(fabric) {
-            return Err(Failure::input(anyhow!("{told}: name the tables of every switch")));
-        }
         let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
-        Ok(Some(Imported::new(fabric, &lfts.tables, levels)))
+        Ok(Some(Imported::new(fabric, &tables.tables, levels)))
+    }
+}
+
+/// Forwarding tables that are to run after a change.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ToArguments {
+    /// Lead to these forwarding tables, in the format of OpenSM's opensm.fdbs, for the LIDs of the fabric before. Choose
+    /// --scheme double, in-place or static: the others keep ways that still lead somewhere.
+    #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["to_lfts", "to_engine"])]
+    to_fdbs: Option<PathBuf>,
+    /// The same in the formats of --from-lfts.
+    #[arg(long, value_name = "FILE", group = "what", conflicts_with = "to_engine")]
+    to_lfts: Vec<PathBuf>,
+}
+
+impl ToArguments {
+    /// Whether an option names a file.
+    pub(super) fn is_given(&self) -> bool {
+        self.to_fdbs.is_some() || !self.to_lfts.is_empty()
+    }
+
+    /// The tables of these files, read for the fabric that they are to run on; none if no file is named.
+    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
+        let tables = read_tables(self.to_fdbs.as_ref(), &self.to_lfts, fabric)?;
+        Ok(tables.map(|tables| Imported::new(fabric, &tables.tables, None)))
+    }
+}
+
+/// The tables of every switch; none if no file is named.
+fn read_tables(fdbs: Option<&PathBuf>, lfts: &[PathBuf], fabric: &Fabric) -> Result<Option<Lfts>, Failure> {
+    let tables = match (fdbs, lfts) {
+        (Some(file), _) => read_dump(file, fabric, read_fdbs)?,
+        (None, [_, ..]) => read_lfts_of(lfts, fabric)?,
+        (None, []) => return Ok(None),
+    };
+    match tables.describe_missing(fabric) {
+        Some(told) => Err(Failure::input(anyhow!("{told}: name the tables of every switch"))),
+        None => Ok(Some(tables)),
     }
 }
 

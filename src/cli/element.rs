@@ -36,9 +36,9 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     }))
 }
 
-/// The nodes that `text` names: one, or all `wanted` ones that a pattern matches.
-pub(super) fn find_nodes(fabric: &Fabric, text: &str, wanted: impl Fn(NodeId) -> bool) -> Result<Vec<NodeId>, Failure> {
-    let matching: Vec<NodeId> = matching(fabric, text.trim()).into_iter().filter(|&node| wanted(node)).collect();
+/// The nodes that `text` names, one at least: one, or all that a pattern matches.
+pub(super) fn find_nodes(fabric: &Fabric, text: &str) -> Result<Vec<NodeId>, Failure> {
+    let matching = matching(fabric, text.trim());
     if matching.is_empty() { Ok(vec![find_node(fabric, text)?]) } else { Ok(matching) }
 }
 
@@ -95,6 +95,17 @@ pub(super) fn find_port(fabric: &Fabric, text: &str) -> Result<PortId, Failure> 
         let ports = fabric.node(node).num_ports;
         Failure::input(anyhow!("{} has ports 1 to {ports}: there is no port {num}", fabric.describe_node(node)))
     })
+}
+
+/// The ports that `NODE:PORT` names, one at least: one, or with `*` for the number all of the node that have a cable.
+pub(super) fn find_ports(fabric: &Fabric, text: &str) -> Result<Vec<PortId>, Failure> {
+    let Some(node) = text.strip_suffix(":*") else { return Ok(vec![find_port(fabric, text)?]) };
+    let node = find_node(fabric, node)?;
+    let cabled: Vec<PortId> = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).collect();
+    match cabled.is_empty() {
+        true => Err(Failure::input(anyhow!("{} has no cable", fabric.describe_node(node)))),
+        false => Ok(cabled),
+    }
 }
 
 #[cfg(test)]

@@ -43,7 +43,11 @@ fn with_subcommands(command: clap::Command) -> Vec<clap::Command> {
 }
 
 /// The page of one command, in roff.
-fn page(command: clap::Command) -> Result<String, Failure> {
+fn page(mut command: clap::Command) -> Result<String, Failure> {
+    // The usage of `--help` names the value of each option that it has; the synopsis that would be made here does not.
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_string();
+    let command = command.override_usage(usage);
     let mut text = Vec::new();
     // The buffer takes all that is written to it.
     Man::new(command).render(&mut text).map_err(Failure::undone)?;

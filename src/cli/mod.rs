@@ -6,6 +6,7 @@
 //! everything else to standard error; a reader that closes the pipe early ends the output, not the run. To add a
 //! command: a file with its arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
+mod addition;
 mod audit;
 mod change;
 mod check;

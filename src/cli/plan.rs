@@ -1,9 +1,10 @@
 //! `reconfig plan`: a proved plan for the change between two captures, or for what leaves one.
 
 use super::Common;
+use super::addition::AdditionArguments;
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
-    SlToVlChoice, TurnBackArguments,
+    SlToVlChoice, ToArguments, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
@@ -12,19 +13,22 @@ use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
+use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
+use reconfig::fabric::Fabric;
 use reconfig::fabric::difference::{UnionError, union};
-use reconfig::plan::{Arming, MovedBy, Plan, Policy};
+use reconfig::plan::{Arming, MovedBy, Plan, Policy, Scheme};
 use reconfig::routing::Imported;
 use reconfig::scenario::DeviceReport;
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use reconfig::verify::{self, Binding};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nodes and ports of the captures are matched by GUID and port number. Unless tables are given (--from-fdbs, \
+Nodes and ports of the captures are matched by GUID and port number, nodes without GUIDs by name. Unless tables are given (--from-fdbs, \
 --from-lfts), those in force are assumed to be those of the engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
@@ -41,10 +45,12 @@ pub(super) struct Arguments {
     /// The fabric before: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
     before: PathBuf,
     /// The fabric after; or options say what leaves the fabric before.
-    #[arg(group = "what", conflicts_with = "removal")]
+    #[arg(group = "what", conflicts_with_all = ["removal", "addition"])]
     after: Option<PathBuf>,
     #[command(flatten)]
     removal: RemovalArguments,
+    #[command(flatten)]
+    addition: AdditionArguments,
     /// The file for the plan, written whole or not at all; without it the plan is only proved and reported.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -69,6 +75,8 @@ pub(super) struct Arguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
+    #[command(flatten)]
+    to: ToArguments,
     /// The LID mask control; LIDs are renumbered if the captures have a smaller one [default: 1, or more if the engines
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
@@ -154,10 +162,14 @@ impl Arguments {
         let before = only(subnets, &self.before, ", but one fabric is needed here: name a file that it lists")?.fabric;
         let after = match &self.after {
             Some(file) => read_after((&before, &captured), file, common)?,
-            None => self.removal.taken_from(&before)?,
+            // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.
+            None => self.removal.taken_from(&self.addition.added_to(&before)?)?,
         };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
-        let engines = self.from.engines(&before, self.engine.engines()?)?;
+        let mut engines = self.from.engines(&before, self.engine.engines()?)?;
+        if let Some(tables) = self.tables_after(&before, &after)? {
+            engines.after = Arc::new(tables);
+        }
         let devices = self.devices();
         self.devices.check(devices)?;
         let drawn = change::draw(&Captures {
@@ -195,6 +207,23 @@ impl Arguments {
                 Ok(Err(Box::new(PlanReport { notes: notes.into_iter().collect(), ..report })))
             }
             Err(error) => self.refusal(&error).map(|report| Err(Box::new(report))).ok_or_else(|| failure(error)),
+        }
+    }
+
+    /// The tables that the change is to lead to, where files give them: in the indices of both captures together, and for
+    /// the LIDs before, which the plan keeps.
+    fn tables_after(&self, before: &Fabric, after: &Fabric) -> Result<Option<Imported>, Failure> {
+        if !self.to.is_given() {
+            return Ok(None);
+        }
+        if self.scheme.is_auto() || self.scheme.scheme() == Scheme::Ordered {
+            let why = "schemes auto and ordered keep ways that still lead somewhere, and may end with other tables";
+            return Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {why}: choose double, in-place or static")));
+        }
+        let union = union(before, after).map_err(not_united)?;
+        match change::renumbered(&union) {
+            Some(told) => Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {told}: those tables are for others"))),
+            None => self.to.read(&union.after()),
         }
     }
 

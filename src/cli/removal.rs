@@ -1,10 +1,10 @@
 //! What leaves a fabric, as options name it: any number of switches, hosts, cables and chassis, all at once.
 
-use super::element::{find_node, find_nodes, find_port, guid_of};
+use super::element::{find_node, find_nodes, find_ports, guid_of};
 use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::Args;
-use reconfig::fabric::{Fabric, NodeId, NodeKind, NodeRole};
+use reconfig::fabric::{Fabric, NodeId, NodeRole};
 use reconfig::scenario::{Element, Moves};
 
 /// The options belong to the group `what` of their command.
@@ -15,7 +15,7 @@ pub(super) struct RemovalArguments {
     /// options may be given several times, and with the others: all that they name leaves at once.
     #[arg(long, value_name = "NODE", group = "what")]
     remove_switch: Vec<String>,
-    /// The cable at this port leaves.
+    /// The cable at this port leaves; `*` as the port stands for every cable of the node.
     #[arg(long, value_name = "NODE:PORT", group = "what")]
     remove_link: Vec<String>,
     /// This host leaves, one channel adapter or all that a pattern matches.
@@ -48,9 +48,14 @@ impl RemovalArguments {
             (&self.remove_switch, switches),
             (&self.remove_host, hosts),
             (&self.remove_chassis, chassis),
-            (&self.remove_link, |fabric, name| Ok(vec![Element::Link(find_port(fabric, name)?)])),
+            (&self.remove_link, |fabric, name| Ok(find_ports(fabric, name)?.into_iter().map(Element::Link).collect())),
         ];
         lists.into_iter().flat_map(|(names, find)| names.iter().map(move |name| RemovalName { name, find }))
+    }
+
+    /// Whether nothing is to leave.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names().next().is_none()
     }
 
     /// The fabric without what was named.
@@ -63,24 +68,34 @@ impl RemovalArguments {
 }
 
 fn switches(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
-    let found = find_nodes(fabric, name, |node| fabric.node(node).is_switch())?;
+    let found = find_kind(fabric, name, "switch", |node| fabric.node(node).is_switch())?;
     Ok(found.into_iter().map(Element::Switch).collect())
 }
 
 fn hosts(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
-    let is_host = |node: NodeId| fabric.node(node).kind == NodeKind::Ca && fabric.role(node) != NodeRole::InSwitch;
-    let found = find_nodes(fabric, name, is_host)?;
-    match found.iter().find(|&&node| !is_host(node)) {
-        None => Ok(found.into_iter().map(Element::EndNode).collect()),
-        Some(&node) => {
-            let (name, instead) = match fabric.node(node).kind {
-                NodeKind::Switch => (fabric.describe_node(node), "it is a switch (--remove-switch)"),
-                NodeKind::Router => (fabric.describe_node(node), "it is a router"),
-                NodeKind::Ca => (fabric.describe_node(node), "it is a part of a switch, and leaves with it"),
-            };
-            Err(Failure::input(anyhow!("{name} is no host: {instead}")))
-        }
+    let is_host = |node: NodeId| fabric.role(node) == NodeRole::Host;
+    Ok(find_kind(fabric, name, "host", is_host)?.into_iter().map(Element::EndNode).collect())
+}
+
+/// The nodes of a kind that a name means: one, or all that a pattern matches.
+fn find_kind(fabric: &Fabric, name: &str, kind: &str, is: impl Fn(NodeId) -> bool) -> Result<Vec<NodeId>, Failure> {
+    let found = find_nodes(fabric, name)?;
+    let wanted: Vec<NodeId> = found.iter().copied().filter(|&node| is(node)).collect();
+    if !wanted.is_empty() {
+        return Ok(wanted);
     }
+    let (first, all) = (found[0], found.len());
+    let instead = match fabric.role(first) {
+        NodeRole::Switch => "it is a switch (--remove-switch)",
+        NodeRole::Host => "it is a host (--remove-host)",
+        NodeRole::Router => "it is a router",
+        NodeRole::InSwitch => "it is a part of a switch, and leaves with it",
+    };
+    let first = fabric.describe_node(first);
+    Err(Failure::input(match all {
+        1 => anyhow!("{first} is no {kind}: {instead}"),
+        _ => anyhow!("none of the {all} nodes that match `{name}` is a {kind}, {first} for one: {instead}"),
+    }))
 }
 
 fn chassis(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {

@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::{AskedChange, ChangeArguments};
+use change::{ChangeArguments, NamedChange};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::Subnets;
@@ -579,7 +579,7 @@ impl Arguments {
             (between.part_enforce.is_some(), "--part-enforce"),
         ];
         let for_one = [
-            (element.add_switch.is_some(), "--add-switch"),
+            (element.adds(), "--add-switch, --add-link or --add-host"),
             (element.fabric_after.is_some(), "a fabric after the change"),
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
@@ -606,7 +606,7 @@ impl Arguments {
             _ => None,
         };
         let between = &self.subnets;
-        let AskedChange { subnets, change, notes } = self.change.of((subnets, captured), between, common)?;
+        let NamedChange { subnets, change, notes } = self.change.of((subnets, captured), between, common)?;
         // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
         let ends = match subnets.len() {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),

@@ -116,6 +116,21 @@ impl FabricBuilder {
         &mut self.nodes[id.index()]
     }
 
+    /// Adds a copy of a node and of its ports, without cables; indices that the node has elsewhere do not count.
+    pub fn copy(&mut self, fabric: &Fabric, id: NodeId) -> NodeId {
+        let node = fabric.node(id);
+        let copy = self.node(node.kind, node.guid, node.num_ports, node.description.clone());
+        let first_port = self.nodes[copy.index()].first_port;
+        self.nodes[copy.index()] = Node { first_port, ..node.clone() };
+        for port in fabric.ports_of(id) {
+            let port = fabric.port(port);
+            if let Some(slot) = self.port_mut(copy, port.num) {
+                *slot = Port { node: copy, peer: None, ..port.clone() };
+            }
+        }
+        copy
+    }
+
     /// The port with this number, for completion; leave `node`, `num` and `peer` unchanged.
     pub fn port_mut(&mut self, node: NodeId, num: PortNum) -> Option<&mut Port> {
         let node = &self.nodes[node.index()];

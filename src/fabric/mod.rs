@@ -7,6 +7,7 @@
 //! omitted: tables and routes (`tables`), formats without a topology, several subnets in one fabric ([`subnets`] holds
 //! one for each). A directed **channel** is named by the [`PortId`] of the port that sends into it.
 
+mod addition;
 mod builder;
 pub mod difference;
 pub mod format;
@@ -16,6 +17,7 @@ mod role;
 pub mod subnets;
 pub mod summary;
 
+pub use addition::AdditionError;
 pub use builder::{BuildError, FabricBuilder};
 pub use link::{LinkSpeed, LinkWidth};
 pub use role::NodeRole;

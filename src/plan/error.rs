@@ -155,9 +155,11 @@ pub enum PlanError {
         /// The end port.
         port: String,
     },
-    /// What leaves cannot be vacated by one question.
+    /// What leaves cannot be vacated by one question: that takes two rounds more than joined switches leave.
     #[error(
-        "what leaves takes {rounds} rounds of flushes to vacate, and one question has {most}: let fewer joined switches leave at once"
+        "{} of the switches that leave are cabled to each other, and a plan can wait for {} such switches to run empty: let \
+         fewer of them leave at once, in two changes or more",
+        .rounds.saturating_sub(2), .most - 2
     )]
     TooMuchLeaves {
         /// Rounds needed.

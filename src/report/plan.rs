@@ -23,8 +23,11 @@ pub struct PlanFacts {
     pub digest: FabricDigest,
     /// The fabric before.
     pub fabric: FabricSize,
-    /// Nodes that the new routing does without.
+    /// Nodes that the new routing does without; of a plan for captures, those that leave.
     pub leaves: Vec<String>,
+    /// Switches that stay, of a plan for captures, to which no way leads from the manager any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub isolated: Vec<String>,
     /// Nodes that only the new routing has.
     pub comes: Vec<String>,
     /// One end of each cable between nodes that stay, which the new routing does without.
@@ -101,6 +104,7 @@ impl PlanFacts {
             digest: plan.digest(),
             fabric: FabricSize::of(routed),
             leaves: missing_nodes(routed, after),
+            isolated: Vec::new(),
             comes: missing_nodes(after, routed),
             cut: missing_cables(routed, after),
             joined: missing_cables(after, routed),
@@ -134,6 +138,23 @@ impl WaveFacts {
 }
 
 /// Nodes of `here` that `there`, of the same indices, lacks.
+impl PlanFacts {
+    /// Tells what `leaves` from the switches that lose every way; the end ports among these are told as cut off.
+    fn with_departures(self, plan: &Plan, leaves: impl Fn(Guid) -> bool) -> PlanFacts {
+        let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
+        let gone = |gone: bool| {
+            let nodes = before.nodes().filter(|&(id, node)| node.present && !after.node(id).present);
+            nodes.filter(|(_, node)| leaves(node.guid) == gone).collect::<Vec<_>>()
+        };
+        let isolated = gone(false).into_iter().filter(|(_, node)| node.is_switch());
+        PlanFacts {
+            leaves: gone(true).into_iter().map(|(id, _)| before.describe_node(id)).collect(),
+            isolated: isolated.map(|(id, _)| before.describe_node(id)).collect(),
+            ..self
+        }
+    }
+}
+
 fn missing_nodes(here: &Fabric, there: &Fabric) -> Vec<String> {
     let gone = here.nodes().filter(|&(id, node)| node.present && !there.node(id).present);
     gone.map(|(id, _)| here.describe_node(id)).collect()
@@ -226,7 +247,7 @@ impl PlanReport {
             engine_after: Some(drawn.prepared.function.engine()).filter(|&after| after != engine),
             root_before: name(drawn.root_before),
             root_after: name(drawn.prepared.function.root()),
-            plan: Some(PlanFacts::of(vetted.plan(), smp_ns)),
+            plan: Some(PlanFacts::of(vetted.plan(), smp_ns).with_departures(vetted.plan(), leaves)),
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
             cut_off: cut_off_by(vetted.plan(), leaves),
@@ -460,7 +481,13 @@ fn elements(text: &mut String, facts: &PlanFacts) {
     let FabricSize { switches, cas, links } = facts.fabric;
     let lanes = counted(facts.lanes.all.len() as u64, "data VL");
     line(text, format_args!("fabric   {}; {lanes}", size_of(switches, (cas, "CA"), links)));
-    let named = [("leaves", &facts.leaves), ("comes", &facts.comes), ("cut", &facts.cut), ("joined", &facts.joined)];
+    let named = [
+        ("leaves", &facts.leaves),
+        ("isolated", &facts.isolated),
+        ("comes", &facts.comes),
+        ("cut", &facts.cut),
+        ("joined", &facts.joined),
+    ];
     for (what, names) in named.into_iter().filter(|(_, names)| !names.is_empty()) {
         line(text, format_args!("{what:<8} {}", some(names)));
     }
@@ -477,6 +504,9 @@ fn policy(text: &mut String, facts: &PlanFacts) {
 }
 
 fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
+    if facts.waves.is_empty() {
+        return line(text, format_args!("writes   none: the tables in force serve what is left"));
+    }
     let mut rows = table();
     let header = ["SMPs", "busiest", "expected"].map(number);
     rows.set_header([Cell::new("wave")].into_iter().chain(header).chain(["writes", "barriers"].map(Cell::new)));
@@ -500,7 +530,7 @@ fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
 }
 
 fn proof(text: &mut String, proof: Option<&ProofStatistics>, refusal: Option<&Refused>) {
-    if let Some(proof) = proof {
+    if let Some(proof) = proof.filter(|proof| proof.waves > 0) {
         let size = [
             (proof.waves, "wave"),
             (proof.channels, "channel"),

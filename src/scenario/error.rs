@@ -15,7 +15,7 @@ pub enum ScenarioError {
         engine: &'static str,
     },
     /// The node is not a switch.
-    #[error("{node} is not a switch: only switches can be removed or added")]
+    #[error("{node} is not a switch: only a switch can leave or come as one")]
     NoSuchSwitch {
         /// The node.
         node: String,

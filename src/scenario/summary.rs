@@ -115,11 +115,9 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         proof: run_proof(&plans, &reports, whole),
         assumptions: distinct(drafts(&plans).flat_map(|draft| &draft.assumptions).map(|held| held.name().to_string())),
         notes: distinct(
-            scenario
-                .notes
-                .iter()
-                .cloned()
-                .chain(drafts(&plans).flat_map(|draft| draft.notes.iter().cloned()))
+            drafts(&plans)
+                .flat_map(|draft| draft.notes.iter().cloned())
+                .chain(scenario.notes.iter().cloned())
                 .chain(lowered(setup, sim)),
         ),
         changes: reports,

@@ -169,9 +169,9 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
     let cases: &[Case<'_>] = &[
         (&[], 2, "<--remove-root|--remove-switch <NODE>"),
         (&["--remove-root", "--steady"], 2, "cannot be used with"),
-        (&["--remove-root", "--add-switch", "spine-1"], 2, "cannot be used with"),
+        (&["--remove-root", "--add-switch", "spine-1"], 2, "name the switch that leaves"),
         (&["--remove-root", "--planned", "--sudden"], 2, "cannot be used with"),
-        (&["--add-switch", "spine-1", "--planned"], 2, "cannot be used with"),
+        (&["--add-switch", "spine-1", "--planned"], 2, "expected NAME=LIKE:NODE"),
         (&["--remove-root", "--compare", "--scheme", "double"], 2, "cannot be used with"),
         (
             &["--remove-switch", "spin-1"],
@@ -186,7 +186,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--packet-bytes", "0"], 2, "packet length is 0: expected 64 to 4200"),
         (&["--remove-switch", "nobody"], 2, "no node has the name `nobody`: give a description or a GUID"),
         (&["--remove-switch", "spine"], 2, "there are spine-1, spine-2"),
-        (&["--remove-switch", "host-1 HCA-1"], 2, "host-1 HCA-1 is not a switch"),
+        (&["--remove-switch", "host-1 HCA-1"], 2, "host-1 HCA-1 is no switch"),
         (&["--remove-link", "spine-1"], 2, "expected NODE:PORT"),
         (&["--remove-link", "spine-1:0"], 2, "spine-1 has ports 1 to 8"),
         (&["--remove-link", "spine-1:9"], 2, "there is no port 9"),

@@ -66,8 +66,8 @@ fn a_dead_leaf_cuts_its_hosts_off_and_no_change_is_to_blame() {
 
 /// The last two lines of the screen.
 fn verdict(screen: &str) -> (&str, &str) {
-    // What another scheme would do comes after the verdict.
-    let mut lines = screen.lines().rev().skip_while(|line| line.starts_with("auto: "));
+    // What another scheme would do comes after the verdict, and notes come before it.
+    let mut lines = screen.lines().rev().filter(|line| !line.starts_with("auto: ") && !line.starts_with("note: "));
     let last = lines.next().unwrap_or_default();
     (lines.next().unwrap_or_default(), last)
 }

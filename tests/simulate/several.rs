@@ -249,6 +249,10 @@ fn names_patterns_and_guids_name_the_same_elements_and_each_counts_once() {
     let one = ["--remove-link", "leaf-1:5", FABRIC];
     let both = ["--remove-link", "leaf-1:5", "--remove-link", "spine-1:1", FABRIC];
     assert_eq!(json(&one), json(&both));
+    // Every cable of a spine, and so the spine is out of use; hosts still have three others.
+    let (code, report) = json(&["--remove-link", "spine-1:*", FABRIC]);
+    let cables = ["link spine-1[1]", "link spine-1[2]", "link spine-1[3]", "link spine-1[4]"];
+    assert_eq!((code, &report["change"]["leaves"]), (Some(0), &serde_json::json!(cables)));
     // A bundled switch is a system of its own.
     let fabric = bundled("fat-tree-4-2");
     let chassis = fabric.node(node(&fabric, "spine-1")).system_guid.expect("captures give it").to_string();
@@ -267,6 +271,77 @@ fn hosts_that_a_leaf_strands_are_listed_unless_they_leave_too() {
     assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(1)));
     let (code, report) = json(&[&hosts[..], &["--remove-host", "host-8 *"], &leaf].concat());
     assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(0), Some(0)));
+}
+
+/// A leaf like another one, with hosts, and a cable between spines.
+const GROWN: [&str; 8] = [
+    "--add-switch",
+    "leaf-5=LIKE:leaf-1",
+    "--add-link",
+    "spine-1:8=spine-2:8",
+    "--add-host",
+    "h-17=leaf-5:1",
+    "--add-host",
+    "h-18=leaf-5:2",
+];
+
+#[test]
+fn what_no_capture_has_comes_by_name() {
+    let (code, report) = json(&[&GROWN[..], &["--scheme", "auto", FABRIC]].concat());
+    assert_eq!(
+        (code, &report["departure"], &report["proof"]["status"]),
+        (Some(0), &"arrival".into(), &"proved".into())
+    );
+    let comes = ["switch leaf-5", "host h-17", "host h-18", "link spine-1[8]"];
+    assert_eq!(report["change"]["comes"], serde_json::json!(comes));
+    assert_eq!((&report["lost_in_all"], &report["outcome"]), (&0.into(), &"completed".into()));
+    assert!(
+        report["throughput"]["after"].as_f64() > report["throughput"]["before"].as_f64(),
+        "{}",
+        report["throughput"]
+    );
+    // Which cables a switch like another one has is told, and is the same in every run.
+    let output = simulate(&[&GROWN[..], &QUICK, &["--scheme", "auto", "--json", FABRIC]].concat());
+    let cables = "leaf-5[5] to spine-1[5], leaf-5[6] to spine-2[5], leaf-5[7] to spine-3[5], leaf-5[8] to spine-4[5]";
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&format!("leaf-5 comes with the cables {cables}")));
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).expect("an object"), report);
+    // With what leaves it is one planned change, and two if that dies.
+    let both = ["--remove-switch", "spine-3", "--add-host", "h-17=spine-1:8"];
+    let (code, report) = json(&[&both[..], &["--planned", "--scheme", "auto", FABRIC]].concat());
+    assert_eq!((code, &report["what"]), (Some(0), &"remove switch spine-3; add host h-17".into()));
+    refused(&[&both[..], &[FABRIC]].concat(), 2, "Simulate each by itself, or choose --planned");
+}
+
+#[test]
+fn what_cannot_come_is_refused_with_a_reason() {
+    let cases = [
+        (["--add-link", "leaf-1:5=spine-1:8"], "leaf-1[5] is cabled to spine-1[1]: name a port without a cable"),
+        (["--add-link", "spine-1:8"], "expected NODE:PORT=NODE:PORT"),
+        (["--add-link", "spine-1:8=spine-1:8"], "cabled to itself"),
+        (["--add-host", "h=spine-1:9"], "there is no port 9"),
+        (["--add-host", "h=host-1 HCA-1:1"], "is cabled to leaf-1[1]"),
+        (["--add-host", "spine-2=spine-1:8"], "a node has the name `spine-2` already"),
+        (["--add-switch", "spine-5=LIKE:spine-1"], "leaf-1 has no free port for another switch like spine-1"),
+        (["--add-switch", "spine-5=LIKE:host-1 HCA-1"], "there is nothing to imitate"),
+    ];
+    cases.iter().for_each(|(arguments, part)| refused(&[&arguments[..], &[FABRIC]].concat(), 2, part));
+    let and_root = ["--remove-root", "--add-host", "h=spine-1:8", FABRIC];
+    refused(&and_root, 2, "name the switch that leaves");
+}
+
+#[test]
+fn two_captures_run_to_the_end_on_standard_devices() {
+    let Captures { first, second, .. } = Captures::new();
+    let files = Files::of(&[("first", &first), ("second", &second)]);
+    let (first, second) = (files.text("first"), files.text("second"));
+    let standard = ["--devices", "standard", "--planned", "--load", "0.0005", "--json", &first, &second];
+    for scheme in [&["--scheme", "auto"][..], &["--scheme", "auto", "--lmc", "0"]] {
+        let output = simulate(&[&standard[..], scheme].concat());
+        let text = String::from_utf8_lossy(&output.stderr);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!((output.status.code(), &report["outcome"]), (Some(0), &"completed".into()), "{scheme:?}: {report}");
+        assert_eq!(report["packets"]["lost_to_change"], 0, "{scheme:?}");
+    }
 }
 
 #[test]
@@ -308,6 +383,11 @@ fn changes_that_cannot_be_meant_or_made_are_refused_with_a_reason() {
     refused(&["--remove-switch", "spine-1", "--remove-link", "spine-9:1", FABRIC], 2, "no node has the name `spine-9`");
     refused(&["--remove-switch", "nobody-*", FABRIC], 2, "no node has the name `nobody-*`");
     refused(&["--remove-host", "spine-1", FABRIC], 2, "spine-1 is no host: it is a switch (--remove-switch)");
+    let none =
+        "none of the 8 nodes that match `host-1*` is a switch, host-1 HCA-1 for one: it is a host (--remove-host)";
+    refused(&["--remove-switch", "host-1*", FABRIC], 2, none);
+    refused(&["--remove-switch", "host-1 HCA-1", FABRIC], 2, "host-1 HCA-1 is no switch: it is a host");
+    refused(&["--remove-link", "spine-9:*", FABRIC], 2, "no node has the name `spine-9`");
     refused(&["--remove-chassis", "0x1", FABRIC], 2, "no node has the system image GUID `0x1`");
     refused(&["--remove-chassis", "spine-1", FABRIC], 2, "the one of the node of that name is 0x");
     refused(&["--remove-switch", "spine-1", &whole, &first], 2, "cannot be used with");

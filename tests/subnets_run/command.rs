@@ -258,7 +258,11 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--steady", "--planned", TWO], 2, "cannot be used with"),
         (&["--remove-switch", "nobody", TWO], 2, "no node has the name `nobody`"),
         (&["--remove-link", "nobody:1", TWO], 2, "no node has the name `nobody`"),
-        (&["--add-switch", "switch-1", TWO], 2, "--add-switch: not for a list of several subnets"),
+        (
+            &["--add-switch", "switch-1", TWO],
+            2,
+            "--add-switch, --add-link or --add-host: not for a list of several subnets",
+        ),
         (&["--steady", "--cross", "2", TWO], 2, "share of packets between subnets is 2: expected 0 to 1"),
         (&["--steady", "--load", "2", TWO], 2, "load is 2: expected 0 to 1"),
         (
@@ -287,7 +291,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--traffic", "worst", TWO], 2, "--traffic worst: not for a list of several subnets"),
         (&["--remove-root", "--traffic", "permutation:-", TWO], 2, "standard input: holds no ranks"),
         // The same mistake has the exit code that it has with one fabric.
-        (&["--remove-switch", "host-1 HCA-1", "--subnet", "subnet-0", TWO], 2, "host-1 HCA-1 is not a switch"),
+        (&["--remove-switch", "host-1 HCA-1", "--subnet", "subnet-0", TWO], 2, "host-1 HCA-1 is no switch"),
         (&["--remove-link", "router-1:2", "--subnet", "subnet-0", TWO], 2, "has no cable that could be pulled"),
         (&["--remove-root", "--sm", "switch-1", TWO], 2, "switch-1 cannot run the subnet manager"),
         (&["--remove-root", "--lmc", "0", TWO], 3, "has LMC 0, one LID"),

@@ -1,6 +1,7 @@
 //! The change in `reconfig simulate`: which elements, and in which subnet.
 
 use super::super::Common;
+use super::super::addition::AdditionArguments;
 use super::super::element::{find_node, guid_of};
 use super::super::input::{Captured, read_after};
 use super::super::outcome::Failure;
@@ -56,7 +57,7 @@ pub(super) struct ChangeArguments {
 }
 
 /// The change, in the subnets that have everything that is present before or after.
-pub(super) struct AskedChange {
+pub(super) struct NamedChange {
     pub(super) subnets: Subnets,
     pub(super) change: ScenarioChange,
     /// What a reader should know of how the captures were taken.
@@ -70,13 +71,19 @@ impl ChangeArguments {
         (subnets, captured): (Subnets, &Captured),
         between: &SubnetsArguments,
         common: Common,
-    ) -> Result<AskedChange, Failure> {
-        let Some(file) = &self.element.fabric_after else {
-            let change = self.element.find(&subnets, between)?;
-            return Ok(AskedChange { subnets, change, notes: Vec::new() });
-        };
+    ) -> Result<NamedChange, Failure> {
         let before = subnets.fabric(SubnetId(0));
-        let union = union(before, &read_after((before, captured), file, common)?).map_err(not_united)?;
+        let after = match &self.element.fabric_after {
+            Some(file) => read_after((before, captured), file, common)?,
+            None => match self.with_newcomers(before)? {
+                Some(after) => after,
+                None => {
+                    let change = self.element.find(&subnets, between)?;
+                    return Ok(NamedChange { subnets, change, notes: Vec::new() });
+                }
+            },
+        };
+        let union = union(before, &after).map_err(not_united)?;
         let notes: Vec<String> = change::renumbered(&union).into_iter().collect();
         let change = ScenarioChange::from(&union);
         if change == Vec::new().into() {
@@ -84,7 +91,22 @@ impl ChangeArguments {
             let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
             return Err(Failure::input(anyhow!("{same}{notes}: --steady simulates traffic without a change")));
         }
-        Ok(AskedChange { subnets: Subnets::alone(union.fabric), change, notes })
+        Ok(NamedChange { subnets: Subnets::alone(union.fabric), change, notes })
+    }
+}
+
+impl ChangeArguments {
+    /// The fabric after the change, if it has what the file lacks.
+    fn with_newcomers(&self, before: &Fabric) -> Result<Option<Fabric>, Failure> {
+        let ElementArguments { addition, removal, remove_root, .. } = &self.element;
+        let alone = removal.is_empty() && !remove_root;
+        if addition.is_empty() || addition.captured().is_some() && alone && !self.sudden && !self.planned {
+            return Ok(None);
+        }
+        if *remove_root {
+            return Err(Failure::input(anyhow!("--remove-root: where something comes, name the switch that leaves")));
+        }
+        removal.taken_from(&addition.added_to(before)?).map(Some)
     }
 }
 
@@ -96,26 +118,33 @@ pub(super) struct ElementArguments {
     remove_root: bool,
     #[command(flatten)]
     removal: RemovalArguments,
-    /// This switch is added: the file contains it, the fabric before the change does not.
-    #[arg(long, value_name = "NODE", group = "what", conflicts_with_all = ["removal", "remove_root", "sudden", "planned"])]
-    pub(super) add_switch: Option<String>,
+    /// With the name of a switch of the file alone, --add-switch means that this switch is missing before the change.
+    #[command(flatten)]
+    addition: AdditionArguments,
     /// This router between subnets leaves all of its subnets: a description or a GUID.
-    #[arg(long, value_name = "NODE", group = "what", conflicts_with_all = ["removal", "remove_root", "add_switch", "subnet"])]
+    #[arg(long, value_name = "NODE", group = "what", conflicts_with_all = ["removal", "remove_root", "addition", "subnet"])]
     pub(super) remove_router: Option<String>,
     /// Nothing changes: only traffic, within a fabric or between the subnets of a list.
-    #[arg(long, group = "what", conflicts_with_all = ["removal", "remove_root", "add_switch", "remove_router"])]
+    #[arg(long, group = "what", conflicts_with_all = ["removal", "remove_root", "addition", "remove_router"])]
     #[arg(conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
     /// The fabric after the change: what it lacks leaves, and what it has beside comes. Nodes and ports of both files are
     /// matched by GUID and port number.
     #[arg(value_name = "AFTER", group = "what")]
-    #[arg(conflicts_with_all = ["removal", "remove_root", "add_switch", "remove_router", "steady", "subnet"])]
+    #[arg(conflicts_with_all = ["removal", "remove_root", "addition", "remove_router", "steady", "subnet"])]
     pub(super) fabric_after: Option<PathBuf>,
 }
 
 impl ElementArguments {
+    /// Whether something comes that is named.
+    pub(super) fn adds(&self) -> bool {
+        !self.addition.is_empty()
+    }
+}
+
+impl ElementArguments {
     /// The change among the subnets, of which there may be only one; a fabric after the change is not read here.
-    pub(super) fn find(&self, subnets: &Subnets, own: &SubnetsArguments) -> Result<ScenarioChange, Failure> {
+    fn find(&self, subnets: &Subnets, own: &SubnetsArguments) -> Result<ScenarioChange, Failure> {
         if self.steady {
             return Ok(ScenarioChange::Nothing);
         }
@@ -123,7 +152,7 @@ impl ElementArguments {
             return find_router(subnets, name).map(ScenarioChange::Router);
         }
         let named = own.subnet.as_ref().map(|name| find_subnet(subnets, name)).transpose()?;
-        if let Some(name) = &self.add_switch {
+        if let Some(name) = self.addition.captured() {
             let (subnet, node) = find_in(subnets, named, name, |fabric| find_node(fabric, name))?;
             return newcomer(subnets.fabric(subnet), node)
                 .map(|node| ScenarioChange::In { subnet, elements: vec![node] });

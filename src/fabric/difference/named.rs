@@ -1,6 +1,6 @@
 //! GUIDs of one capture for another one whose file states none.
 
-use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind, Port};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind};
 use crate::ids::Guid;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,12 +32,13 @@ type Name<'a> = (NodeKind, &'a str);
 /// # Errors
 /// Two nodes of a capture that share kind and name.
 pub fn guids_by_name(before: &Fabric, after: &Fabric) -> Result<Fabric, NamesError> {
-    let (known, own) = (by_name(before)?, by_name(after)?);
+    let known = by_name(before)?;
+    // Names that repeat here would match one node twice.
+    by_name(after)?;
     let mut used: BTreeSet<Guid> = before.nodes().map(|(_, node)| node.guid).collect();
     let mut builder = FabricBuilder::new();
     for (id, node) in after.nodes() {
         let twin = known.get(&name(node)).copied();
-        assert_eq!(own[&name(node)], id, "names are unique");
         let guid = twin.map_or_else(|| unused(node, &mut used), |twin| before.node(twin).guid);
         copy_node(&mut builder, (after, id), guid, twin.map(|twin| (before, twin)));
     }
@@ -79,21 +80,20 @@ fn copy_node(
     guid: Guid,
     twin: Option<(&Fabric, NodeId)>,
 ) {
-    let node = fabric.node(id);
-    let copy = builder.node(node.kind, guid, node.num_ports, node.description.clone());
-    let first_port = builder.node_mut(copy).first_port;
-    let moved = |own: Guid| Guid(own.0.wrapping_sub(node.guid.0).wrapping_add(guid.0));
-    let system_guid = match twin {
+    let own = fabric.node(id).guid;
+    let moved = |stated: Guid| Guid(stated.0.wrapping_sub(own.0).wrapping_add(guid.0));
+    let copy = builder.copy(fabric, id);
+    let node = builder.node_mut(copy);
+    node.guid = guid;
+    node.system_guid = match twin {
         Some((fabric, twin)) => fabric.node(twin).system_guid,
         None => node.system_guid.map(moved),
     };
-    *builder.node_mut(copy) = Node { first_port, guid, system_guid, ..node.clone() };
     for port in fabric.ports_of(id) {
-        let port = fabric.port(port);
-        let like = twin.and_then(|(fabric, twin)| fabric.port_at(twin, port.num).map(|port| fabric.port(port).guid));
-        let own = like.unwrap_or_else(|| port.guid.map(moved));
-        if let Some(slot) = builder.port_mut(copy, port.num) {
-            *slot = Port { node: copy, peer: None, guid: own, ..port.clone() };
+        let num = fabric.port(port).num;
+        let like = twin.and_then(|(fabric, twin)| fabric.port_at(twin, num).map(|port| fabric.port(port).guid));
+        if let Some(slot) = builder.port_mut(copy, num) {
+            slot.guid = like.unwrap_or_else(|| slot.guid.map(moved));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Two captures in one index space.
 
 use super::keys::{PortKey, by_guid, cables, find, key, present_by_guid};
-use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind, Port, PortId};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use std::collections::BTreeMap;
 
@@ -100,9 +100,9 @@ pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
     }
     // Nodes of the fabric before come first and in their order, so their indices, and those of their ports, stay
     // valid.
-    before.nodes().for_each(|(id, _)| copy_node(&mut builder, before, id));
+    before.nodes().for_each(|(id, _)| _ = builder.copy(before, id));
     let new = after.nodes().filter(|(_, node)| node.present && before.by_guid(node.guid).is_none());
-    new.for_each(|(id, _)| copy_node(&mut builder, after, id));
+    new.for_each(|(id, _)| _ = builder.copy(after, id));
     mark_present(&mut builder, before, after);
     let lid_conflicts = merge_lids(&mut builder, before, after);
     // The last copy decides width and speed: the fabric before, since tables in force were made for it.
@@ -150,20 +150,6 @@ fn check_cables(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
         }
     }
     Ok(())
-}
-
-/// Copies a node and its ports, without cables.
-fn copy_node(builder: &mut FabricBuilder, fabric: &Fabric, id: NodeId) {
-    let node = fabric.node(id);
-    let copy = builder.node(node.kind, node.guid, node.num_ports, node.description.clone());
-    let first_port = builder.node_mut(copy).first_port;
-    *builder.node_mut(copy) = Node { first_port, ..node.clone() };
-    for port in fabric.ports_of(id) {
-        let port = fabric.port(port);
-        if let Some(slot) = builder.port_mut(copy, port.num) {
-            *slot = Port { node: copy, peer: None, ..port.clone() };
-        }
-    }
 }
 
 fn mark_present(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) {

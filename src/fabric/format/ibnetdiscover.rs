@@ -107,6 +107,10 @@ impl<'a> Reader<'a, '_> {
         let rest = cursor.rest();
         match rest.as_bytes() {
             [b'#', ..] => self.comment(&mut cursor),
+            [b'"'] | [b'"', b' ' | b'\t', ..] => {
+                self.ledger.repair(cursor.here(), lines::QUOTE_FOR_HASH, "");
+                self.comment(&mut cursor)
+            }
             [b'[', b'0'..=b'9', ..] => self.port(&mut cursor),
             [b'A'..=b'Z', ..] if lines::node_keyword(rest).is_some() => self.node(&mut cursor),
             _ if is_group(rest) => Ok(()),
@@ -123,7 +127,8 @@ impl<'a> Reader<'a, '_> {
     /// Only the line that names the origin matters, and the fabric does not depend on it.
     fn comment(&mut self, cursor: &mut Cursor<'a>) -> Result<(), ReadError> {
         let at = cursor.here();
-        if cursor.eat("# Initiated from node ") {
+        cursor.skip(1);
+        if cursor.eat(" Initiated from node ") {
             match origin(cursor) {
                 Ok(origin) => self.account.origin = origin,
                 Err(_) => self.ledger.repair(at, "the origin of the capture cannot be read and is left out", ""),
@@ -371,7 +376,7 @@ impl<'a> Reader<'a, '_> {
 /// Records LIDs that stand for none, and a comment that begins with another sign.
 pub(super) fn note_tail(ledger: &mut FaultLedger<'_>, tail: &Tail<'_>) {
     tail.unassigned.iter().for_each(|&at| ledger.repair(at, UNASSIGNED, ""));
-    tail.quote.into_iter().for_each(|at| ledger.repair(at, "a `\"` before a comment is read as its `#`", ""));
+    tail.quote.into_iter().for_each(|at| ledger.repair(at, lines::QUOTE_FOR_HASH, ""));
 }
 
 /// What is said of a LID that stands for none.

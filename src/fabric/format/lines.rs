@@ -186,6 +186,9 @@ fn tail<'a>(cursor: &mut Cursor<'a>, own: bool) -> Result<Tail<'a>, ReadError> {
     Ok(tail)
 }
 
+/// What is said of such a character.
+pub(super) const QUOTE_FOR_HASH: &str = "a `\"` before a comment is read as its `#`";
+
 /// Whether a `"` stands for the `#` of a comment: it has no partner, and what follows is how a comment begins.
 fn begins_with_a_quote(rest: &str, own: bool) -> bool {
     let Some(comment) = rest.strip_prefix('"').map(str::trim_start) else { return false };

@@ -9,6 +9,7 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places, remark};
 use crate::report::{self, LossReport, WhatIfReport};
+use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::change::{BringUp, Captures, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
@@ -21,6 +22,9 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+/// The most pairs that are looked at.
+const MOST_PAIRS: usize = 1_000_000;
 
 /// Losses that the table lists without `--all`.
 const LISTED: usize = 20;
@@ -145,7 +149,7 @@ impl Arguments {
         let whole = WhatIf::of(&captures, pace).map_err(Failure::undone)?;
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
-        let losses = if self.pairs { elements.by_two() } else { elements.losses.clone() };
+        let losses = if self.pairs { elements.by_two()? } else { elements.losses.clone() };
         let progress = Progress::of(losses.len());
         let after = whole.after_each(&losses, || progress.passes());
         progress.bar.finish_and_clear();
@@ -191,7 +195,14 @@ impl Elements {
     }
 
     /// Every two of them.
-    fn by_two(&self) -> Vec<Loss> {
+    fn by_two(&self) -> Result<Vec<Loss>, Failure> {
+        let (elements, pairs) = (self.losses.len(), self.losses.len() * self.losses.len().saturating_sub(1) / 2);
+        if pairs > MOST_PAIRS {
+            let why = "each takes as long as a change does to be planned";
+            return Err(Failure::input(anyhow!(
+                "{elements} switches and cables make {pairs} pairs, more than {MOST_PAIRS}: {why}"
+            )));
+        }
         let with = |(at, first): (usize, &Loss)| {
             let both = move |second: &Loss| Loss {
                 nodes: [&first.nodes[..], &second.nodes].concat(),
@@ -199,7 +210,7 @@ impl Elements {
             };
             self.losses[at + 1..].iter().map(both).collect::<Vec<_>>()
         };
-        self.losses.iter().enumerate().flat_map(with).collect()
+        Ok(self.losses.iter().enumerate().flat_map(with).collect())
     }
 }
 

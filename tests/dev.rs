@@ -1,4 +1,0 @@
-mod lids;
-mod paths;
-mod reproduce;
-mod support;

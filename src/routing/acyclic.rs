@@ -7,6 +7,7 @@
 use super::flat_graph::FlatGraph;
 
 /// Dependencies between the channels of a [`FlatGraph`].
+#[derive(Clone)]
 pub(super) struct Acyclic {
     /// Words of a set: out of a row, by local number, or into it, by local number of the other direction.
     words: usize,

@@ -8,7 +8,8 @@
 //! hosts, n the least number that makes a fat tree: this excludes roots with a manager's host. If n = 1 does not, the
 //! switches with most hosts are tried of which no two are neighbours: this excludes spines with storage. Any two leaves
 //! must have a way up and then down. Other switches may have none: two roots, or a switch that has lost its uplinks. They
-//! send wherever no cycle closes; switches are reached along one tree.
+//! send wherever no cycle closes. Switches are reached likewise, by LIDs of their own; whoever has no way up and then down
+//! to one goes by turns of a spanning tree from a leaf, so that ways turn up again at that leaf and nowhere else.
 
 use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
@@ -190,12 +191,77 @@ impl<'a> Tree<'a> {
             // other's number.
             self.plant(leaf * most, ends.clone());
         }
+        let planted = (self.dependencies.clone(), self.forest.clone());
+        let to_switches = self.lead_others(&borne, true).or_else(|_| {
+            (self.dependencies, self.forest) = planted;
+            self.lead_others(&borne, false)
+        })?;
+        let paths = self.problem.paths();
+        Ok(self.problem.function_by_forests(&self.forest, &to_switches, |end, path| end * paths + path))
+    }
+
+    /// Everything but the ways up and then down to end ports. Returns the trees towards the switches: up and then down
+    /// wherever that leads, or along one tree.
+    fn lead_others(&mut self, borne: &[Range<usize>], up_and_down: bool) -> Result<Forest, Why> {
+        let (net, switches) = (&self.problem.net, &self.problem.switches);
+        let mut forest = Forest::new(net.rows(), switches.len());
+        let mut next = vec![NONE; net.rows()];
+        for (at, target) in switches.iter().enumerate().filter(|_| up_and_down) {
+            self.aim(target.row)?;
+            self.choose(at, &mut next);
+            assert!(self.admit(&next), "ways up and then down depend on each other in no circle");
+            forest.plant(net, at, &next);
+        }
         let switch_tree = self.switch_tree()?;
         for ends in borne {
-            self.lead_strays(ends)?;
+            self.lead_strays(ends.clone())?;
         }
-        let paths = self.problem.paths();
-        Ok(self.problem.function(&self.forest, &switch_tree, |end, path| end * paths + path))
+        let mut reached = Vec::new();
+        for (at, target) in switches.iter().enumerate() {
+            (0..net.rows()).for_each(|row| next[row] = forest.channel(net, row, at).unwrap_or(NONE));
+            // Every dependency along the switch tree is present.
+            if !up_and_down || !self.join_strays(target.row, &mut next, &mut reached) {
+                next = switch_tree.towards(net, target.row);
+            }
+            forest.plant(net, at, &next);
+        }
+        Ok(forest)
+    }
+
+    /// Adds the dependencies of a tree; false if one closes a cycle.
+    fn admit(&mut self, next: &[u32]) -> bool {
+        let net = &self.problem.net;
+        next.iter().filter(|&&before| before != NONE).all(|&before| {
+            let after = next[net.channel(before).to as usize];
+            after == NONE || self.dependencies.admit(net, before, after)
+        })
+    }
+
+    /// Has rows without a way join the tree towards a row where that adds no dependency, the nearest first; false if some
+    /// cannot. `reached` is room for rows.
+    fn join_strays(&self, target: usize, next: &mut [u32], reached: &mut Vec<u32>) -> bool {
+        let net = &self.problem.net;
+        let is_stray = |next: &[u32], row: u32| row as usize != target && next[row as usize] == NONE;
+        let strays = self.levels.from_above.iter().filter(|&&row| is_stray(next, row)).count();
+        if strays == 0 {
+            return true;
+        }
+        reached.clear();
+        reached.extend(self.levels.from_above.iter().filter(|&&row| !is_stray(next, row)));
+        let (served, mut at) = (reached.len() + strays, 0);
+        while let Some(&row) = reached.get(at) {
+            at += 1;
+            let after = next[row as usize];
+            for channel in net.leaving(row as usize) {
+                let joins =
+                    is_stray(next, channel.to) && (after == NONE || self.dependencies.has(net, channel.back, after));
+                if joins {
+                    next[channel.to as usize] = channel.back;
+                    reached.push(channel.to);
+                }
+            }
+        }
+        reached.len() == served
     }
 
     /// Finds the ways towards one row.
@@ -256,20 +322,21 @@ impl<'a> Tree<'a> {
         let mut next = vec![NONE; net.rows()];
         for (end, number) in ends.zip(number..) {
             for path in 0..paths {
-                let mut start = 0;
-                for (&row, &stop) in self.levels.from_above.iter().zip(&self.ends) {
-                    let choices = &self.choices[start as usize..stop as usize];
-                    let turn = (number + path) / self.step(row);
-                    next[row as usize] = if choices.is_empty() { NONE } else { choices[turn % choices.len()] };
-                    start = stop;
-                }
+                self.choose(number + path, &mut next);
                 self.forest.plant(net, end * paths + path, &next);
-                for &before in next.iter().filter(|&&channel| channel != NONE) {
-                    let after = next[net.channel(before).to as usize];
-                    let legal = after == NONE || self.dependencies.admit(net, before, after);
-                    assert!(legal, "ways up and then down depend on each other in no circle");
-                }
+                assert!(self.admit(&next), "ways up and then down depend on each other in no circle");
             }
+        }
+    }
+
+    /// The tree of a number towards the row that was aimed at.
+    fn choose(&self, number: usize, next: &mut [u32]) {
+        let mut start = 0;
+        for (&row, &stop) in self.levels.from_above.iter().zip(&self.ends) {
+            let choices = &self.choices[start as usize..stop as usize];
+            let turn = number / self.step(row);
+            next[row as usize] = if choices.is_empty() { NONE } else { choices[turn % choices.len()] };
+            start = stop;
         }
     }
 

@@ -1,8 +1,8 @@
 //! The result of engines by destination: for every destination and path a tree of channels towards it, with a layer for
 //! each row; and the routing function of these trees.
 //!
-//! Only end ports have trees here. Switches are reached along one spanning tree, on layer 0, so that management needs
-//! no more layers than data does: see [`SwitchTree`].
+//! Switches are reached on layer 0, so that management needs no more layers than data does: along one spanning tree (see
+//! [`SwitchTree`]), or along trees of their own that an engine made to agree with those to end ports.
 
 use super::flat_graph::{FlatGraph, NONE};
 use super::switch_graph::Target;
@@ -104,11 +104,40 @@ impl<'a> TreeProblem<'a> {
         switch_tree: &SwitchTree,
         tree: impl Fn(usize, usize) -> usize,
     ) -> RoutingFunction {
+        self.routed(forest, tree, |row, outputs| self.fill_switches(switch_tree, row, outputs))
+    }
+
+    /// The same, but to the switch of rank `at` in `switches` along tree `at` of a forest of theirs.
+    pub fn function_by_forests(
+        &self,
+        forest: &Forest,
+        to_switches: &Forest,
+        tree: impl Fn(usize, usize) -> usize,
+    ) -> RoutingFunction {
+        let (paths, net) = (self.paths(), &self.net);
+        self.routed(forest, tree, |row, outputs| {
+            for (at, target) in self.switches.iter().enumerate() {
+                let port = match to_switches.channel(net, row, at) {
+                    _ if target.row == row => PortNum::ZERO,
+                    Some(channel) => net.channel(channel).port,
+                    None => continue,
+                };
+                outputs[target.destination * paths..][..paths].fill(port.0);
+            }
+        })
+    }
+
+    fn routed(
+        &self,
+        forest: &Forest,
+        tree: impl Fn(usize, usize) -> usize,
+        fill_switches: impl Fn(usize, &mut [u8]),
+    ) -> RoutingFunction {
         let mut function = self.without_routes();
         for row in 0..self.net.rows() {
             let outputs = function.outputs_mut(self.net.node(row));
             self.fill_ends(forest, row, outputs, &tree);
-            self.fill_switches(switch_tree, row, outputs);
+            fill_switches(row, outputs);
         }
         if forest.layers() > 1 {
             function.set_path_layers(self.path_layers(forest, tree));
@@ -170,6 +199,7 @@ impl<'a> TreeProblem<'a> {
 }
 
 /// Trees, and the layer of each row's way along each.
+#[derive(Clone)]
 pub(super) struct Forest {
     trees: usize,
     /// By row, then tree: the local number of the channel.

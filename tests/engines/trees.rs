@@ -144,3 +144,42 @@ fn two_planes_that_meet_above_are_one_tree() {
     }
     assert_routed("two planes", &yard.built());
 }
+
+/// Switches that may go up and then down to a switch do so, by fewest hops; only others go round by a leaf. So the loss of
+/// a cable concerns the ways of few switches, whichever cable it is.
+#[test]
+fn switches_are_reached_up_and_then_down_where_that_leads() {
+    let mut yard = Yard::new();
+    let [leaves, middle, cores] = three_levels(&mut yard, |_| 3);
+    let fabric = yard.built();
+    let demand = Demand::all(&fabric, 1);
+    let function = FatTree.route(&fabric, &demand).expect("a fat tree");
+    let hops = |from: NodeId, to: NodeId| {
+        let at =
+            demand.destinations.iter().position(|&port| fabric.port(port).node == to).expect("switches are demanded");
+        let mut row = from;
+        let mut hops = 0;
+        while row != to {
+            let port = function.output(row, at, 0).expect("every switch has a way");
+            row = fabric.neighbour(fabric.port_at(row, port).expect("a port")).expect("a cable");
+            hops += 1;
+            assert!(hops < 20, "a loop");
+        }
+        hops
+    };
+    // By pods of three leaves and two middle switches.
+    for (at, &leaf) in leaves.iter().enumerate() {
+        for (other, &to) in middle.iter().enumerate() {
+            assert_eq!(hops(leaf, to), if at / 3 == other / 2 { 1 } else { 3 }, "leaf {at} to middle {other}");
+            assert_eq!(hops(to, leaf), if at / 3 == other / 2 { 1 } else { 3 }, "middle {other} to leaf {at}");
+        }
+        for (core, &to) in cores.iter().enumerate() {
+            assert_eq!((hops(leaf, to), hops(to, leaf)), (2, 2), "leaf {at}, core {core}");
+        }
+    }
+    for (at, &one) in middle.iter().enumerate() {
+        for (other, &to) in middle.iter().enumerate().filter(|&(other, _)| other != at) {
+            assert_eq!(hops(one, to), 2, "middle {at} to middle {other}");
+        }
+    }
+}

@@ -152,7 +152,7 @@ fn a_clusters_root_is_repaired_in_one_wave() {
 
 #[test]
 fn where_a_repair_writes_more_the_full_re_route_in_one_wave_is_taken() {
-    let arguments = ["--remove-root", "--scheme", "auto", "--engine", "fat-tree", FABRIC];
+    let arguments = ["--remove-root", "--scheme", "auto", "--engine", "nue", FABRIC];
     let (code, shown) = printed(&[&arguments[..], &QUICK[2..]].concat());
     assert_eq!(code, Some(0), "{shown}");
     let why = "repairing what is lost and no more was passed over: it takes 9 writes in 2 waves";

@@ -152,6 +152,9 @@ struct TrafficArguments {
     /// Bytes in a packet, headers included; a trace gives the size of each packet [default: 1024]
     #[arg(long, value_name = "BYTES")]
     packet_bytes: Option<u16>,
+    /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
+    send_queue: Option<u16>,
     /// Traffic before the measured period, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     warm_up: u64,
@@ -307,6 +310,10 @@ struct ManagementArguments {
     /// Time that a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
+    /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme static,
+    /// once ports are stopped.
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=60_000_000))]
+    compute_time: u64,
     /// Time without an answer after which a request is repeated, in microseconds [default: 2000; on standard devices
     /// 200000]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
@@ -697,6 +704,7 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
+            compute_ns: self.management.compute_time * 1_000,
             journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
@@ -736,6 +744,7 @@ impl Arguments {
             latch: hardware.latch.into(),
             discards_turned_back: hardware.turn_back.are_discarded(),
             packet_bytes: self.traffic.packet_bytes.unwrap_or(SimConfig::default().packet_bytes),
+            send_queue: self.traffic.send_queue.unwrap_or(SimConfig::default().send_queue),
             traffic: self.traffic.pattern(ends)?,
             dispersal: self.traffic.sources.dispersal(),
             message_packets: self.traffic.sources.message,

@@ -72,6 +72,9 @@ impl<S: SubnetManager> Driver<S> {
                     self.subnet.can_vacate(plan.policy().observer).await?;
                 }
                 self.record_begun(&own)?;
+                if plan.scheme() != Scheme::Static {
+                    self.compute(&mut log).await?;
+                }
             }
             self.subnet.ways_are(plan.drain_depth());
             self.run_once(&mut log, &own.plan, first).await?;
@@ -232,7 +235,14 @@ impl<S: SubnetManager> Driver<S> {
                     Sending::Listed { window } => WriteOrder::Listed { window },
                 };
                 let applied = self.apply(&wave.writes, order).await;
-                written(log, ticket, applied)?
+                let answer = written(log, ticket, applied)?;
+                if wave.phase == Phase::Stop && !matches!(answer, Event::WriteFailed { .. }) {
+                    let smps = self.subnet.smps().since(&before);
+                    log.note(Phase::Stop.name(), start_ns, self.subnet.now_ns(), smps);
+                    self.compute(log).await?;
+                    return Ok(Some(answer));
+                }
+                answer
             }
             Command::Undo { ticket, reached } => {
                 log.reached = Some(reached);
@@ -284,6 +294,16 @@ impl<S: SubnetManager> Driver<S> {
             log.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         Ok(Some(answer))
+    }
+
+    /// Lets the time pass that computing takes.
+    async fn compute(&mut self, log: &mut Log) -> Result<(), DriverError> {
+        if self.computing_ns > 0 {
+            let start_ns = self.subnet.now_ns();
+            self.subnet.rest_until(start_ns.saturating_add(self.computing_ns)).await?;
+            log.note("compute", start_ns, self.subnet.now_ns(), SmpCounts::default());
+        }
+        Ok(())
     }
 
     /// What this command needs closed at end ports (P3.8); none if it leaves the fence as it is. Only scheme `double`

@@ -131,6 +131,8 @@ pub struct Driver<S> {
     /// What changes begin with, where it is found out ahead.
     bases: BaseKeeper,
     journal: Option<Journal>,
+    /// See [`Driver::computes_for`].
+    computing_ns: u64,
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -153,7 +155,14 @@ impl<S: SubnetManager> Driver<S> {
             foreseer: None,
             bases: BaseKeeper::default(),
             journal: None,
+            computing_ns: 0,
         }
+    }
+
+    /// Has a new routing take so much of the subnet's time to compute: before the first write or, by scheme `static`, once
+    /// ports are stopped, as its authors have it. For simulated subnets, where computing takes none.
+    pub fn computes_for(&mut self, computing_ns: u64) {
+        self.computing_ns = computing_ns;
     }
 
     /// The subnet manager.

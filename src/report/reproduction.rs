@@ -16,6 +16,14 @@ pub fn reproduction(request: &StudyRequest, tables: &[ResultTable], bands: bool)
     );
     for one in tables {
         line(&mut text, format_args!("{}: {}", one.name, one.title));
+        if one.over_time {
+            let moments = counted(one.rows.len() as u64, "moment");
+            line(
+                &mut text,
+                format_args!(" {moments} of {}: see --plot FILE, or --csv FILE\n", one.columns.join(" and ")),
+            );
+            continue;
+        }
         if bands {
             each(&mut text, one);
             continue;
@@ -72,7 +80,7 @@ fn figure(cell: &Cell) -> String {
 
 /// As the paper prints it.
 fn plain(figure: f64) -> String {
-    let text = format!("{figure:.2}");
+    let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 

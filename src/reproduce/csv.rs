@@ -22,7 +22,7 @@ pub fn csv(tables: &[ResultTable]) -> String {
 
 /// At most four decimals: no figure here is more precise.
 fn number(figure: Option<f64>) -> String {
-    let Some(figure) = figure else { return String::new() };
+    let Some(figure) = figure.filter(|figure| !figure.is_nan()) else { return String::new() };
     let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }

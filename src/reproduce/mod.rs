@@ -1,10 +1,11 @@
-//! The published tables of two papers, measured again with this crate's engines and LID assignment.
+//! The published figures of three papers, measured again with this crate's engines and LID assignment.
 //!
 //! On entry: a study, its tables, the number of fabrics, and a seed. On return: tables of cells, each with the paper's
 //! figure, ours, and the band in which ours must lie for the table to count as reproduced (docs/REPRODUCE.md explains
 //! where bands and readings come from). The same request gives the same tables, whatever the number of threads.
 //! Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP
-//! 2001; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
+//! 2001; *seed 001* is Pinkston, Zafar, Duato, "A Method for Applying Double Scheme Dynamic Reconfiguration over InfiniBand",
+//! slides; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
 //! manual's claim about several paths in the simulator; *optimum* compares the heuristics of the second paper with an
 //! exact solver; *selection* compares readings of both papers where they leave points open. Deliberately omitted: screens (`report`).
 
@@ -15,6 +16,7 @@ mod optimum;
 mod parallel;
 mod plot;
 mod seed_000;
+mod seed_001;
 mod seed_002;
 mod seed_003;
 mod selection;
@@ -36,6 +38,8 @@ use std::str::FromStr;
 pub enum Study {
     /// Destination renaming.
     Seed000,
+    /// The Double Scheme over InfiniBand.
+    Seed001,
     /// LID assignment.
     Seed002,
     /// Dispersive routing: a claim without published figures.
@@ -48,12 +52,14 @@ pub enum Study {
 
 impl Study {
     /// All of them.
-    pub const ALL: [Study; 5] = [Study::Seed000, Study::Seed002, Study::Seed003, Study::Optimum, Study::Selection];
+    pub const ALL: [Study; 6] =
+        [Study::Seed000, Study::Seed001, Study::Seed002, Study::Seed003, Study::Optimum, Study::Selection];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Study::Seed000 => "seed-000",
+            Study::Seed001 => "seed-001",
             Study::Seed002 => "seed-002",
             Study::Seed003 => "seed-003",
             Study::Optimum => "optimum",
@@ -65,6 +71,7 @@ impl Study {
     pub fn tables(self) -> &'static [&'static str] {
         match self {
             Study::Seed000 => &seed_000::TABLES,
+            Study::Seed001 => &seed_001::TABLES,
             Study::Seed002 => &seed_002::TABLES,
             Study::Seed003 => &seed_003::TABLES,
             Study::Optimum => &optimum::TABLES,
@@ -76,6 +83,7 @@ impl Study {
     pub fn rows(self, table: &str) -> Vec<String> {
         match self {
             Study::Seed000 => seed_000::rows(table),
+            Study::Seed001 => seed_001::rows(table),
             Study::Seed002 | Study::Optimum => seed_002::rows(),
             Study::Seed003 => seed_003::rows(table),
             Study::Selection => selection::rows(table),
@@ -88,6 +96,9 @@ impl Study {
             Study::Seed000 => {
                 "López, Flich, Duato: Deadlock-free Routing in InfiniBand through Destination Renaming, ICPP 2001"
             }
+            Study::Seed001 => {
+                "Pinkston, Zafar, Duato: A Method for Applying Double Scheme Dynamic Reconfiguration over InfiniBand, slides"
+            }
             Study::Seed002 => "Nienaber, Yuan, Duan: On LID Assignment in InfiniBand Networks, ANCS 2007",
             Study::Seed003 => "user guide IB0054606-02 A, chapter 8: Dispersive Routing",
             Study::Optimum => "each heuristic of Nienaber, Yuan, Duan (ANCS 2007) beside the optimum",
@@ -99,6 +110,7 @@ impl Study {
     pub fn fabrics(self) -> usize {
         match self {
             Study::Seed000 => 10,
+            Study::Seed001 => 1,
             Study::Seed002 => 32,
             Study::Seed003 | Study::Selection => 2,
             Study::Optimum => 8,
@@ -251,6 +263,7 @@ pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<V
     check_rows(request)?;
     let mut tables = match study {
         Study::Seed000 => seed_000::tables(request, tell),
+        Study::Seed001 => seed_001::tables(request, tell),
         Study::Seed002 => seed_002::tables(request, tell),
         Study::Seed003 => seed_003::tables(request, tell),
         Study::Optimum => optimum::tables(request, tell),

@@ -1,6 +1,7 @@
 //! Tables as one SVG plot: a line for each cell, the paper's figure at 1, its band in grey, ours as a dot.
 //!
-//! Cells without a published figure are bars, scaled to the longest of their table.
+//! Cells without a published figure are bars, scaled to the longest of their table. A table over time is lines, one for each
+//! column.
 
 use super::{Band, Cell, ResultTable};
 use std::fmt::Write;
@@ -17,7 +18,7 @@ pub fn plot(tables: &[ResultTable]) -> String {
     let mut body = String::new();
     let mut top = LINE;
     for table in tables {
-        top = panel(&mut body, table, top);
+        top = if table.over_time { course(&mut body, table, top) } else { panel(&mut body, table, top) };
     }
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{top}\" viewBox=\"0 0 {WIDTH} {top}\" \
@@ -41,6 +42,54 @@ fn panel(body: &mut String, table: &ResultTable, top: f64) -> f64 {
         text(body, WIDTH - 8.0, y + 4.0, "end", &format!("{:.*}", cell.decimals, cell.ours), "");
     }
     y + 2.0 * LINE
+}
+
+/// Colours of lines.
+const COLOURS: [&str; 4] = ["#c0392b", "#1f6fb2", "#7b46c4", "#c8660a"];
+/// The height of lines over time.
+const HEIGHT: f64 = 170.0;
+
+/// Draws a table over time below `top`; returns its lower end.
+fn course(body: &mut String, table: &ResultTable, top: f64) -> f64 {
+    text(body, 8.0, top, "start", &format!("{}: {}", table.name, table.title), "font-weight=\"bold\"");
+    let (left, right, low) = (70.0, WIDTH - 20.0, top + 2.0 * LINE + HEIGHT);
+    let highest = table.cells().map(|(_, _, cell)| cell.ours).fold(f64::MIN_POSITIVE, f64::max);
+    let times: Vec<f64> = table.rows.iter().map(|row| row.name.parse().unwrap_or(0.0)).collect();
+    let last = times.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let x = |time: f64| left + time / last * (right - left);
+    let y = |value: f64| low - value / highest * HEIGHT;
+    for share in [0.0, 0.5, 1.0] {
+        let (height, value) = (y(share * highest), share * highest);
+        let _ = writeln!(
+            body,
+            "<line x1=\"{left:.1}\" y1=\"{height:.1}\" x2=\"{right:.1}\" y2=\"{height:.1}\" stroke=\"#ddd\"/>"
+        );
+        text(body, left - 8.0, height + 4.0, "end", &figure(value), "");
+        text(body, x(share * last), low + LINE, "middle", &format!("{} {}", figure(share * last), table.key), "");
+    }
+    for (column, (name, colour)) in table.columns.iter().zip(COLOURS.iter().cycle()).enumerate() {
+        // A step: a value holds until the next moment. Where there is none the line has a gap.
+        let mut path = String::new();
+        let mut is_drawn = false;
+        for (at, (row, time)) in table.rows.iter().zip(&times).enumerate() {
+            let value = row.cells[column].ours;
+            if !value.is_nan() {
+                let (height, until) = (y(value), times.get(at + 1).unwrap_or(time));
+                let reach = if is_drawn { 'L' } else { 'M' };
+                let _ = write!(path, "{reach}{:.1} {height:.1}L{:.1} {height:.1}", x(*time), x(*until));
+            }
+            is_drawn = !value.is_nan();
+        }
+        let _ = writeln!(body, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>");
+        let at = left + 10.0 + 180.0 * column as f64;
+        text(body, at, top + LINE, "start", name, &format!("fill=\"{colour}\""));
+    }
+    low + 3.0 * LINE
+}
+
+/// A number on an axis.
+fn figure(value: f64) -> String {
+    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
 fn dot(body: &mut String, cell: &Cell, paper: f64, y: f64) {

@@ -17,7 +17,7 @@ pub enum Band {
 pub struct Cell {
     /// The paper's figure; none if it has none.
     pub paper: Option<f64>,
-    /// The measured figure.
+    /// The measured figure; NaN where there was nothing to measure, as a latency while nothing arrives.
     pub ours: f64,
     /// The band for the measured figure.
     pub band: Band,
@@ -85,6 +85,8 @@ pub struct ResultTable {
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<ResultRow>,
+    /// Whether rows are moments of a run, which are plotted as lines over time; their names are milliseconds.
+    pub over_time: bool,
 }
 
 impl ResultTable {
@@ -95,7 +97,7 @@ impl ResultTable {
         columns: &[&str],
     ) -> ResultTable {
         let columns = columns.iter().map(ToString::to_string).collect();
-        ResultTable { name: name.into(), title: title.into(), key, columns, rows: Vec::new() }
+        ResultTable { name: name.into(), title: title.into(), key, columns, rows: Vec::new(), over_time: false }
     }
 
     pub(super) fn push(&mut self, name: impl Into<String>, cells: Vec<Cell>) {

@@ -71,7 +71,9 @@ impl ActingSubnet<'_> {
         let mut manager = Manager::new(self.transport.clone(), timing, 0).swept();
         manager.move_sources(self.scenario.sources);
         manager.count_from_power_on();
-        Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent)
+        let mut driver = Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent);
+        driver.computes_for(self.scenario.compute_ns);
+        driver
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Sim) -> T) -> T {

@@ -63,6 +63,9 @@ pub struct Scenario {
     pub worst_traffic: bool,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
+    /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports are
+    /// stopped. 0: none passes.
+    pub compute_ns: u64,
     /// SMPs outstanding over all devices; none: one for each device.
     pub window: Option<usize>,
     /// Time without an answer after which a request is sent again.
@@ -120,6 +123,7 @@ impl Scenario {
             sim: SimConfig::default(),
             worst_traffic: false,
             hot_links: 0,
+            compute_ns: 0,
             window: profile.window,
             smp_timeout_ns: profile.smp_timeout_ns,
             smp_retries: profile.smp_retries,

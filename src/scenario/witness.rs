@@ -104,6 +104,10 @@ fn ends_of_leaving(fabric: &Fabric, after: &Fabric) -> Vec<PortId> {
 
 #[async_trait(?Send)]
 impl<T: Transport> SubnetManager for Witnessed<T> {
+    async fn rest_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
+        self.manager.rest_until(until_ns).await
+    }
+
     fn now_ns(&self) -> u64 {
         self.manager.now_ns()
     }

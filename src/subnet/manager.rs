@@ -471,6 +471,10 @@ fn datagram_of(request: &MadRequest, tid: u32, m_key: u64) -> Datagram {
 
 #[async_trait(?Send)]
 impl<T: Transport> SubnetManager for Manager<T> {
+    async fn rest_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
+        self.wait_until(until_ns).await
+    }
+
     fn now_ns(&self) -> u64 {
         self.transport.now_ns()
     }

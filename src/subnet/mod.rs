@@ -215,6 +215,12 @@ pub trait SubnetManager {
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError>;
 
+    /// Lets time pass, for a manager whose computing costs none by itself: a simulated one. Events that come meanwhile
+    /// are kept.
+    async fn rest_until(&mut self, _until_ns: u64) -> Result<(), SubnetError> {
+        Ok(())
+    }
+
     /// An event that came during another operation; none if there is none. Does not wait.
     fn pending_event(&mut self) -> Option<SubnetEvent>;
 

@@ -2,6 +2,7 @@
 //! first write. Start with `docs/ARCHITECTURE.md`; a layer imports only what the table there allows.
 
 pub mod audit;
+pub mod campaign;
 pub mod change;
 pub mod check;
 pub mod drain;

@@ -5,6 +5,7 @@
 mod across;
 mod agreement;
 mod audit;
+mod campaign;
 mod cli;
 mod control;
 mod crashes;

@@ -32,6 +32,23 @@ fn named<'a>(report: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("{name} is not among {:?}", losses(report).iter().map(|loss| &loss["dies"])))
 }
 
+/// The page has every loss in the order of the table, and what JSON says of each.
+#[test]
+fn the_page_lists_every_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    let (_, report) = json(&["what-if", &fixture("fat-tree-4-2"), "--report", file.to_str().unwrap()]);
+    let page = std::fs::read_to_string(&file).unwrap();
+    let body = page.split_once("<tbody>").unwrap().1.split_once("</tbody>").unwrap().0;
+    let rows: Vec<&str> = body.split("</tr>").filter(|row| row.contains("<th")).collect();
+    assert_eq!(rows.len(), losses(&report).len());
+    for (row, loss) in rows.iter().zip(losses(&report)) {
+        assert!(row.contains(&format!(">{}</th>", loss["dies"][0].as_str().unwrap())), "{row}");
+        let smps = loss["change"]["smps"].as_u64().unwrap();
+        assert!(row.ends_with(&format!("data-rank=\"{smps}\">{smps}</td>")), "{row}");
+    }
+}
+
 #[test]
 fn each_loss_is_answered_by_the_change_that_plan_makes() {
     let file = fixture("fat-tree-4-2");

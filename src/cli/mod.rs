@@ -8,6 +8,7 @@
 
 mod addition;
 mod audit;
+mod campaign;
 mod change;
 mod check;
 mod choice;
@@ -25,6 +26,7 @@ mod man;
 mod manager;
 mod outcome;
 mod output;
+mod page;
 mod permutation;
 mod plan;
 mod progress;
@@ -124,6 +126,8 @@ enum Command {
     Plan(Box<plan::Arguments>),
     /// Say of every switch and cable what its loss would do: who is cut off, and by which proved change the rest goes on.
     WhatIf(Box<what_if::Arguments>),
+    /// Run the simulator many times by one description, and sum up with confidence intervals.
+    Campaign(campaign::Arguments),
     /// Judge a plan again, from its file alone.
     Check(check::Arguments),
     /// Judge the routing of a running subnet: is it free of deadlock, loops and black holes?
@@ -185,6 +189,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
     match command {
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
+        Command::Campaign(arguments) => campaign::run(&arguments, common),
         Command::WhatIf(arguments) => what_if::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),

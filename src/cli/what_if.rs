@@ -8,6 +8,7 @@ use super::element::find_node;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places, remark};
+use super::page::Page;
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -62,6 +63,9 @@ pub(super) struct Arguments {
     /// Write every loss to this file, a line each: names of columns first, times in nanoseconds.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write a page of HTML to this file: every loss, sortable by each column.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
@@ -92,21 +96,25 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let screen = Screen::beside(common, [arguments.csv.as_ref()])?;
-    check_places([arguments.csv.as_ref()])?;
-    let mut report = arguments.report(&read_fabric(&arguments.fabric, common)?)?;
+    let files = [arguments.csv.as_ref(), arguments.report.as_ref()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
+    let fabric = read_fabric(&arguments.fabric, common)?;
+    let page = arguments.report.as_deref().map(|file| Page::new(file, std::iter::once(&fabric))).transpose()?;
+    let mut report = arguments.losses(&fabric)?;
     report.rank();
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
         batch.stage_text(file, report::what_if_csv(&report).map_err(Failure::undone)?)?;
     }
+    page.iter().try_for_each(|page| page.stage(&mut batch, |origin| report::what_if_page(&report, origin)))?;
     batch.finish()?;
     screen.show(&report, || report::what_if(&report))?;
     Ok(report.is_yes().into())
 }
 
 impl Arguments {
-    fn report(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
+    fn losses(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
         let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
         let engines = self.from.engines(fabric, self.engine.engines()?)?;
         let profile = self.devices.devices_or(DeviceProfile::Agents);

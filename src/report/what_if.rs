@@ -181,7 +181,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
 }
 
 /// The answer, in a line.
-fn answer(report: &WhatIfReport) -> String {
+pub(super) fn answer(report: &WhatIfReport) -> String {
     let all = report.losses.len();
     let cutting = report.losses.iter().filter(|loss| !loss.cut_off.is_empty()).count();
     let elsewhere = report.losses.iter().filter(|loss| loss.cut_off_elsewhere > 0).count();

@@ -1,4 +1,4 @@
-//! A run, or several side by side, as one page that needs nothing beside itself: no network, no script but its own few
+//! A run, several side by side, or a table of losses as one page that needs nothing beside itself: no network, no script but its own few
 //! lines, which only sort tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other
 //! form.
 //!
@@ -9,11 +9,13 @@ mod chart;
 mod fabric;
 mod sections;
 mod verdict;
+mod what_if;
 
 use super::compare;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reconfig::scenario::SimulationReport;
 use sections::Run;
+pub use what_if::what_if_page;
 
 /// Where a page comes from, so that its reader can make it again.
 pub struct Origin {
@@ -25,44 +27,76 @@ pub struct Origin {
     pub digest: String,
 }
 
+/// What stands above all else in a page.
+struct Heading<'a> {
+    /// The command whose result it is.
+    command: &'a str,
+    /// What the window is named.
+    title: String,
+    /// The verdict in a word, and its class.
+    word: (&'static str, &'static str),
+    /// The verdict in a sentence.
+    sentence: String,
+    /// What belongs to it.
+    beside: Vec<String>,
+    /// What was done, in a line.
+    what: String,
+}
+
+impl Heading<'_> {
+    /// The page of a heading and what follows.
+    fn above(&self, main: &Markup, origin: &Origin) -> String {
+        let (word, class) = self.word;
+        let markup = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta http-equiv="Content-Security-Policy"
+                        content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                    meta name="generator" content={ "reconfig " (origin.version) };
+                    link rel="icon" href="data:,";
+                    title { (self.title) ": " (word) }
+                    style { (PreEscaped(include_str!("style.css"))) }
+                }
+                body {
+                    a class="skip" href="#main" { "Skip to the results" }
+                    header {
+                        p class="kicker" { (self.command) }
+                        h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
+                        @for told in &self.beside { p class="beside" { (told) } }
+                        p class="what" { (self.what) }
+                    }
+                    main id="main" { (main) }
+                    script { (PreEscaped(include_str!("script.js"))) }
+                }
+            }
+        };
+        markup.into_string()
+    }
+}
+
 /// The page of one run, or of several of one change under different schemes. Panics if there is none.
 pub fn page(reports: &[SimulationReport], origin: &Origin) -> String {
     let first = reports.first().expect("a page shows a run");
-    let (word, class) = verdict::word(first);
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-                meta name="generator" content={ "reconfig " (origin.version) };
-                link rel="icon" href="data:,";
-                title { (first.what) ": " (word) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                a class="skip" href="#main" { "Skip to the results" }
-                header {
-                    p class="kicker" { "reconfig simulate" }
-                    h1 { span class={ "word " (class) } { (word) } " " (verdict::sentence(first)) }
-                    @for told in verdict::beside(first) { p class="beside" { (told) } }
-                    p class="what" { (headline(first, reports.len())) }
-                }
-                main id="main" {
-                    @match reports {
-                        [only] => { (Run::new(only, "r0", None).whole()) }
-                        several => { (side_by_side(several)) }
-                    }
-                    (sections::again(first, origin))
-                }
-                script { (PreEscaped(include_str!("script.js"))) }
-            }
-        }
+    let heading = Heading {
+        command: "reconfig simulate",
+        title: first.what.clone(),
+        word: verdict::word(first),
+        sentence: verdict::sentence(first),
+        beside: verdict::beside(first),
+        what: headline(first, reports.len()),
     };
-    markup.into_string()
+    let main = html! {
+        @match reports {
+            [only] => { (Run::new(only, "r0", None).whole()) }
+            several => { (side_by_side(several)) }
+        }
+        (sections::again(first, origin))
+    };
+    heading.above(&main, origin)
 }
 
 fn headline(report: &SimulationReport, runs: usize) -> String {

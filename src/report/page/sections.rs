@@ -263,8 +263,8 @@ impl<'a> Run<'a> {
         ];
         let rows = rows.into_iter().filter(|(name, ..)| *name != "during" || self.report.has_change());
         let rows = rows.map(|(name, own, through)| {
-            let times = [own.p50, own.p99, own.max].map(|ns| Field::ranked(latency(ns), ns));
-            [Field::text(name)].into_iter().chain(times).chain([Field::ranked(percent(through), 0)]).collect()
+            let times = [own.p50, own.p99, own.max].map(|ns| PageField::ranked(latency(ns), ns));
+            [PageField::text(name)].into_iter().chain(times).chain([PageField::ranked(percent(through), 0)]).collect()
         });
         let header = ["period", "latency p50", "p99", "max", "throughput"];
         table(
@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
             ("lost to the failure", packets.lost_to_failure),
             ("lost to the change", packets.lost_to_change),
         ];
-        let fates = fates.into_iter().map(|(name, number)| vec![Field::text(name), Field::count(number)]);
+        let fates = fates.into_iter().map(|(name, number)| vec![PageField::text(name), PageField::count(number)]);
         html! {
             section {
                 h2 { "What was lost" }
@@ -304,10 +304,11 @@ impl<'a> Run<'a> {
         hosts.sort_by_key(|host| std::cmp::Reverse(host.lost_sent + host.lost_received));
         let omitted = hosts.len().saturating_sub(MOST_HOSTS) as u64;
         let row = |host: &&HostLosses| {
-            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(Field::count);
-            let longest =
-                host.longest_ns.map_or(Field::ranked("–".to_string(), 0), |ns| Field::ranked(duration(ns), ns));
-            [Field::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
+            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(PageField::count);
+            let longest = host
+                .longest_ns
+                .map_or(PageField::ranked("–".to_string(), 0), |ns| PageField::ranked(duration(ns), ns));
+            [PageField::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
         };
         let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back", "longest outage"];
         html! {
@@ -333,11 +334,11 @@ impl<'a> Run<'a> {
         let Some(cycle) = &self.report.deadlock else { return html! {} };
         let rows = cycle.iter().map(|stuck| {
             vec![
-                Field::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
-                Field::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
-                Field::count(stuck.dlid.into()),
-                Field::count(stuck.sl.into()),
-                Field::ranked(duration(stuck.born_ns), stuck.born_ns),
+                PageField::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
+                PageField::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
+                PageField::count(stuck.dlid.into()),
+                PageField::count(stuck.sl.into()),
+                PageField::ranked(duration(stuck.born_ns), stuck.born_ns),
             ]
         });
         let caption = "The cycle: each packet waits for the buffer that the next one fills";
@@ -346,7 +347,7 @@ impl<'a> Run<'a> {
 
     fn attributes(&self) -> Markup {
         let smps = &self.report.smps.by_attribute;
-        let rows = smps.iter().map(|(name, &number)| vec![Field::text(name), Field::count(number)]);
+        let rows = smps.iter().map(|(name, &number)| vec![PageField::text(name), PageField::count(number)]);
         html! {
             @if !smps.is_empty() {
                 details {
@@ -367,13 +368,14 @@ impl<'a> Run<'a> {
         ];
         let engine = engine_pair(&report.engine, report.engine_after.as_deref());
         let roots = root_pair(report.change.root_before.as_deref(), report.change.root_after.as_deref());
-        let status = vec![Field::text("proof before the first write"), Field::value(proof.status)];
+        let status = vec![PageField::text("proof before the first write"), PageField::value(proof.status)];
         let rows = [
-            vec![Field::text("scheme"), Field::value(&compare::name(report))],
-            vec![Field::text("routing"), Field::value(&format!("{engine}{roots}"))],
+            vec![PageField::text("scheme"), PageField::value(&compare::name(report))],
+            vec![PageField::text("routing"), PageField::value(&format!("{engine}{roots}"))],
             status,
         ];
-        let counts = numbers.into_iter().map(|(name, number)| vec![Field::text(name), Field::count(number as u64)]);
+        let counts =
+            numbers.into_iter().map(|(name, number)| vec![PageField::text(name), PageField::count(number as u64)]);
         html! {
             section {
                 h2 { "Plan and proof" }
@@ -397,7 +399,7 @@ impl<'a> Run<'a> {
 
     /// The bins as a table: what the charts show, for those who read numbers.
     fn bins(&self) -> Markup {
-        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(Field::plain).collect());
+        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(PageField::plain).collect());
         html! {
             section {
                 h2 { "In numbers" }
@@ -445,22 +447,28 @@ pub(super) fn again(report: &SimulationReport, origin: &Origin) -> Markup {
     let settings = &report.settings;
     let size = &report.fabric;
     let rows = [
-        ("version", format!("reconfig {}", origin.version)),
         ("seed", report.seed.to_string()),
         ("trace hash", format!("{:016x}", report.trace_hash)),
         ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
-        ("digest of the fabric", origin.digest.clone()),
         ("load", percent(settings.load)),
         ("packet", counted(settings.packet_bytes.into(), "byte")),
         ("data VLs, LMC", format!("{}, {}", settings.data_vls, settings.lmc)),
         ("devices", format!("{} (drain by {})", settings.devices.profile.name(), settings.drain)),
     ];
-    let rows = rows.into_iter().map(|(name, value)| vec![Field::text(name), Field::value(&value)]);
+    rerun(origin, rows, "The same input and seed give the same trace hash")
+}
+
+/// The command, and what it was given.
+pub(super) fn rerun(origin: &Origin, rows: impl IntoIterator<Item = (&'static str, String)>, caption: &str) -> Markup {
+    let version = ("version", format!("reconfig {}", origin.version));
+    let digest = ("digest of the fabric", origin.digest.clone());
+    let rows = [version].into_iter().chain(rows).chain([digest]);
+    let rows = rows.map(|(name, value)| vec![PageField::text(name), PageField::value(&value)]);
     html! {
         section {
             h2 { "Run it again" }
             pre tabindex="0" { code { (origin.command) } }
-            (table("The same input and seed give the same trace hash", &["what", "value"], rows, false))
+            (table(caption, &["what", "value"], rows, false))
         }
     }
 }
@@ -482,39 +490,39 @@ fn named(title: &str, names: &[String], class: &str) -> Markup {
 }
 
 /// A field of a table.
-struct Field {
+pub(super) struct PageField {
     shown: String,
     /// The number by which it is sorted; none for text.
     rank: Option<u64>,
     class: &'static str,
 }
 
-impl Field {
-    fn text(text: &str) -> Field {
-        Field { shown: text.to_string(), rank: None, class: "" }
+impl PageField {
+    pub(super) fn text(text: &str) -> PageField {
+        PageField { shown: text.to_string(), rank: None, class: "" }
     }
 
     /// A text among numbers, which may be long.
-    fn value(text: &str) -> Field {
-        Field { class: "value", ..Field::text(text) }
+    fn value(text: &str) -> PageField {
+        PageField { class: "value", ..PageField::text(text) }
     }
 
     /// A number that is shown as it stands in a file.
-    fn plain(shown: String) -> Field {
-        Field { shown, rank: None, class: "number" }
+    fn plain(shown: String) -> PageField {
+        PageField { shown, rank: None, class: "number" }
     }
 
-    fn count(number: u64) -> Field {
-        Field::ranked(count(number), number)
+    pub(super) fn count(number: u64) -> PageField {
+        PageField::ranked(count(number), number)
     }
 
-    fn ranked(shown: String, rank: u64) -> Field {
-        Field { shown, rank: Some(rank), class: "number" }
+    pub(super) fn ranked(shown: String, rank: u64) -> PageField {
+        PageField { shown, rank: Some(rank), class: "number" }
     }
 }
 
-fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<Field>>, sorts: bool) -> Markup {
-    let rows: Vec<Vec<Field>> = rows.collect();
+pub(super) fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<PageField>>, sorts: bool) -> Markup {
+    let rows: Vec<Vec<PageField>> = rows.collect();
     let class = |column: usize| rows.first().map_or("", |row| row[column].class);
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(caption) {
@@ -539,10 +547,10 @@ fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<Field>>,
     }
 }
 
-fn phase_row(phase: &PhaseReport) -> Vec<Field> {
+fn phase_row(phase: &PhaseReport) -> Vec<PageField> {
     let took = phase.end_ns.saturating_sub(phase.start_ns);
-    let times = [phase.start_ns, phase.end_ns, took].map(|ns| Field::ranked(duration(ns), ns));
-    [Field::text(&phase.name)].into_iter().chain(times).chain([Field::count(phase.smps)]).collect()
+    let times = [phase.start_ns, phase.end_ns, took].map(|ns| PageField::ranked(duration(ns), ns));
+    [PageField::text(&phase.name)].into_iter().chain(times).chain([PageField::count(phase.smps)]).collect()
 }
 
 /// Phases as bars under each other.

@@ -1,0 +1,352 @@
+//! The description of a campaign, and its runs.
+
+use super::RunRow;
+use crate::change::{Departure, engine_listed};
+use crate::fabric::generate::{GenerateError, Options, Topology, generate};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::Lmc;
+use crate::plan::{Policy, Scheme, TurnedBack};
+use crate::routing::{Connectivity, Engine, Parameters};
+use crate::scenario::{self, Element, Scenario, Unwatched};
+use crate::sim::SimConfig;
+use crate::subnet::DeviceProfile;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// The value of `schema`.
+const SCHEMA: &str = "reconfig.campaign/1";
+/// The scheme that is chosen as the cheapest which is proved.
+const AUTO: &str = "auto";
+
+/// What is run: every combination of what is listed.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Campaign {
+    /// `reconfig.campaign/1`.
+    schema: String,
+    /// Generators (`random-regular:16,4,2`), drawn anew with each seed, or files, beside the campaign's own.
+    pub fabrics: Vec<String>,
+    /// What changes.
+    #[serde(default = "root")]
+    pub changes: Vec<DrawnChange>,
+    /// Whether the manager knows beforehand.
+    #[serde(default)]
+    pub planned: bool,
+    /// Routing engines; a list separated by commas takes the first that can route the fabric.
+    #[serde(default = "up_down")]
+    pub engines: Vec<String>,
+    /// `auto`, `double`, `ordered`, `static`, `in-place`.
+    pub schemes: Vec<String>,
+    /// Offered loads, as fractions of each end port's rate.
+    #[serde(default = "usual_load")]
+    pub loads: Vec<f64>,
+    /// The seeds: of random fabrics, of what is drawn to change, and of traffic.
+    pub seeds: Seeds,
+    /// `agents` or `standard`.
+    #[serde(default)]
+    pub devices: Profile,
+    /// Whether switches send packets back by the port that they came in by, where tables say so; by default they discard
+    /// them, as hardware does.
+    #[serde(default)]
+    pub turn_back: bool,
+    /// Data VLs: 1, 2, 4, 8 or 15; none: 4, or more if the engine needs them.
+    pub vls: Option<u8>,
+    /// The LID mask control; none: 1, or more if the engine needs it.
+    pub lmc: Option<u8>,
+    /// Traffic before the period *before*, in microseconds.
+    #[serde(default = "warm_up")]
+    pub warm_up_us: u64,
+    /// Length of the periods *before* and *after*, in microseconds.
+    #[serde(default = "around")]
+    pub around_us: u64,
+}
+
+/// Consecutive seeds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// The first.
+    pub from: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// What is drawn to change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DrawnChange {
+    /// The root of the routing leaves.
+    Root,
+    /// A switch leaves, one without which all others stay connected.
+    Switch,
+    /// A cable between switches leaves, one without which all stay connected.
+    Cable,
+}
+
+impl DrawnChange {
+    /// Its name in descriptions and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            DrawnChange::Root => "root",
+            DrawnChange::Switch => "switch",
+            DrawnChange::Cable => "cable",
+        }
+    }
+}
+
+/// What devices do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// [`DeviceProfile::Agents`].
+    #[default]
+    Agents,
+    /// [`DeviceProfile::Standard`].
+    Standard,
+}
+
+/// What tells a run from all others of a campaign.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunKey {
+    /// Its place in the campaign, from 0.
+    pub run: usize,
+    /// As described.
+    pub fabric: String,
+    /// What changes.
+    pub change: DrawnChange,
+    /// As described.
+    pub engine: String,
+    /// As described.
+    pub scheme: String,
+    /// The load.
+    pub load: f64,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// Why a description is none of a campaign.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// It is not of the form that is expected.
+    #[error("{0}")]
+    Form(#[from] serde_yaml::Error),
+    /// A value cannot be.
+    #[error("`{field}`: {why}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+fn root() -> Vec<DrawnChange> {
+    vec![DrawnChange::Root]
+}
+
+fn up_down() -> Vec<String> {
+    vec!["up-down".to_string()]
+}
+
+fn usual_load() -> Vec<f64> {
+    vec![0.3]
+}
+
+fn warm_up() -> u64 {
+    50
+}
+
+fn around() -> u64 {
+    200
+}
+
+impl Campaign {
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// It is no YAML of the expected form (the error says the line), or a value cannot be.
+    pub fn from_yaml(text: &str) -> Result<Campaign, CampaignError> {
+        let campaign: Campaign = serde_yaml::from_str(text)?;
+        campaign.check()?;
+        Ok(campaign)
+    }
+
+    fn check(&self) -> Result<(), CampaignError> {
+        let wrong = |field, why: String| Err(CampaignError::Value { field, why });
+        if self.schema != SCHEMA {
+            return wrong("schema", format!("it is `{}`, and `{SCHEMA}` is expected", self.schema));
+        }
+        let empty = [
+            ("fabrics", self.fabrics.is_empty()),
+            ("changes", self.changes.is_empty()),
+            ("engines", self.engines.is_empty()),
+            ("schemes", self.schemes.is_empty()),
+            ("loads", self.loads.is_empty()),
+            ("seeds", self.seeds.count == 0),
+        ];
+        if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return wrong(field, "there is none, so there is nothing to run".to_string());
+        }
+        if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
+            return wrong("loads", format!("{load} is not above 0 and at most 1"));
+        }
+        if self.seeds.from.checked_add(self.seeds.count).is_none() {
+            return wrong("seeds", "the last is beyond 64 bits".to_string());
+        }
+        if let Some(vls) = self.vls.filter(|vls| ![1, 2, 4, 8, 15].contains(vls)) {
+            return wrong("vls", format!("{vls} is not 1, 2, 4, 8 or 15"));
+        }
+        if let Some(lmc) = self.lmc.filter(|&lmc| lmc > 7) {
+            return wrong("lmc", format!("{lmc} is above 7"));
+        }
+        for scheme in &self.schemes {
+            if let Err(why) = scheme_of(scheme) {
+                return wrong("schemes", why);
+            }
+        }
+        for engine in &self.engines {
+            if let Err(why) = engine_of(engine, 0) {
+                return wrong("engines", why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Files among the fabrics: what is no generator.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.fabrics.iter().map(String::as_str).filter(|name| name.parse::<Topology>().is_err())
+    }
+
+    /// Every run, in order: seeds change fastest, then schemes, so that schemes meet the same changes one after another.
+    pub fn runs(&self) -> Vec<RunKey> {
+        let mut runs = Vec::new();
+        for fabric in &self.fabrics {
+            for &change in &self.changes {
+                for engine in &self.engines {
+                    for &load in &self.loads {
+                        for scheme in &self.schemes {
+                            for seed in self.seeds.from..self.seeds.from + self.seeds.count {
+                                runs.push(RunKey {
+                                    run: runs.len(),
+                                    fabric: fabric.clone(),
+                                    change,
+                                    engine: engine.clone(),
+                                    scheme: scheme.clone(),
+                                    load,
+                                    seed,
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        runs
+    }
+
+    /// Carries out a run; `read` gives the fabric of a file.
+    pub fn carry_out(&self, key: &RunKey, read: impl Fn(&str) -> Option<Fabric>) -> RunRow {
+        match self.simulated(key, read) {
+            Ok(report) => RunRow::of(key, &report),
+            Err(why) => RunRow::refused(key, why),
+        }
+    }
+
+    fn simulated(
+        &self,
+        key: &RunKey,
+        read: impl Fn(&str) -> Option<Fabric>,
+    ) -> Result<scenario::SimulationReport, String> {
+        let fabric = match key.fabric.parse::<Topology>() {
+            Ok(topology) => drawn(&topology, key.seed).map_err(|error| error.to_string())?,
+            Err(_) => read(&key.fabric).ok_or_else(|| format!("no fabric was read from {}", key.fabric))?,
+        };
+        let element = key.change.draw(&fabric, key.seed)?;
+        let engine: Arc<dyn Engine> = Arc::from(engine_of(&key.engine, key.seed)?);
+        let scheme = scheme_of(&key.scheme)?;
+        let base = Scenario::of_one(fabric, element).on(match self.devices {
+            Profile::Agents => DeviceProfile::Agents,
+            Profile::Standard => DeviceProfile::Standard,
+        });
+        let turned_back = if self.turn_back { TurnedBack::Returned } else { TurnedBack::Discarded };
+        let scenario = Scenario {
+            departure: if self.planned { Departure::Planned } else { Departure::Sudden },
+            cut_off_meant: true,
+            scheme: scheme.unwrap_or(Scheme::Double),
+            auto: scheme.is_none(),
+            policy: Policy { turned_back, ..base.policy },
+            vls_fixed: self.vls.is_some(),
+            lmc: self.lmc.map_or(base.lmc, Lmc::masked),
+            lmc_fixed: self.lmc.is_some(),
+            load: Some(key.load),
+            sim: SimConfig {
+                seed: key.seed,
+                data_vls: self.vls.unwrap_or(base.sim.data_vls),
+                discards_turned_back: !self.turn_back,
+                ..base.sim
+            },
+            warm_up_ns: self.warm_up_us.saturating_mul(1_000),
+            before_ns: self.around_us.saturating_mul(1_000),
+            after_ns: self.around_us.saturating_mul(1_000),
+            ..base
+        };
+        scenario::run(&scenario, engine, &mut Unwatched).map_err(|error| error.to_string())
+    }
+}
+
+fn drawn(topology: &Topology, seed: u64) -> Result<Fabric, GenerateError> {
+    generate(topology, &Options { seed, ..Options::default() })
+}
+
+/// None for the choice among all.
+fn scheme_of(name: &str) -> Result<Option<Scheme>, String> {
+    if name == AUTO {
+        return Ok(None);
+    }
+    name.parse().map(Some).map_err(|error| format!("{error}"))
+}
+
+fn engine_of(names: &str, seed: u64) -> Result<Box<dyn Engine>, String> {
+    let names: Vec<String> = names.split(',').map(|name| name.trim().to_string()).collect();
+    engine_listed(&names, &Parameters { seed, ..Parameters::default() }).map_err(|error| error.to_string())
+}
+
+impl DrawnChange {
+    /// What changes in a fabric, by a seed.
+    ///
+    /// # Errors
+    /// There is nothing whose loss leaves the rest connected.
+    fn draw(self, fabric: &Fabric, seed: u64) -> Result<Element, String> {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let found = match self {
+            DrawnChange::Root => return Ok(Element::Root),
+            DrawnChange::Switch => {
+                let mut switches: Vec<NodeId> = fabric.switches().collect();
+                switches.shuffle(&mut random);
+                let is_fit = |&switch: &NodeId| is_whole(&fabric.without_nodes(&[switch]));
+                switches.into_iter().find(is_fit).map(Element::Switch)
+            }
+            DrawnChange::Cable => {
+                let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+                let joins = |&(a, b): &(PortId, PortId)| is_switch(a) && is_switch(b);
+                let mut cables: Vec<PortId> = fabric.links().filter(joins).map(|(a, _)| a).collect();
+                cables.shuffle(&mut random);
+                cables.into_iter().find(|&port| is_whole(&fabric.without_links(&[port]))).map(Element::Link)
+            }
+        };
+        found.ok_or_else(|| format!("no {} can be lost without dividing the rest", self.name()))
+    }
+}
+
+/// Whether all switches, and all end ports with a cable, are joined.
+fn is_whole(fabric: &Fabric) -> bool {
+    let links = Connectivity::of(fabric);
+    let zero = |switch: NodeId| fabric.node(switch).first_port;
+    let cabled = fabric.end_ports().filter(|&port| fabric.peer(port).is_some());
+    let mut ports = fabric.switches().map(zero).chain(cabled);
+    let Some(first) = ports.next() else { return false };
+    ports.all(|port| links.joins(first, port))
+}

@@ -1,0 +1,263 @@
+//! `reconfig campaign`: many runs of the simulator by one description.
+
+use super::Common;
+use super::input::read_fabric;
+use super::outcome::{Answer, Failure};
+use super::output::{self, Batch, remark};
+use crate::report;
+use anyhow::{Context, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+use reconfig::campaign::{Campaign, RunKey, RunRow, summaries};
+use reconfig::fabric::Fabric;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Mutex;
+
+/// The description in a folder of rows: rows of different campaigns do not belong together.
+const DESCRIPTION: &str = "campaign.yaml";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Rows are appended to runs.csv in the folder as runs end. Started again, the command carries out what has no row there yet, \
+whoever wrote the others; when all are there it shows the summary. Shards write files of their own, so that the tasks of a job \
+array can share a folder; examples/slurm has a script. docs/CAMPAIGNS.md describes the file and the columns.
+
+Examples:
+  reconfig campaign failures.yaml --into results
+  reconfig campaign failures.yaml --into results --shard 2/4
+  reconfig campaign failures.yaml --into results --summary
+
+Exit codes: 0 every run of the campaign, or of the shard, has a row; 1 some have none (with --summary); 2 wrong usage or unreadable \
+input; 3 the work could not be carried out.")]
+pub(super) struct Arguments {
+    /// The description: a YAML file.
+    file: PathBuf,
+    /// The folder of the rows; it is created.
+    #[arg(long, value_name = "DIR")]
+    into: PathBuf,
+    /// Carry out only every N-th run, from the I-th on.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Runs at a time [default: one for each processor].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// Carry out nothing: show the summary of the rows in the folder.
+    #[arg(long, conflicts_with_all = ["shard", "threads"])]
+    summary: bool,
+}
+
+/// One of several parts of a campaign.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Shard {
+    index: usize,
+    of: usize,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let wrong = || format!("`{text}` is not I/N with I from 1 to N, such as 2/4");
+        let (index, of) = text.split_once('/').ok_or_else(wrong)?;
+        let (index, of): (usize, usize) = (index.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+        if (1..=of).contains(&index) { Ok(Shard { index, of }) } else { Err(wrong()) }
+    }
+}
+
+impl Shard {
+    fn has(self, key: &RunKey) -> bool {
+        key.run % self.of == self.index - 1
+    }
+
+    fn file(self) -> String {
+        if self.of == 1 { "runs.csv".to_string() } else { format!("runs-{}-of-{}.csv", self.index, self.of) }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    runs: usize,
+    rows: usize,
+    summaries: &'a [reconfig::campaign::SchemeSummary],
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
+    let text = fs::read_to_string(&arguments.file)
+        .with_context(|| format!("cannot read {}", arguments.file.display()))
+        .map_err(Failure::input)?;
+    let campaign = Campaign::from_yaml(&text)
+        .with_context(|| format!("cannot read the campaign {}", arguments.file.display()))
+        .map_err(Failure::input)?;
+    let keys = campaign.runs();
+    if arguments.summary {
+        check_description(&arguments.into, &text)?;
+        let rows = rows_in(&arguments.into, &keys)?;
+        show(&keys, &rows, common)?;
+        return Ok((rows.len() == keys.len()).into());
+    }
+    let fabrics = fabrics(&campaign, &arguments.file, common)?;
+    prepare(&arguments.into, &text)?;
+    let shard = arguments.shard.unwrap_or(Shard { index: 1, of: 1 });
+    let file = arguments.into.join(shard.file());
+    heal(&file)?;
+    let done: BTreeSet<usize> = rows_in(&arguments.into, &keys)?.into_iter().map(|row| row.run).collect();
+    let open: Vec<&RunKey> = keys.iter().filter(|key| shard.has(key) && !done.contains(&key.run)).collect();
+    carry_out(arguments, &campaign, &fabrics, &open, &file)?;
+    sort(&file, &keys)?;
+    let rows = rows_in(&arguments.into, &keys)?;
+    if rows.len() == keys.len() {
+        show(&keys, &rows, common)?;
+    } else {
+        remark(&format!("{} of {} runs have a row in {}", rows.len(), keys.len(), arguments.into.display()));
+    }
+    Ok(Answer::Yes)
+}
+
+/// The fabrics of files, which are beside the description.
+fn fabrics(campaign: &Campaign, file: &Path, common: Common) -> Result<BTreeMap<String, Fabric>, Failure> {
+    let beside = file.parent().unwrap_or(Path::new(""));
+    campaign.files().map(|name| Ok((name.to_string(), read_fabric(&beside.join(name), common)?))).collect()
+}
+
+/// Creates the folder with the description, or checks that it is of the same one.
+fn prepare(folder: &Path, text: &str) -> Result<(), Failure> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))
+        .map_err(Failure::undone)?;
+    let kept = folder.join(DESCRIPTION);
+    if !kept.exists() {
+        let mut batch = Batch::default();
+        batch.stage_text(&kept, text.to_string())?;
+        batch.finish()?;
+    }
+    check_description(folder, text)
+}
+
+fn check_description(folder: &Path, text: &str) -> Result<(), Failure> {
+    let kept = folder.join(DESCRIPTION);
+    let found = fs::read_to_string(&kept)
+        .with_context(|| format!("{} is no folder of a campaign: it has no {DESCRIPTION}", folder.display()))
+        .map_err(Failure::input)?;
+    if found == text {
+        return Ok(());
+    }
+    Err(Failure::input(anyhow!(
+        "{} has the rows of another campaign, that of its {DESCRIPTION}: name another folder, or that description",
+        folder.display()
+    )))
+}
+
+/// Takes away a last line that was not written whole.
+fn heal(file: &Path) -> Result<(), Failure> {
+    let Ok(text) = fs::read(file) else { return Ok(()) };
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let cut = || OpenOptions::new().write(true).open(file)?.set_len(whole as u64);
+    if whole < text.len() {
+        cut().with_context(|| format!("cannot mend {}", file.display())).map_err(Failure::undone)?;
+    }
+    Ok(())
+}
+
+/// The rows of the campaign in a folder, by run; a line that is being written is not one yet.
+fn rows_in(folder: &Path, keys: &[RunKey]) -> Result<Vec<RunRow>, Failure> {
+    let mut rows: BTreeMap<usize, RunRow> = BTreeMap::new();
+    let entries = fs::read_dir(folder)
+        .with_context(|| format!("cannot read the folder {}", folder.display()))
+        .map_err(Failure::input)?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    files.sort();
+    let is_rows = |file: &&PathBuf| {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("runs") && name.ends_with(".csv")
+    };
+    for file in files.iter().filter(is_rows) {
+        for row in read_rows(file)? {
+            if !keys.get(row.run).is_some_and(|key| row.is_of(key)) {
+                let (run, file) = (row.run, file.display());
+                return Err(Failure::input(anyhow!("{file}: the row of run {run} is of no run of this campaign")));
+            }
+            rows.insert(row.run, row);
+        }
+    }
+    Ok(rows.into_values().collect())
+}
+
+fn read_rows(file: &Path) -> Result<Vec<RunRow>, Failure> {
+    let mut text = fs::read(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
+    text.truncate(text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1));
+    let rows: Result<Vec<RunRow>, csv::Error> = csv::Reader::from_reader(&text[..]).deserialize().collect();
+    rows.with_context(|| format!("{} has other columns than rows of runs", file.display())).map_err(Failure::input)
+}
+
+fn carry_out(
+    arguments: &Arguments,
+    campaign: &Campaign,
+    fabrics: &BTreeMap<String, Fabric>,
+    open: &[&RunKey],
+    file: &Path,
+) -> Result<(), Failure> {
+    let cannot = || format!("cannot write {}", file.display());
+    let is_new = !file.exists() || fs::metadata(file).is_ok_and(|found| found.len() == 0);
+    let opened = OpenOptions::new().create(true).append(true).open(file);
+    let opened = opened.with_context(cannot).map_err(Failure::undone)?;
+    let writer = Mutex::new(csv::WriterBuilder::new().has_headers(is_new).from_writer(opened));
+    let threads = arguments.threads.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::undone)?;
+    let bar = bar(open.len());
+    let written = pool.install(|| {
+        // One at a time, so that a campaign that is killed has lost no more than a run for each thread.
+        open.par_iter().with_max_len(1).try_for_each(|key| {
+            let row = campaign.carry_out(key, |name| fabrics.get(name).cloned());
+            bar.inc(1);
+            append(&writer, &row)
+        })
+    });
+    bar.finish_and_clear();
+    written.with_context(cannot).map_err(Failure::undone)
+}
+
+fn append(writer: &Mutex<csv::Writer<File>>, row: &RunRow) -> Result<(), anyhow::Error> {
+    let mut writer = writer.lock().map_err(|_| anyhow!("another run ended in a panic"))?;
+    writer.serialize(row)?;
+    writer.flush()?;
+    Ok(())
+}
+
+/// Puts the rows of a file in order, so that the same campaign gives the same file.
+fn sort(file: &Path, keys: &[RunKey]) -> Result<(), Failure> {
+    let mut rows = read_rows(file)?;
+    rows.sort_by_key(|row| row.run);
+    rows.retain(|row| row.run < keys.len());
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    rows.iter().try_for_each(|row| writer.serialize(row)).map_err(Failure::undone)?;
+    let bytes = writer.into_inner().map_err(|error| Failure::undone(anyhow!("{error}")))?;
+    let mut batch = Batch::default();
+    batch.stage_text(file, String::from_utf8_lossy(&bytes).into_owned())?;
+    batch.finish()
+}
+
+fn bar(runs: usize) -> ProgressBar {
+    if !std::io::stderr().is_terminal() || runs == 0 {
+        let _ = writeln!(anstream::stderr(), "{runs} runs to carry out");
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{pos} of {len} runs {wide_bar} {elapsed}, {eta} to go");
+    ProgressBar::new(runs as u64).with_style(style.expect("the template names fields that a bar has"))
+}
+
+fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {
+    let summaries = summaries(rows);
+    let document =
+        Document { schema: "reconfig.campaign-summary/1", runs: keys.len(), rows: rows.len(), summaries: &summaries };
+    if common.json {
+        return output::print_json(&document);
+    }
+    output::print(&report::campaign(keys.len(), rows.len(), &summaries))
+}

@@ -1,0 +1,120 @@
+//! Campaigns as a user meets them: the same rows whole, in shards, and after an interruption; refusals that name the fault.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const SMALL: &str = "\
+schema: reconfig.campaign/1
+fabrics: [\"torus:3x3,1\", \"random-regular:8,3,1\"]
+changes: [root, cable]
+schemes: [auto, in-place]
+loads: [0.1]
+seeds: {from: 7, count: 2}
+warm_up_us: 10
+around_us: 30
+";
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn with(description: &str) -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("campaign.yaml"), description).expect("written");
+        Place { folder }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, into: &str, more: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.arg("campaign").arg(self.file("campaign.yaml")).arg("--into").arg(self.file(into)).args(more);
+        command.output().expect("it starts")
+    }
+}
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+#[test]
+fn shards_and_interruptions_change_no_row() {
+    let place = Place::with(SMALL);
+    let whole = place.run("whole", &[]);
+    assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
+    let rows = text(&place.file("whole/runs.csv"));
+    assert_eq!(rows.lines().count(), 1 + 2 * 2 * 2 * 2);
+    assert!(rows.lines().skip(1).all(|row| row.contains(",completed,")), "{rows}");
+
+    for shard in ["1/3", "2/3", "3/3"] {
+        assert_eq!(place.run("shards", &["--shard", shard, "--threads", "1"]).status.code(), Some(0));
+    }
+    let body = |text: &str| text.lines().skip(1).map(str::to_string).collect::<Vec<_>>();
+    let mut shards: Vec<String> =
+        (1..=3).flat_map(|shard| body(&text(&place.file(&format!("shards/runs-{shard}-of-3.csv"))))).collect();
+    shards.sort_by_key(|row| row.split(',').next().unwrap().parse::<usize>().unwrap());
+    assert_eq!(shards, body(&rows));
+
+    // Killed while it wrote the tenth row.
+    fs::create_dir(place.file("killed")).unwrap();
+    fs::write(place.file("killed/campaign.yaml"), SMALL).unwrap();
+    let cut = rows.match_indices('\n').nth(9).unwrap().0 + 20;
+    fs::write(place.file("killed/runs.csv"), &rows[..cut]).unwrap();
+    let summary = place.run("killed", &["--summary"]);
+    assert_eq!(summary.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&summary.stdout).contains("7 of 16 runs are still to be carried out"));
+    let resumed = place.run("killed", &[]);
+    assert!(String::from_utf8_lossy(&resumed.stderr).contains("7 runs to carry out"));
+    assert_eq!(text(&place.file("killed/runs.csv")), rows);
+
+    let [first, second, third] = ["whole", "shards", "killed"].map(|into| place.run(into, &["--summary"]));
+    assert!(!first.stdout.is_empty() && first.stdout == second.stdout && first.stdout == third.stdout);
+    assert_eq!(first.stdout, whole.stdout);
+}
+
+#[test]
+fn an_engine_that_does_not_suit_is_a_row_with_the_reason() {
+    let place = Place::with(&SMALL.replace("schemes:", "engines: [fat-tree]\nschemes:"));
+    assert_eq!(place.run("into", &["--json"]).status.code(), Some(0));
+    let rows = text(&place.file("into/runs.csv"));
+    let refused = rows.lines().filter(|row| row.contains(",refused,") && row.contains("not a fat tree")).count();
+    assert_eq!(refused, 16, "{rows}");
+}
+
+#[test]
+fn a_faulty_description_is_refused_by_its_fault() {
+    for (from, to, told) in [
+        ("schemes:", "scheme:", "unknown field `scheme`"),
+        ("auto, in-place", "auto, in_place", "in_place"),
+        ("[0.1]", "[0]", "`loads`: 0 is not above 0"),
+        ("count: 2", "count: 0", "`seeds`: there is none"),
+        ("campaign/1", "campaign/9", "`reconfig.campaign/1` is expected"),
+        ("\"torus:3x3,1\"", "missing.ibnetdiscover", "missing.ibnetdiscover"),
+        ("[root, cable]", "[root, spine]", "unknown variant `spine`"),
+    ] {
+        let place = Place::with(&SMALL.replace(from, to));
+        let output = place.run("into", &[]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{to}: {error}");
+        assert!(error.contains(told), "{to}: {error}");
+        assert!(!place.file("into").exists(), "{to}: nothing is left behind");
+    }
+    let place = Place::with(&SMALL.replace("schemes:", "scheme:"));
+    let output = place.run("into", &[]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 4"), "the place is told");
+}
+
+#[test]
+fn rows_of_another_campaign_are_not_mixed_in() {
+    let place = Place::with(SMALL);
+    fs::create_dir(place.file("into")).unwrap();
+    fs::write(place.file("into/campaign.yaml"), SMALL.replace("count: 2", "count: 3")).unwrap();
+    let output = place.run("into", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the rows of another campaign"));
+}

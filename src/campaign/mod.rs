@@ -12,4 +12,4 @@ mod summary;
 
 pub use row::RunRow;
 pub use spec::{Campaign, CampaignError, DrawnChange, RunKey, Seeds};
-pub use summary::{Estimate, SchemeSummary, Share, summaries};
+pub use summary::{Estimate, SchemeSummary, Share, pooled, summaries};

@@ -113,6 +113,35 @@ pub fn summaries(rows: &[RunRow]) -> Vec<SchemeSummary> {
     groups.iter().map(|group| summary(group)).collect()
 }
 
+/// All rows of each scheme together, in the order in which schemes first occur. Fabric, change and engine are `all` and the
+/// load 0 where they are several.
+pub fn pooled(rows: &[RunRow]) -> Vec<SchemeSummary> {
+    let mut ordered: Vec<&RunRow> = rows.iter().collect();
+    ordered.sort_by_key(|row| row.run);
+    let mut schemes: Vec<&str> = Vec::new();
+    for row in &ordered {
+        if !schemes.contains(&row.scheme.as_str()) {
+            schemes.push(&row.scheme);
+        }
+    }
+    let of = |scheme: &str| {
+        let group: Vec<&RunRow> = ordered.iter().copied().filter(|row| row.scheme == scheme).collect();
+        let same = |one: fn(&RunRow) -> &str| match group.iter().all(|row| one(row) == one(group[0])) {
+            true => one(group[0]).to_string(),
+            false => "all".to_string(),
+        };
+        let one_load = group.iter().all(|row| row.load.to_bits() == group[0].load.to_bits());
+        SchemeSummary {
+            fabric: same(|row| &row.fabric),
+            change: same(|row| &row.change),
+            engine: same(|row| &row.engine),
+            load: if one_load { group[0].load } else { 0.0 },
+            ..summary(&group)
+        }
+    };
+    schemes.into_iter().map(of).collect()
+}
+
 fn summary(group: &[&RunRow]) -> SchemeSummary {
     let began: Vec<&RunRow> = group.iter().copied().filter(|row| row.outcome != "refused").collect();
     let share = |is: &dyn Fn(&RunRow) -> bool| Share::of(began.iter().filter(|row| is(row)).count(), began.len());

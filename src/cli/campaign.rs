@@ -8,7 +8,7 @@ use crate::report;
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
-use reconfig::campaign::{Campaign, RunKey, RunRow, summaries};
+use reconfig::campaign::{Campaign, RunKey, RunRow, SchemeSummary, pooled, summaries};
 use reconfig::fabric::Fabric;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,8 @@ struct Document<'a> {
     schema: &'static str,
     runs: usize,
     rows: usize,
-    summaries: &'a [reconfig::campaign::SchemeSummary],
+    summaries: &'a [SchemeSummary],
+    pooled: &'a [SchemeSummary],
 }
 
 /// Runs the command.
@@ -253,11 +254,16 @@ fn bar(runs: usize) -> ProgressBar {
 }
 
 fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {
-    let summaries = summaries(rows);
-    let document =
-        Document { schema: "reconfig.campaign-summary/1", runs: keys.len(), rows: rows.len(), summaries: &summaries };
+    let (summaries, pooled) = (summaries(rows), pooled(rows));
+    let document = Document {
+        schema: "reconfig.campaign-summary/1",
+        runs: keys.len(),
+        rows: rows.len(),
+        summaries: &summaries,
+        pooled: &pooled,
+    };
     if common.json {
         return output::print_json(&document);
     }
-    output::print(&report::campaign(keys.len(), rows.len(), &summaries))
+    output::print(&report::campaign(keys.len(), rows.len(), &summaries, &pooled))
 }

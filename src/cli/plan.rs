@@ -11,6 +11,7 @@ use super::evidence::EvidenceArguments;
 use super::input::{only, read_after, read_captured};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
+use super::progress::Waiting;
 use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
 use anyhow::anyhow;
@@ -172,6 +173,7 @@ impl Arguments {
         }
         let devices = self.devices();
         self.devices.check(devices)?;
+        let waiting = Waiting::at("routing, planning and proving the change");
         let drawn = change::draw(&Captures {
             before: &before,
             after: &after,
@@ -199,6 +201,7 @@ impl Arguments {
                 reserved_sl: self.reserved.chosen(),
             },
         });
+        drop(waiting);
         match drawn {
             Ok(Some(drawn)) => Ok(Ok(drawn)),
             Ok(None) => {

@@ -1,55 +1,140 @@
-//! Progress of a long run, on standard error: a bar on a terminal, a line at every tenth elsewhere.
+//! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a line
+//! at every tenth.
 
 use crate::report::{count, duration, percent};
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
 use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
 const WORTH_TELLING: u64 = 20_000_000;
+/// Packet-hops a second, some, of the processors of these years.
+const HOPS_A_SECOND: f64 = 5e6;
+/// The load of a subnet in use, by which the chosen load of a large one is judged.
+const USUAL_LOAD: f64 = 0.3;
+/// Below this queues are empty, and latency is that of one packet.
+const NEARLY_IDLE: f64 = 0.05;
+/// Time and share of the work from which on the time that is left can be told.
+const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
+
+/// Work whose end nobody can foresee: while it lasts a terminal shows what it is, and for how long.
+pub(super) struct Waiting(ProgressBar);
+
+impl Waiting {
+    /// The work begins.
+    pub(super) fn at(what: &'static str) -> Waiting {
+        if !std::io::stderr().is_terminal() {
+            return Waiting(ProgressBar::hidden());
+        }
+        let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
+        let bar = ProgressBar::new_spinner().with_style(style.expect("the template names fields that a bar has"));
+        bar.set_message(what);
+        bar.enable_steady_tick(Duration::from_millis(150));
+        Waiting(bar)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
 
 /// Shows a run's progress.
 pub(super) struct Progress {
     name: String,
+    /// Whether the load was chosen for the user.
+    chosen_load: bool,
+    /// Until the run begins.
+    waiting: Option<Waiting>,
     bar: ProgressBar,
     lines_only: bool,
+    begun: Instant,
     expected: u64,
     told: u64,
 }
 
 impl Progress {
     /// Progress of a run with this name.
-    pub(super) fn new(name: impl Into<String>) -> Progress {
-        Progress { name: name.into(), bar: ProgressBar::hidden(), lines_only: false, expected: 0, told: 0 }
+    pub(super) fn new(name: impl Into<String>, chosen_load: bool) -> Progress {
+        let waiting = Waiting::at("routing, planning and proving the change");
+        Progress { waiting: Some(waiting), ..Progress::lines(name, chosen_load) }.with_bar()
     }
 
     /// Progress of one of several runs at once: lines, since bars would overwrite each other.
-    pub(super) fn lines(name: impl Into<String>) -> Progress {
-        Progress { lines_only: true, ..Progress::new(name) }
+    pub(super) fn lines(name: impl Into<String>, chosen_load: bool) -> Progress {
+        let (bar, begun) = (ProgressBar::hidden(), Instant::now());
+        let name = name.into();
+        Progress { name, chosen_load, waiting: None, bar, lines_only: true, begun, expected: 0, told: 0 }
+    }
+
+    fn with_bar(self) -> Progress {
+        Progress { lines_only: false, ..self }
     }
 
     /// Does nothing if standard error is closed.
     fn say(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{text}");
     }
+
+    /// What the load means.
+    fn load(&self, hops: u64, load: f64) -> String {
+        if !self.chosen_load {
+            return format!("at load {}", percent(load));
+        }
+        let times = USUAL_LOAD / load.max(f64::MIN_POSITIVE);
+        if load >= NEARLY_IDLE {
+            return format!("at load {}, chosen so that no link is full; --load sets another", percent(load));
+        }
+        let seconds = hops as f64 * times / HOPS_A_SECOND;
+        format!(
+            "at load {}, chosen so that the run ends soon: latencies are those of a subnet that is nearly idle; \
+             --load {USUAL_LOAD} would take about {}",
+            percent(load),
+            rough(seconds)
+        )
+    }
+
+    /// The time that is left, once that can be told.
+    fn left(&self, done: u64) -> String {
+        let (elapsed, share) = (self.begun.elapsed(), done as f64 / self.expected.max(1) as f64);
+        if elapsed < FIRST_ESTIMATE.0 || share < FIRST_ESTIMATE.1 {
+            return String::new();
+        }
+        let left = elapsed.as_secs_f64() * (1.0 - share).max(0.0) / share;
+        format!(", about {} to go", rough(left))
+    }
+}
+
+/// Seconds, minutes or hours, as precise as an estimate is.
+fn rough(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 5_400.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.1} h", seconds / 3_600.0),
+    }
 }
 
 impl Watch for Progress {
     fn begins(&mut self, expected_hops: u64, load: f64) {
-        self.expected = expected_hops;
-        if expected_hops < WORTH_TELLING {
+        self.waiting = None;
+        (self.expected, self.begun) = (expected_hops, Instant::now());
+        let is_light = self.chosen_load && load < NEARLY_IDLE;
+        if expected_hops < WORTH_TELLING && !is_light {
             return;
         }
         self.say(&format!(
-            "{}: about {} packet-hops to come at load {}; --load sets another",
+            "{}: about {} packet-hops to come {}",
             self.name,
             count(expected_hops),
-            percent(load)
+            self.load(expected_hops, load)
         ));
-        if std::io::stderr().is_terminal() && !self.lines_only {
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %  {elapsed}, {eta} to go");
+        if std::io::stderr().is_terminal() && !self.lines_only && expected_hops >= WORTH_TELLING {
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %  {elapsed}{prefix}");
             let style = style.expect("the template names fields that a bar has");
             self.bar = ProgressBar::new(expected_hops).with_style(style);
+            self.bar.enable_steady_tick(Duration::from_millis(500));
         }
     }
 
@@ -60,10 +145,12 @@ impl Watch for Progress {
         self.bar.set_length(self.expected.max(packet_hops));
         self.bar.set_position(packet_hops);
         self.bar.set_message(format!("{} at {}", self.name, duration(now_ns)));
+        self.bar.set_prefix(self.left(packet_hops));
         let tenth = packet_hops * 10 / self.expected;
         if self.bar.is_hidden() && tenth > self.told {
             self.told = tenth;
-            self.say(&format!("{}: {} packet-hops, {} simulated", self.name, count(packet_hops), duration(now_ns)));
+            let (hops, left) = (count(packet_hops), self.left(packet_hops));
+            self.say(&format!("{}: {hops} packet-hops, {} simulated{left}", self.name, duration(now_ns)));
         }
     }
 

@@ -421,8 +421,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     let kept = plan_files(arguments, &routers, &scenario)?;
     let outcome = match arguments.adversary {
-        false => scenario::run(&scenario, routers.engines()?, &mut Progress::new(progress_name(&scenario))),
-        true => adversary::run(&scenario, routers.engines()?, &mut Progress::new("adversary")),
+        false => scenario::run(
+            &scenario,
+            routers.engines()?,
+            &mut Progress::new(progress_name(&scenario), scenario.load.is_none()),
+        ),
+        true => adversary::run(&scenario, routers.engines()?, &mut Progress::new("adversary", false)),
     };
     // A refused change among several subnets has no report, but its evidence is drawn all the same.
     if let Err(ScenarioError::Refused(refusal)) = &outcome {
@@ -554,7 +558,10 @@ fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(An
     let start = |choice: SchemeChoice| {
         let scenario = Scenario { scheme: choice.scheme(), auto: choice.is_auto(), ..scenario.clone() };
         let routers = routers.clone();
-        runtime.spawn_blocking(move || simulate(&routers, &scenario, Progress::lines(choice.name())))
+        runtime.spawn_blocking(move || {
+            let progress = Progress::lines(choice.name(), scenario.load.is_none());
+            simulate(&routers, &scenario, progress)
+        })
     };
     let schemes = Scheme::ALL.iter().copied().map(SchemeChoice::Only);
     let runs: Vec<_> = [SchemeChoice::Auto].into_iter().chain(schemes).map(|choice| (choice, start(choice))).collect();

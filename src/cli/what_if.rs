@@ -9,6 +9,7 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places, remark};
 use super::page::Page;
+use super::progress::Waiting;
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -154,7 +155,9 @@ impl Arguments {
                 reserved_sl: self.reserved.chosen(),
             },
         };
+        let proving = Waiting::at("routing the fabric, and proving the routing");
         let whole = WhatIf::of(&captures, pace).map_err(Failure::undone)?;
+        drop(proving);
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
         let losses = if self.pairs { elements.by_two()? } else { elements.losses.clone() };

@@ -5,55 +5,65 @@ use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::campaign::{Estimate, SchemeSummary, Share};
 
-/// Shares with the interval of 95 % confidence, and means with half its width.
-pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary]) -> String {
+/// Shares with the interval of 95 % confidence, and means with half its width: a table for each setting, and where there
+/// are several one for all.
+pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &[SchemeSummary]) -> String {
     let mut text = String::new();
     let place = |one: &SchemeSummary| (one.fabric.clone(), one.change.clone(), one.engine.clone(), one.load.to_bits());
-    for group in summaries.chunk_by(|a, b| place(a) == place(b)) {
+    let groups = || summaries.chunk_by(|a, b| place(a) == place(b));
+    for group in groups() {
         let SchemeSummary { fabric, change, engine, load, .. } = &group[0];
         line(&mut text, format_args!("{fabric}, loss of a {change}, engine {engine}, load {load}"));
-        let mut screen = table();
-        let header = [
-            "runs",
-            "deadlocked",
-            "not proved",
-            "lost to the change in",
-            "packets lost to it",
-            "lost in all",
-            "mean outage",
-            "change took",
-            "SMPs",
-        ];
-        screen.set_header([Cell::new("scheme")].into_iter().chain(header.map(number)));
-        for one in group {
-            let runs = match one.refused {
-                0 => count(one.runs),
-                refused => format!("{} ({} refused)", count(one.runs), count(refused)),
-            };
-            let cells = [
-                runs,
-                share(&one.deadlocked),
-                share(&one.unproved),
-                share(&one.lossy),
-                packets(&one.lost_to_change),
-                packets(&one.lost_in_all),
-                time(&one.outage_ns),
-                time(&one.change_ns),
-                packets(&one.smps),
-            ];
-            screen.add_row([Cell::new(&one.scheme)].into_iter().chain(cells.iter().map(number)));
-        }
-        show(&mut text, &screen);
+        schemes(&mut text, group);
     }
-    let told = match runs - rows.min(runs) {
-        0 => format!(
-            "{}; shares of runs that began and means of those that completed, with 95 % confidence",
-            counted(runs as u64, "run")
+    if groups().count() > 1 {
+        line(&mut text, format_args!("all of these together"));
+        schemes(&mut text, pooled);
+    }
+    let all = counted(runs as u64, "run");
+    match runs - rows.min(runs) {
+        0 => line(
+            &mut text,
+            format_args!("{all}; shares of runs that began and means of those that completed, with 95 % confidence"),
         ),
-        missing => format!("{} of {} are still to be carried out", count(missing as u64), counted(runs as u64, "run")),
-    };
-    line(&mut text, format_args!("{told}"));
+        missing => line(&mut text, format_args!("{} of {all} are still to be carried out", count(missing as u64))),
+    }
     text
+}
+
+fn schemes(text: &mut String, group: &[SchemeSummary]) {
+    let mut screen = table();
+    let header = [
+        "runs",
+        "deadlocked",
+        "not proved",
+        "lost to the change in",
+        "packets lost to it",
+        "lost in all",
+        "mean outage",
+        "change took",
+        "SMPs",
+    ];
+    screen.set_header([Cell::new("scheme")].into_iter().chain(header.map(number)));
+    for one in group {
+        let runs = match one.refused {
+            0 => count(one.runs),
+            refused => format!("{} ({} refused)", count(one.runs), count(refused)),
+        };
+        let cells = [
+            runs,
+            share(&one.deadlocked),
+            share(&one.unproved),
+            share(&one.lossy),
+            packets(&one.lost_to_change),
+            packets(&one.lost_in_all),
+            time(&one.outage_ns),
+            time(&one.change_ns),
+            packets(&one.smps),
+        ];
+        screen.add_row([Cell::new(&one.scheme)].into_iter().chain(cells.iter().map(number)));
+    }
+    show(text, &screen);
 }
 
 fn share(share: &Share) -> String {

@@ -38,6 +38,7 @@ mod serve;
 mod simulate;
 mod sm;
 mod status;
+mod watch;
 mod what_if;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
@@ -147,6 +148,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Show the state of the manager that runs here.
     Status(status::Arguments),
+    /// Watch the manager that runs here on one screen: its state, the change under way, the last events.
+    Watch(watch::Arguments),
     /// Make the manager that runs here empty a switch or a cable before it is removed.
     Change(change::Arguments),
     /// Follow the events of the manager that runs here.
@@ -190,6 +193,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Campaign(arguments) => campaign::run(&arguments, common),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::WhatIf(arguments) => what_if::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),

@@ -9,15 +9,21 @@ use std::process::{Command, Output, Stdio};
 /// Commands with the schema that their JSON keeps to, refusals and several subnets among them.
 const PRINTED: [(&str, &str); 22] = [
     ("audit", "audit dumps/torus-minhop.ibnetdiscover --lfts dumps/torus-minhop.dump_fts"),
-    ("audit", "audit topologies/ghost-cycle.ibnetdiscover --fdbs dumps/ghost-cycle-root-1.fdbs --after-fdbs dumps/ghost-cycle-root-2.fdbs"),
+    (
+        "audit",
+        "audit topologies/ghost-cycle.ibnetdiscover --fdbs dumps/ghost-cycle-root-1.fdbs --after-fdbs dumps/ghost-cycle-root-2.fdbs",
+    ),
     ("audit", "audit subnets/router-cycle.subnets.yaml --engine up-down"),
-    ("fabric-diff", "fabric diff dumps/fat-tree-spine-2-before.ibnetdiscover dumps/fat-tree-spine-2-after.ibnetdiscover"),
+    (
+        "fabric-diff",
+        "fabric diff dumps/fat-tree-spine-2-before.ibnetdiscover dumps/fat-tree-spine-2-after.ibnetdiscover",
+    ),
     ("fabric-show", "fabric show topologies/fat-tree-4-2.ibnetdiscover"),
     ("fabric-show-subnets", "fabric show subnets/two-subnets.subnets.yaml"),
     ("lids", "lids topologies/seed-16.ibnetdiscover --engine up-down-random --compare"),
     ("plan", "plan dumps/fat-tree-spine-2-before.ibnetdiscover dumps/fat-tree-spine-2-after.ibnetdiscover"),
     ("plan", "plan topologies/ring-8.ibnetdiscover topologies/ring-8.ibnetdiscover"),
-    ("plan", "plan --remove-root --scheme in-place topologies/ghost-cycle.ibnetdiscover"),
+    ("plan", "plan topologies/ghost-cycle.ibnetdiscover --remove-switch switch-1 --scheme in-place"),
     ("reproduce", "reproduce seed-002 --table 1 --fabrics 1"),
     ("route", "route topologies/torus-4x4.ibnetdiscover --engine min-hop"),
     ("route", "route subnets/two-subnets.subnets.yaml --engine up-down"),
@@ -54,7 +60,7 @@ fn names() -> Vec<String> {
 /// The errors of a value, each with its place.
 fn errors(schema: &Value, value: &Value) -> Vec<String> {
     let validator = jsonschema::validator_for(schema).expect("a schema");
-    validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path)).collect()
+    validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod reproduce;
 mod route;
 mod routing;
 mod sa;
+mod schemas;
 mod serve;
 mod sick;
 mod sim;

@@ -79,8 +79,8 @@ impl Shard {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Document<'a> {
     schema: &'static str,
     runs: usize,
     rows: usize,

@@ -34,6 +34,7 @@ mod removal;
 mod reproduce;
 mod rescue;
 mod route;
+mod schema;
 mod serve;
 mod simulate;
 mod sm;
@@ -161,6 +162,8 @@ enum Command {
     Rescue(rescue::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
+    /// Print the JSON Schema of what a command prints with --json.
+    Schema(schema::Arguments),
     /// Write the manual, a page for each command.
     Man(man::Arguments),
 }
@@ -209,6 +212,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Journal(command) => journal::run(&command, common),
         Command::Rescue(arguments) => rescue::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }
 }

@@ -57,8 +57,8 @@ pub(super) struct Arguments {
     plot: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Document<'a> {
     schema: &'static str,
     study: &'static str,
     fabrics: usize,

@@ -200,8 +200,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 /// An engine, as `--list --json` prints it.
-#[derive(Serialize)]
-struct Listed {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Listed {
     name: &'static str,
     about: &'static str,
     safe: bool,

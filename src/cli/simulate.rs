@@ -381,17 +381,27 @@ enum AccountingChoice {
 }
 
 /// The report with what scheme `auto` would do.
-#[derive(Serialize)]
-struct Beside<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Beside<'a> {
     #[serde(flatten)]
     report: &'a SimulationReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     auto_instead: Option<AutoInstead>,
 }
 
+/// The reports of `--compare`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Comparison<'a> {
+    schema: &'static str,
+    /// One of each scheme that ran, the one chosen by itself first.
+    reports: &'a [SimulationReport],
+    /// The schemes that cannot make this change, each with the reason.
+    not_possible: &'a [String],
+}
+
 /// The report with the lines of `--accounting`.
-#[derive(Serialize)]
-struct Accounted<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Accounted<'a> {
     #[serde(flatten)]
     report: &'a SimulationReport,
     accounting: Vec<scenario::Line>,
@@ -578,7 +588,9 @@ fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(An
         Ok::<_, Failure>((reports, absent))
     })?;
     absent.iter().for_each(|why| eprintln!("{why}"));
-    screen.show(&reports, || report::comparison(&reports))?;
+    let comparison =
+        Comparison { schema: "reconfig.simulation-comparison/1", reports: &reports, not_possible: &absent };
+    screen.show(&comparison, || report::comparison(&reports))?;
     Ok((reports.first().is_some_and(SimulationReport::is_yes).into(), reports))
 }
 

@@ -16,7 +16,7 @@ use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
 /// The contents of a plan, in numbers and names. Times are nanoseconds.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PlanFacts {
     pub scheme: Scheme,
     /// Identifies the fabric it is for.
@@ -61,7 +61,7 @@ pub struct PlanFacts {
 }
 
 /// The data lanes of a plan, by number.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LaneFacts {
     pub all: Vec<u8>,
     /// Those that retire.
@@ -70,7 +70,7 @@ pub struct LaneFacts {
     pub b: Vec<u8>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WaveFacts {
     pub name: String,
     /// Its part in the scheme.
@@ -83,7 +83,7 @@ pub struct WaveFacts {
 }
 
 /// What must run empty before the last phase.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DrainFacts {
     pub channels: usize,
     /// Channels on its longest path.
@@ -167,7 +167,7 @@ fn missing_cables(here: &Fabric, there: &Fabric) -> Vec<String> {
     gone.map(|(a, _)| here.describe_port(a)).collect()
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PlanReport {
     pub schema: &'static str,
     /// `proved`, `refused` or `nothing-to-change`.
@@ -205,7 +205,7 @@ pub struct PlanReport {
 }
 
 /// A refusal: in words, and the evidence.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Refused {
     pub text: String,
     pub evidence: Refusal,
@@ -322,7 +322,7 @@ impl Refused {
     }
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct CheckReport {
     pub schema: &'static str,
     /// Whether the lint found nothing and every wave is safe, by the prover or by the certificate.

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 
 /// The losses that were looked at, and what each would do. Times are nanoseconds.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WhatIfReport {
     pub fabric: FabricSize,
     /// Who made the tables in force.
@@ -39,7 +39,7 @@ pub struct WhatIfReport {
 }
 
 /// What a loss would do.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LossReport {
     /// What dies.
     pub dies: Vec<String>,
@@ -56,7 +56,7 @@ pub struct LossReport {
 }
 
 /// The change that answers a loss.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeFacts {
     pub scheme: Scheme,
     /// Pairs of an end port and a LID that had no way, and have one afterwards.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The range in which our figure must lie.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Band {
     /// From the first to the second, both included.
@@ -13,7 +13,7 @@ pub enum Band {
 }
 
 /// One figure.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Cell {
     /// The paper's figure; none if it has none.
     pub paper: Option<f64>,
@@ -64,7 +64,7 @@ impl Cell {
 }
 
 /// A row.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ResultRow {
     /// The configuration that it describes.
     pub name: String,
@@ -73,7 +73,7 @@ pub struct ResultRow {
 }
 
 /// A table.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ResultTable {
     /// Study and number: `seed-000 4a`.
     pub name: String,

@@ -84,6 +84,9 @@ pub(super) struct Arguments {
     /// The folder for the journal of this change, `simulate.journal`, written anew; `reconfig journal show` reads it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
+    /// The folder for CSV files of what happened when: series.csv, smps.csv, phases.csv and hosts.csv.
+    #[arg(long, value_name = "DIR", conflicts_with = "compare")]
+    csv: Option<PathBuf>,
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -390,6 +393,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
+    let mut batch = Batch::default();
+    arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
     let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
@@ -402,9 +407,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     };
     // A refused change among several subnets has no report, but its evidence is drawn all the same.
     if let Err(ScenarioError::Refused(refusal)) = &outcome {
-        let mut batch = Batch::default();
-        draw_across(arguments.dot.as_deref(), Some(refusal), &mut batch)?;
-        batch.finish()?;
+        let mut drawn = Batch::default();
+        draw_across(arguments.dot.as_deref(), Some(refusal), &mut drawn)?;
+        drawn.finish()?;
     }
     let report = outcome.map_err(failure)?;
     match arguments.accounting {
@@ -416,7 +421,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
-    let mut batch = Batch::default();
+    if let Some(folder) = &arguments.csv {
+        let files = report::run_csv(&report).map_err(Failure::undone)?;
+        files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
+    }
     kept.into_iter().try_for_each(|(file, text)| batch.stage_text(file, text))?;
     match &report.proof.whole {
         None => draw(arguments.dot.as_deref(), report.proof.evidence.as_ref(), &mut batch)?,

@@ -16,6 +16,7 @@ mod reproduction;
 mod routing;
 mod run;
 mod screen;
+mod series;
 mod serve;
 mod simulation;
 mod sources;
@@ -33,6 +34,7 @@ pub use plan::{CheckReport, Judgement, PlanFacts, PlanReport, Refused, check, pl
 pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
 pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
+pub use series::run_csv;
 pub use serve::served;
 pub use simulation::{AutoInstead, auto_instead, simulation};
 pub use tables_json::tables_json;

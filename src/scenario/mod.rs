@@ -24,10 +24,12 @@ mod error;
 mod estimate;
 mod foresight;
 mod load;
+mod map;
 mod measures;
 mod outages;
 mod outcome;
 mod run;
+mod series;
 mod setting;
 mod setup;
 mod steady;
@@ -44,7 +46,8 @@ pub use cut_off::CutOffPort;
 pub use elements::{Element, Elements, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;
 pub use error::ScenarioError;
-pub use outages::{LongestOutage, OutageReport};
+pub use map::{FabricMap, Fate, MapLink, MapNode};
+pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use outcome::{
     AdversaryReport, BetweenSettings, BusyLink, ChangeReport, DeviceReport, DisorderCause, Ending, FabricSize,
     Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
@@ -52,6 +55,7 @@ pub use outcome::{
     StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
 };
 pub use run::{plan, run};
+pub use series::{BinReport, Marks, SeriesReport};
 pub use setting::Scenario;
 pub use steady::{SteadyReport, steady};
 pub use subnet_setup::selection;

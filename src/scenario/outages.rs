@@ -7,6 +7,7 @@ use crate::fabric::{Fabric, NodeRole, PortId};
 use crate::routing::Connectivity;
 use crate::sim::{OutageEnd, PairOutage, Sim};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Outages of ordered pairs of end ports, from the event on. A pair is out from the moment that a packet of it is lost
 /// until a packet arrives that was sent after all that it lost.
@@ -38,6 +39,40 @@ pub struct LongestOutage {
     pub destination: String,
     /// How long it lasted.
     pub ns: u64,
+}
+
+/// What one end port lost from the event on, whatever the reason.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostLosses {
+    /// The end port.
+    pub name: String,
+    /// Packets lost that it had sent.
+    pub lost_sent: u64,
+    /// Packets lost that were for it.
+    pub lost_received: u64,
+    /// Pairs with it at either end that lost packets.
+    pub pairs: u64,
+    /// Pairs of these that were not back when the run ended.
+    pub not_back: u64,
+    /// The longest outage of those that were back; none if none was.
+    pub longest_ns: Option<u64>,
+}
+
+/// What each end port lost, in the order of ports; nothing of those that lost nothing.
+pub(super) fn hosts(setup: &Setup<'_>, sim: &Sim) -> Vec<HostLosses> {
+    let mut hosts: BTreeMap<PortId, HostLosses> = BTreeMap::new();
+    for pair in sim.outages() {
+        let mut count = |port: PortId, of: fn(&mut HostLosses) -> &mut u64| {
+            let host = hosts.entry(port).or_default();
+            *of(host) += pair.lost;
+            host.pairs += 1;
+            host.not_back += u64::from(pair.length_ns().is_none());
+            host.longest_ns = host.longest_ns.max(pair.length_ns());
+        };
+        count(pair.source, |host| &mut host.lost_sent);
+        count(pair.destination, |host| &mut host.lost_received);
+    }
+    hosts.into_iter().map(|(port, host)| HostLosses { name: setup.describe_port(port), ..host }).collect()
 }
 
 /// The outages of a finished run.

@@ -4,7 +4,9 @@
 use super::adversary::schedule::Schedule;
 use super::cut_off::CutOffPort;
 use super::elements::MovesReport;
-use super::outages::OutageReport;
+use super::map::FabricMap;
+use super::outages::{HostLosses, OutageReport};
+use super::series::SeriesReport;
 use crate::change::Departure;
 use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid};
@@ -137,6 +139,15 @@ pub struct SimulationReport {
     pub assumptions: Vec<String>,
     /// Remarks.
     pub notes: Vec<String>,
+    /// What happened when; not in JSON, since files hold it (`--csv`, `--report`).
+    #[serde(skip)]
+    pub series: SeriesReport,
+    /// What each end port lost from the event on; those that lost nothing are omitted. Not in JSON, for the same reason.
+    #[serde(skip)]
+    pub hosts: Vec<HostLosses>,
+    /// The subnet, to be drawn; none if there are several.
+    #[serde(skip)]
+    pub map: Option<FabricMap>,
 }
 
 /// A packet that lost its place among those of the same SLID, DLID and SL, and why packets of that run can.

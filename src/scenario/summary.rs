@@ -5,13 +5,15 @@ use super::cut_off::CutOffPort;
 use super::elements::{MovesReport, ScenarioChange};
 use super::estimate;
 use super::foresight::{foresight, named};
+use super::map::map;
 use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
-use super::outages::outages;
+use super::outages::{hosts, outages};
 use super::outcome::{
     BetweenSettings, ChangeReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport,
     Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
     SubnetChange, TrafficReport, WholeProof,
 };
+use super::series::series;
 use super::setup::Setup;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Prepared;
@@ -26,7 +28,8 @@ use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
 use crate::vet::Vetted;
-use std::collections::BTreeSet;
+use crate::wire::{AttributeId, Method};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of one change, as far as the driver knows it.
 pub(super) struct DrivenChange {
@@ -120,6 +123,9 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
                 .chain(scenario.notes.iter().cloned())
                 .chain(lowered(setup, sim)),
         ),
+        series: series(sim),
+        hosts: hosts(setup, sim),
+        map: setup.between.is_none().then(|| map(first)),
         changes: reports,
         change,
     }
@@ -382,11 +388,14 @@ fn run_proof(
     }
 }
 
+/// An attribute and a method as reports name them.
+pub(super) fn smp_name((attribute, method): (AttributeId, Method)) -> String {
+    format!("{method:?}({attribute:?})")
+}
+
 fn smps(counts: &SmpCounts) -> SmpReport {
-    let name =
-        |&(attribute, method): &(crate::wire::AttributeId, crate::wire::Method)| format!("{method:?}({attribute:?})");
-    let mut by_attribute: std::collections::BTreeMap<String, u64> =
-        counts.sent.iter().map(|(key, &count)| (name(key), count)).collect();
+    let mut by_attribute: BTreeMap<String, u64> =
+        counts.sent.iter().map(|(key, &count)| (smp_name(*key), count)).collect();
     if counts.perf > 0 {
         by_attribute.insert("Performance".into(), counts.perf);
     }

@@ -60,6 +60,7 @@ impl Timeline<'_> {
             time.pass(self.settings.after_ns);
             time.run_out();
         }
+        transport.with(Sim::open_bins);
         transport.with(|sim| changes.into_iter().map(|change| judge(change, sim)).collect())
     }
 

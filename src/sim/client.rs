@@ -86,6 +86,7 @@ impl Sim {
         let alive = self.devices.list[self.plane.ports[port].node].alive;
         let slid = self.devices.source_lid(port, datagram);
         if let Some(mad) = Mad::read(datagram, slid).filter(|_| alive) {
+            self.count_mad(datagram);
             self.send_mad(port, mad);
         }
     }

@@ -12,6 +12,7 @@ use super::order::{DeliveryOrder, OrderCounts};
 use super::outage::Outages;
 use super::packet::{Packet, PacketMarks};
 use super::plane::{DataPlane, OutPort};
+use super::series::Series;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
@@ -44,9 +45,12 @@ impl PacketCounts {
 
 /// Why a packet did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LossCause {
+pub(super) enum LossCause {
+    /// An end of it is cut off.
     CutOff,
+    /// Its way died.
     Failure,
+    /// Anything else.
     Change,
 }
 
@@ -151,6 +155,8 @@ enum CourseEnd {
 pub struct Ledger {
     pub(super) counts: PacketCounts,
     pub(super) periods: Vec<Period>,
+    /// What happened when.
+    pub(super) series: Series,
     /// By switch and block, in order of time.
     history: FxHashMap<(NodeId, u16), Vec<Overwritten>>,
     /// By port: when it died last, in ticks; the highest number for never.
@@ -172,6 +178,7 @@ impl Ledger {
         Ledger {
             counts: PacketCounts::default(),
             periods: vec![Period::new(0, Vec::new())],
+            series: Series::new(),
             history: FxHashMap::default(),
             died: By::filled(Ticks::MAX, ports),
             last_death: 0,
@@ -191,6 +198,7 @@ impl Ledger {
 
     pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
         self.counts.delivered += 1;
+        self.series.deliver(latency, bytes);
         self.periods.last_mut().expect("a run is always in a period").deliver(now, latency, bytes);
     }
 
@@ -348,6 +356,9 @@ impl Sim {
 
     /// Counts a packet's fate, and forgets it.
     fn settle(&mut self, id: PacketId, cause: LossCause) {
+        self.open_bins();
+        self.ledger.series.lose(cause);
+        self.ledger.series.end(self.plane.packets[id].sl);
         *cause.count(&mut self.ledger.counts) += 1;
         self.count_in_relation(id, |relation| *cause.count(&mut relation.counts) += 1);
         // A pair whose way died has been without it since then, whenever it next tried.

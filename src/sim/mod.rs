@@ -48,6 +48,7 @@ mod power_on;
 mod recorded;
 mod relay;
 mod sending;
+mod series;
 mod sma;
 mod source;
 mod spaces;
@@ -70,6 +71,7 @@ pub use outage::{OutageEnd, PairOutage};
 pub use port::SimTransport;
 pub use recorded::TableWrite;
 pub use relay::{Joining, Relation};
+pub use series::{Bin, FIRST_BIN_NS, MOST_BINS, Series};
 pub use source::Scripted;
 pub use standing::{LanePlace, PacketUnderWay, StandingLane};
 

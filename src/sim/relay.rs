@@ -368,7 +368,10 @@ impl Sim {
             // For the router itself, or for nobody: it takes in what it owns once that heads its queue.
             return OutLane::DISCARD;
         }
+        let came_on = self.plane.packets[id].sl;
         let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
+        self.ledger.series.end(came_on);
+        self.ledger.series.set_out(self.plane.packets[id].sl);
         out_lane.map_or(OutLane::DISCARD, |out_lane| {
             // From here on losses are judged by this subnet's tables as they stand now (`path_died`). `Global::born`
             // keeps the time for latencies.

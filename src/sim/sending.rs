@@ -302,6 +302,8 @@ impl Sim {
         };
         let id = self.plane.packets.insert(packet);
         if is_data {
+            self.open_bins();
+            self.ledger.series.set_out(sl);
             self.count_in_relation(id, |relation| relation.counts.injected += 1);
         }
         if is_data && self.ledger.order.is_some() {
@@ -342,7 +344,9 @@ impl Sim {
         let receiver = &mut self.sources.list[rank];
         receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         let (now, latency) = (self.clock.now(), self.clock.now() - self.set_out(id));
+        self.open_bins();
         self.ledger.deliver(now, latency, packet.bytes);
+        self.ledger.series.end(packet.sl);
         self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
         self.ledger.deliver_in_order(id);
         if self.ledger.outages.any_out() {

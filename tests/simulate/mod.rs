@@ -21,6 +21,7 @@ mod random;
 mod repeated;
 mod reserved;
 mod roots;
+mod series;
 mod several;
 
 use crate::support::short::short;

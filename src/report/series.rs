@@ -1,0 +1,96 @@
+//! The course of a run as tables for programs: one CSV file for each kind of row. docs/SIMULATOR.md, *Time series*,
+//! defines the columns.
+
+use reconfig::scenario::{BinReport, HostLosses, PhaseReport, SimulationReport};
+
+/// A file's name and its content.
+pub type CsvFile = (&'static str, String);
+
+/// The files of a run: `series.csv`, `smps.csv`, `phases.csv` and `hosts.csv`.
+///
+/// # Errors
+/// A row cannot be written.
+pub fn run_csv(report: &SimulationReport) -> Result<Vec<CsvFile>, anyhow::Error> {
+    let bins = &report.series.bins;
+    Ok(vec![
+        ("series.csv", table(&SERIES, bins.iter().map(bin))?),
+        ("smps.csv", table(&SMPS, bins.iter().flat_map(smps))?),
+        ("phases.csv", table(&PHASES, phases(report))?),
+        ("hosts.csv", table(&HOSTS, report.hosts.iter().map(host))?),
+    ])
+}
+
+fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<String, anyhow::Error> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    table.write_record(header)?;
+    rows.into_iter().try_for_each(|row| table.write_record(row))?;
+    Ok(String::from_utf8(table.into_inner()?)?)
+}
+
+/// The columns of `series.csv`.
+pub(super) const SERIES: [&str; 14] = [
+    "start_ns",
+    "end_ns",
+    "delivered_packets",
+    "delivered_bytes",
+    "throughput_gbps",
+    "latency_p50_ns",
+    "latency_p99_ns",
+    "latency_max_ns",
+    "lost_to_failure_packets",
+    "lost_to_change_packets",
+    "stranded_packets",
+    "under_way_a_packets",
+    "under_way_b_packets",
+    "pairs_out",
+];
+
+/// A row of `series.csv`; a latency of nothing is an empty field.
+pub(super) fn bin(bin: &BinReport) -> Vec<String> {
+    let some = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+    let [a, b] = bin.under_way;
+    vec![
+        bin.start_ns.to_string(),
+        bin.end_ns.to_string(),
+        bin.delivered.to_string(),
+        bin.bytes.to_string(),
+        format!("{:.3}", bin.throughput_gbps()),
+        some(bin.latency_p50_ns),
+        some(bin.latency_p99_ns),
+        some(bin.latency_max_ns),
+        bin.lost_to_failure.to_string(),
+        bin.lost_to_change.to_string(),
+        bin.stranded.to_string(),
+        a.to_string(),
+        b.to_string(),
+        bin.pairs_out.to_string(),
+    ]
+}
+
+const SMPS: [&str; 4] = ["start_ns", "end_ns", "smp", "count"];
+
+fn smps(bin: &BinReport) -> impl Iterator<Item = Vec<String>> {
+    let (start, end) = (bin.start_ns, bin.end_ns);
+    bin.smps.iter().map(move |(name, count)| vec![start.to_string(), end.to_string(), name.clone(), count.to_string()])
+}
+
+const PHASES: [&str; 5] = ["subnet", "phase", "start_ns", "end_ns", "smps"];
+
+fn phases(report: &SimulationReport) -> impl Iterator<Item = Vec<String>> {
+    report.changes.iter().flat_map(|change| {
+        let row = |phase: &PhaseReport| {
+            let numbers = [phase.start_ns, phase.end_ns, phase.smps].map(|number| number.to_string());
+            [change.subnet.clone(), phase.name.clone()].into_iter().chain(numbers).collect()
+        };
+        change.sweep.iter().chain(&change.phases).map(row)
+    })
+}
+
+const HOSTS: [&str; 6] =
+    ["end_port", "lost_sent_packets", "lost_received_packets", "pairs", "pairs_not_back", "longest_outage_ns"];
+
+fn host(host: &HostLosses) -> Vec<String> {
+    let longest = host.longest_ns.map_or_else(String::new, |ns| ns.to_string());
+    let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(|number| number.to_string());
+    [host.name.clone()].into_iter().chain(numbers).chain([longest]).collect()
+}

@@ -1,0 +1,162 @@
+//! What happened when in a run, in bins of simulated time: the simulator's bins with the names of reports
+//! (docs/SIMULATOR.md, *Time series*).
+
+use super::measures::{AFTER, BEFORE, DURING};
+use super::summary::smp_name;
+use crate::sim::wheel::TICKS_PER_NS;
+use crate::sim::{Bin, OutageEnd, PairOutage, Sim};
+use std::collections::BTreeMap;
+
+/// The course of a run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SeriesReport {
+    /// How long a bin is, in nanoseconds; the last one may be shorter.
+    pub bin_ns: u64,
+    /// The bins, in order, from the beginning of the run.
+    pub bins: Vec<BinReport>,
+    /// When the periods of the report begin.
+    pub marks: Marks,
+}
+
+/// When the periods of a run begin, in nanoseconds; none for one that the run did not reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Marks {
+    /// *Before*: the end of warming up.
+    pub before_ns: u64,
+    /// *During*: the failure, the arrival, or the first act of a planned change.
+    pub during_ns: Option<u64>,
+    /// *After*.
+    pub after_ns: Option<u64>,
+    /// Sources stop, and what is under way arrives.
+    pub stop_ns: Option<u64>,
+}
+
+/// One bin.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BinReport {
+    /// When it begins.
+    pub start_ns: u64,
+    /// When it ends.
+    pub end_ns: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Bytes delivered.
+    pub bytes: u64,
+    /// Median latency of the packets delivered, to two significant figures; none where nothing was delivered.
+    pub latency_p50_ns: Option<u64>,
+    /// The 99th percentile.
+    pub latency_p99_ns: Option<u64>,
+    /// The highest latency.
+    pub latency_max_ns: Option<u64>,
+    /// Packets lost to the failure.
+    pub lost_to_failure: u64,
+    /// Packets lost to the change.
+    pub lost_to_change: u64,
+    /// Packets discarded from or to end ports that left or are cut off.
+    pub stranded: u64,
+    /// Packets under way at the beginning of the bin on service levels 0–7 (A) and 8–15 (B), send queues included.
+    pub under_way: [u64; 2],
+    /// Pairs of end ports that were out at some moment of the bin, without those that are cut off for good.
+    pub pairs_out: u64,
+    /// SMPs that managers sent, by `Method(Attribute)`; general management packets as `Performance`.
+    pub smps: BTreeMap<String, u64>,
+}
+
+impl BinReport {
+    /// Bytes delivered, in gigabits a second.
+    pub fn throughput_gbps(&self) -> f64 {
+        let length_ns = self.end_ns.saturating_sub(self.start_ns).max(1);
+        self.bytes as f64 * 8.0 / length_ns as f64
+    }
+
+    /// SMPs of all attributes.
+    pub fn smps_total(&self) -> u64 {
+        self.smps.values().sum()
+    }
+}
+
+/// The course of a finished run.
+pub(super) fn series(sim: &Sim) -> SeriesReport {
+    let (series, now_ns) = (sim.series(), sim.now_ns());
+    let bin_ns = series.bin_ns();
+    let mut bins: Vec<BinReport> =
+        (0..).map(|rank| rank * bin_ns).zip(series.bins()).map(|(start_ns, bin)| report(start_ns, bin)).collect();
+    bins.iter_mut().for_each(|bin| bin.end_ns = (bin.start_ns + bin_ns).min(now_ns).max(bin.start_ns));
+    count_pairs(&mut bins, bin_ns, &sim.outages());
+    let begins = |period: usize| sim.periods().get(period).map(|own| own.start / TICKS_PER_NS);
+    let marks = Marks {
+        before_ns: begins(BEFORE).unwrap_or_default(),
+        during_ns: begins(DURING),
+        after_ns: begins(AFTER),
+        stop_ns: begins(AFTER + 1),
+    };
+    SeriesReport { bin_ns, bins, marks }
+}
+
+fn report(start_ns: u64, bin: &Bin) -> BinReport {
+    let latency = |q| (bin.delivered > 0).then(|| bin.latency_ns.value_at_quantile(q));
+    let performance = (bin.gmps > 0).then(|| ("Performance".to_string(), bin.gmps));
+    BinReport {
+        start_ns,
+        end_ns: start_ns,
+        delivered: bin.delivered,
+        bytes: bin.bytes,
+        latency_p50_ns: latency(0.5),
+        latency_p99_ns: latency(0.99),
+        latency_max_ns: latency(1.0),
+        lost_to_failure: bin.lost_to_failure,
+        lost_to_change: bin.lost_to_change,
+        stranded: bin.stranded,
+        under_way: bin.under_way,
+        pairs_out: 0,
+        smps: bin.smps.iter().map(|(key, &count)| (smp_name(*key), count)).chain(performance).collect(),
+    }
+}
+
+/// Counts each pair in every bin in which it was out. A pair that is not back is out to the end.
+fn count_pairs(bins: &mut [BinReport], bin_ns: u64, pairs: &[PairOutage]) {
+    // By bin: how many more pairs are out in it than in the one before.
+    let mut steps = vec![0i64; bins.len() + 1];
+    let bin_of = |at_ns: u64| ((at_ns / bin_ns) as usize).min(bins.len().saturating_sub(1));
+    for pair in pairs {
+        let last = match pair.end {
+            OutageEnd::Back { at_ns } => bin_of(at_ns),
+            OutageEnd::Out | OutageEnd::NotSeenAgain => bins.len().saturating_sub(1),
+            OutageEnd::CutOff => continue,
+        };
+        steps[bin_of(pair.since_ns)] += 1;
+        steps[last + 1] -= 1;
+    }
+    let mut out = 0;
+    for (bin, step) in bins.iter_mut().zip(steps) {
+        out += step;
+        bin.pairs_out = out.unsigned_abs();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::PortId;
+
+    #[test]
+    fn a_pair_is_out_in_every_bin_that_its_outage_touches() {
+        let pair = |since_ns, end| PairOutage {
+            source: PortId(0),
+            destination: PortId(1),
+            lost: 1,
+            since_ns,
+            last_sent_ns: since_ns,
+            end,
+        };
+        let pairs = [
+            pair(15, OutageEnd::Back { at_ns: 20 }),
+            pair(22, OutageEnd::Back { at_ns: 29 }),
+            pair(31, OutageEnd::NotSeenAgain),
+            pair(0, OutageEnd::CutOff),
+        ];
+        let mut bins = vec![BinReport::default(); 5];
+        count_pairs(&mut bins, 10, &pairs);
+        assert_eq!(bins.iter().map(|bin| bin.pairs_out).collect::<Vec<_>>(), [0, 1, 2, 1, 1]);
+    }
+}

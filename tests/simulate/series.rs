@@ -1,0 +1,117 @@
+//! What happened when: the bins add up to the run, and show what the run did in its phases.
+
+use super::command::{FABRIC, QUICK, simulate};
+use super::{run, small};
+use crate::support::bundled::bundled;
+use reconfig::plan::Scheme;
+use reconfig::scenario::{BinReport, Departure, Scenario, SimulationReport};
+use reconfig::sim::MOST_BINS;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn sum(report: &SimulationReport, of: impl Fn(&BinReport) -> u64) -> u64 {
+    report.series.bins.iter().map(of).sum()
+}
+
+fn assert_bins_add_up(report: &SimulationReport, what: &str) {
+    let (bins, packets) = (&report.series.bins, &report.packets);
+    assert!(bins.len() <= MOST_BINS, "{what}: {} bins", bins.len());
+    assert!(bins.windows(2).all(|pair| pair[0].end_ns == pair[1].start_ns), "{what}: bins leave no gap");
+    assert_eq!(sum(report, |bin| bin.delivered), packets.delivered, "{what}");
+    assert_eq!(sum(report, |bin| bin.lost_to_failure), packets.lost_to_failure, "{what}");
+    assert_eq!(sum(report, |bin| bin.lost_to_change), packets.lost_to_change, "{what}");
+    // What a cut-off source still holds at the end is stranded, and was never discarded.
+    assert!(sum(report, |bin| bin.stranded) <= packets.stranded, "{what}");
+    let mut smps: BTreeMap<String, u64> = BTreeMap::new();
+    for (name, count) in bins.iter().flat_map(|bin| &bin.smps) {
+        *smps.entry(name.clone()).or_default() += count;
+    }
+    assert_eq!(smps, report.smps.by_attribute, "{what}");
+    let lost: u64 = report.hosts.iter().map(|host| host.lost_sent).sum();
+    assert_eq!(lost, report.hosts.iter().map(|host| host.lost_received).sum::<u64>(), "{what}");
+}
+
+#[test]
+fn bins_add_up_to_the_run_under_every_scheme() {
+    for departure in super::DEPARTURES {
+        for &scheme in Scheme::ALL {
+            let what = format!("{scheme}, {}", departure.name());
+            let report = run(&Scenario { scheme, departure, ..small(bundled("fat-tree-4-2")) });
+            assert_bins_add_up(&report, &what);
+            let lost: u64 = report.hosts.iter().map(|host| host.lost_sent).sum();
+            assert_eq!(lost, report.lost_in_all, "{what}: nobody is cut off, so every loss is of a pair");
+        }
+    }
+}
+
+#[test]
+fn lanes_a_empty_while_b_fill() {
+    let report = run(&Scenario { departure: Departure::Planned, ..small(bundled("fat-tree-4-2")) });
+    let phase = |name: &str| report.phases.iter().find(|phase| phase.name == name).expect("a phase of the scheme");
+    let bins_of = |from_ns: u64, to_ns: u64| {
+        report.series.bins.iter().filter(move |bin| bin.start_ns >= from_ns && bin.start_ns < to_ns)
+    };
+    let before: Vec<_> = bins_of(0, phase("swap").start_ns).collect();
+    assert!(before.iter().any(|bin| bin.under_way[0] > 0) && before.iter().all(|bin| bin.under_way[1] == 0));
+    let after: Vec<_> =
+        bins_of(phase("drain").end_ns, report.series.marks.stop_ns.expect("it ran to its end")).collect();
+    assert!(after.iter().any(|bin| bin.under_way[1] > 0) && after.iter().all(|bin| bin.under_way[0] == 0));
+    let last = report.series.bins.last().expect("a run has bins");
+    assert_eq!(report.packets.in_flight, 0, "{last:?}");
+}
+
+#[test]
+fn pairs_are_out_from_the_loss_until_the_change_reconnects_them() {
+    let report = run(&Scenario { load: Some(0.25), after_ns: 500_000, ..small(bundled("fat-tree-4-2")) });
+    let pairs = report.outage.as_ref().expect("something changes").pairs as u64;
+    let during_ns = report.series.marks.during_ns.expect("something changes");
+    let most = report.series.bins.iter().map(|bin| bin.pairs_out).max();
+    assert_eq!(most, Some(pairs), "all at once");
+    assert!(report.series.bins.iter().filter(|bin| bin.end_ns <= during_ns).all(|bin| bin.pairs_out == 0));
+    assert_eq!(report.series.bins.last().map(|bin| bin.pairs_out), Some(0));
+}
+
+/// By column: the sum of its numbers.
+fn sums(file: &Path) -> BTreeMap<String, u64> {
+    let mut table = csv::Reader::from_path(file).expect("a table");
+    let header = table.headers().expect("a header").clone();
+    let mut sums = BTreeMap::new();
+    for row in table.records() {
+        for (name, field) in header.iter().zip(&row.expect("a row")) {
+            *sums.entry(name.to_string()).or_default() += field.parse::<u64>().unwrap_or_default();
+        }
+    }
+    sums
+}
+
+#[test]
+fn the_files_say_what_the_json_says() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let name = folder.to_str().expect("a name in UTF-8");
+    let output = simulate(&[&["--remove-root", "--json", "--csv", name, FABRIC], &QUICK[..]].concat());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let (series, smps, phases) =
+        (sums(&folder.join("series.csv")), sums(&folder.join("smps.csv")), sums(&folder.join("phases.csv")));
+    assert_eq!(json["packets"]["delivered"], series["delivered_packets"]);
+    assert_eq!(json["packets"]["lost_to_failure"], series["lost_to_failure_packets"]);
+    assert_eq!(json["smps"]["total"], smps["count"]);
+    let told = json["phases"].as_array().expect("phases").iter().chain([&json["sweep"]]);
+    assert_eq!(told.map(|phase| phase["smps"].as_u64().expect("a count")).sum::<u64>(), phases["smps"]);
+    assert_eq!(json["lost_in_all"], sums(&folder.join("hosts.csv"))["lost_sent_packets"]);
+}
+
+#[test]
+fn a_run_that_cannot_begin_leaves_no_folder() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let name = folder.to_str().expect("a name in UTF-8");
+    let output = simulate(&["--remove-switch", "nobody", "--csv", name, FABRIC]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!folder.exists());
+    let beyond = folder.join("deeper");
+    let output = simulate(&["--remove-root", "--csv", beyond.to_str().expect("a name in UTF-8"), FABRIC]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot create the folder"), "{output:?}");
+}

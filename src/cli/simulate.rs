@@ -14,11 +14,12 @@ use super::output::{Batch, Screen, check_places};
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
-use crate::report::{self, AutoInstead};
+use crate::report::{self, AutoInstead, Origin};
 use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
+use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Sl, SubnetId};
 use reconfig::plan::{Arming, Policy, Scheme};
@@ -30,7 +31,8 @@ use reconfig::scenario::{
 use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
-use std::path::PathBuf;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
@@ -87,6 +89,9 @@ pub(super) struct Arguments {
     /// The folder for CSV files of what happened when: series.csv, smps.csv, phases.csv and hosts.csv.
     #[arg(long, value_name = "DIR", conflicts_with = "compare")]
     csv: Option<PathBuf>,
+    /// The file for a page of HTML about the run (with --compare: about all): what changed, what was lost and when.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -390,15 +395,19 @@ struct Accounted<'a> {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (subnets, captured) = read_captured(&arguments.fabric, common)?;
     arguments.check(&subnets, common)?;
-    let files = [arguments.plan.as_ref(), arguments.certificate.as_ref(), arguments.dot.as_ref()];
+    let files = [&arguments.plan, &arguments.certificate, &arguments.dot, &arguments.report].map(|file| file.as_ref());
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
+    let page = arguments.report.as_deref().map(|file| Page::new(file, &subnets)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
     let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
-        return compare(&routers, &scenario, common);
+        let (answer, reports) = compare(&routers, &scenario, screen)?;
+        page.iter().try_for_each(|page| page.stage(&reports, &mut batch))?;
+        batch.finish()?;
+        return Ok(answer);
     }
     let kept = plan_files(arguments, &routers, &scenario)?;
     let outcome = match arguments.adversary {
@@ -421,6 +430,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
+    page.iter().try_for_each(|page| page.stage(std::slice::from_ref(&report), &mut batch))?;
     if let Some(folder) = &arguments.csv {
         let files = report::run_csv(&report).map_err(Failure::undone)?;
         files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
@@ -432,6 +442,44 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     Ok(report.is_yes().into())
+}
+
+/// The page that is requested.
+struct Page<'a> {
+    file: &'a Path,
+    origin: Origin,
+}
+
+impl<'a> Page<'a> {
+    /// The digest is of the fabric as it was read, whatever the format of its file.
+    fn new(file: &'a Path, subnets: &Subnets) -> Result<Page<'a>, Failure> {
+        let mut digest = Sha256::new();
+        for (_, subnet) in subnets.subnets() {
+            digest.update(format::write(&subnet.fabric, Format::Json).map_err(Failure::undone)?);
+        }
+        let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let command: Vec<String> =
+            std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy())).collect();
+        let origin = Origin {
+            command: format!("reconfig {}", command.join(" ")),
+            version: env!("CARGO_PKG_VERSION"),
+            digest: format!("SHA-256 {digest}, of `reconfig fabric convert --to json`"),
+        };
+        Ok(Page { file, origin })
+    }
+
+    fn stage(&self, reports: &[SimulationReport], batch: &mut Batch) -> Result<(), Failure> {
+        batch.stage_text(self.file, report::page(reports, &self.origin))
+    }
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+@%-".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_string();
+    }
+    format!("'{}'", argument.replace('\'', "'\\''"))
 }
 
 /// The label of the progress bar.
@@ -528,7 +576,7 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
 
 /// Runs every scheme, first the one that is chosen by itself. The runs share nothing, so each has its own thread. The
 /// answer is that of the first; the table exists to show what the others cost.
-fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Answer, Failure> {
+fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(Answer, Vec<SimulationReport>), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
     let start = |choice: SchemeChoice| {
         let scenario = Scenario { scheme: choice.scheme(), auto: choice.is_auto(), ..scenario.clone() };
@@ -550,12 +598,8 @@ fn compare(routers: &Routers, scenario: &Scenario, common: Common) -> Result<Ans
         Ok::<_, Failure>((reports, absent))
     })?;
     absent.iter().for_each(|why| eprintln!("{why}"));
-    if common.json {
-        output::print_json(&reports)?;
-    } else {
-        output::print(&report::comparison(&reports))?;
-    }
-    Ok(reports.first().is_some_and(SimulationReport::is_yes).into())
+    screen.show(&reports, || report::comparison(&reports))?;
+    Ok((reports.first().is_some_and(SimulationReport::is_yes).into(), reports))
 }
 
 fn account(

@@ -6,9 +6,9 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use reconfig::scenario::{Ending, OutageReport, SimulationReport};
 
 /// A row: its name, and its value in each report.
-type Row = (&'static str, fn(&SimulationReport) -> String);
+pub(super) type Row = (&'static str, fn(&SimulationReport) -> String);
 
-const ROWS: [Row; 23] = [
+pub(super) const ROWS: [Row; 23] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
     ("change took", |r| r.change_ns.map_or("–".into(), duration)),
@@ -40,7 +40,7 @@ fn outage(report: &SimulationReport, value: impl Fn(&OutageReport) -> String) ->
 }
 
 /// What a column is headed.
-fn name(report: &SimulationReport) -> String {
+pub(super) fn name(report: &SimulationReport) -> String {
     if report.auto { format!("auto: {}", report.scheme) } else { report.scheme.to_string() }
 }
 

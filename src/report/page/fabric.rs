@@ -1,0 +1,346 @@
+//! The fabric drawn: switches in levels over their hosts, or in a ring where every switch has hosts. A fabric of many
+//! nodes is folded: hosts into a number at their switch, then switches that stay into one box a level. What leaves,
+//! comes, or is cut off is drawn by itself.
+
+use super::super::quantity::{count, counted};
+use super::chart::px;
+use maud::{Markup, html};
+use reconfig::scenario::{FabricMap, Fate};
+use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::TAU;
+
+const WIDTH: f64 = 960.0;
+/// Nodes that are drawn one by one, hosts among them.
+const MOST_NODES: usize = 200;
+/// Switches that are drawn one by one where hosts are folded.
+const MOST_SWITCHES: usize = 120;
+/// Elements that do not stay, and are drawn by themselves in a folded fabric.
+const MOST_APART: usize = 40;
+
+/// Something that is drawn: a node, or several that are folded.
+#[derive(Clone, PartialEq, Debug)]
+struct Shape {
+    /// What is written in it or beside it.
+    label: String,
+    /// What it stands for, in full.
+    about: String,
+    is_host: bool,
+    /// How many switches are folded into it; 0 for a node by itself.
+    folded: usize,
+    fate: Fate,
+    /// Hosts under it that are not drawn.
+    hosts: usize,
+    /// Its row, 0 for hosts, 1 for the switches over them.
+    level: usize,
+    x: f64,
+    y: f64,
+    /// How wide it may be.
+    width: f64,
+}
+
+/// What is drawn between two shapes.
+type Lines = BTreeMap<(usize, usize, Fate), usize>;
+
+struct Drawing {
+    shapes: Vec<Shape>,
+    lines: Lines,
+    height: f64,
+    /// Elements that do not stay and have found no place.
+    omitted: usize,
+}
+
+/// The fabric as a figure.
+pub(super) fn draw(map: &FabricMap, id: &str) -> Markup {
+    let drawing = Drawing::of(map);
+    let (title, about) = (format!("{id}-title"), format!("{id}-about"));
+    let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
+    let keys = [(Fate::Leaves, "leaves"), (Fate::Comes, "comes"), (Fate::CutOff, "cut off")];
+    let has_links = |fate: Fate| map.links.iter().any(|link| link.fate == fate);
+    html! {
+        figure class="map" {
+            figcaption {
+                b { "The fabric" } " " span class="unit" { (size(map)) }
+                span class="legend" {
+                    @for (fate, name) in keys.into_iter().filter(|(fate, _)| fates(*fate) > 0 || has_links(*fate)) {
+                        span { i class={ "key " (class(fate)) } {} (name) }
+                    }
+                }
+            }
+            div class="scroll" tabindex="0" role="group" aria-label="The fabric" {
+                svg viewBox={ "0 0 " (WIDTH) " " (px(drawing.height)) } role="img" aria-labelledby={ (title) " " (about) } {
+                    title id=(title) { "The fabric" }
+                    desc id=(about) { (described(map)) }
+                    @for (&(a, b, fate), &cables) in &drawing.lines { (drawing.line((a, b), fate, cables)) }
+                    @for shape in &drawing.shapes { (shape.draw()) }
+                }
+            }
+            @if drawing.omitted > 0 {
+                p class="unit" { (counted(drawing.omitted as u64, "element")) " more that do not stay are not drawn." }
+            }
+        }
+    }
+}
+
+fn size(map: &FabricMap) -> String {
+    let switches = map.nodes.iter().filter(|node| node.is_switch).count();
+    let cables: usize = map.links.iter().map(|link| link.cables).sum();
+    let ends = map.nodes.len() - switches;
+    let [switches, ends, cables] = [switches, ends, cables].map(|number| number as u64);
+    format!("{}, {}, {}", counted(switches, "switch"), counted(ends, "host"), counted(cables, "cable"))
+}
+
+fn described(map: &FabricMap) -> String {
+    let named = |fate: Fate| {
+        let names: Vec<&str> =
+            map.nodes.iter().filter(|node| node.fate == fate).map(|node| node.name.as_str()).take(20).collect();
+        names.join(", ")
+    };
+    let told = [(Fate::Leaves, "Leaves"), (Fate::Comes, "Comes"), (Fate::CutOff, "Cut off")]
+        .map(|(fate, word)| (named(fate), word))
+        .into_iter()
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, word)| format!(" {word}: {names}."));
+    format!("{}.{}", size(map), told.collect::<String>())
+}
+
+fn class(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Stays => "stays",
+        Fate::Comes => "comes",
+        Fate::CutOff => "cutoff",
+        Fate::Leaves => "leaves",
+    }
+}
+
+fn word(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Stays => "",
+        Fate::Comes => " (comes)",
+        Fate::CutOff => " (cut off)",
+        Fate::Leaves => " (leaves)",
+    }
+}
+
+/// By node: 0 for a host, 1 for a switch with hosts, one more for each step away from those. A switch that no cable
+/// joins with any of them is on the first level.
+fn levels(map: &FabricMap) -> Vec<usize> {
+    let mut near: Vec<Vec<usize>> = vec![Vec::new(); map.nodes.len()];
+    for link in &map.links {
+        near[link.ends.0].push(link.ends.1);
+        near[link.ends.1].push(link.ends.0);
+    }
+    let mut levels: Vec<Option<usize>> = map.nodes.iter().map(|node| (!node.is_switch).then_some(0)).collect();
+    let mut row: Vec<usize> = (0..map.nodes.len()).filter(|&node| levels[node].is_some()).collect();
+    for level in 1.. {
+        let next: BTreeSet<usize> = row.iter().flat_map(|&node| &near[node]).copied().collect();
+        row = next.into_iter().filter(|&node| levels[node].is_none()).collect();
+        row.iter().for_each(|&node| levels[node] = Some(level));
+        if row.is_empty() {
+            break;
+        }
+    }
+    levels.into_iter().map(|level| level.unwrap_or(1)).collect()
+}
+
+impl Drawing {
+    fn of(map: &FabricMap) -> Drawing {
+        let levels = levels(map);
+        let switches = map.nodes.iter().filter(|node| node.is_switch).count();
+        let folds_hosts = map.nodes.len() > MOST_NODES;
+        let folds_switches = folds_hosts && switches > MOST_SWITCHES;
+        let mut drawing = Drawing { shapes: Vec::new(), lines: Lines::new(), height: 0.0, omitted: 0 };
+        let place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
+        for link in &map.links {
+            let (Some(a), Some(b)) = (place[link.ends.0], place[link.ends.1]) else { continue };
+            if a != b {
+                *drawing.lines.entry((a.min(b), a.max(b), link.fate)).or_default() += link.cables;
+            }
+        }
+        let top = levels.iter().copied().max().unwrap_or_default();
+        match top {
+            // Every switch has hosts: no level is above another.
+            0 | 1 if switches > 2 && !folds_switches => drawing.in_a_ring(),
+            _ => drawing.in_rows(top),
+        }
+        drawing
+    }
+
+    /// Makes the shapes. Returns the shape of each node; none for hosts that are folded into a number, and what has found
+    /// no place.
+    fn fold(&mut self, map: &FabricMap, levels: &[usize], (hosts, switches): (bool, bool)) -> Vec<Option<usize>> {
+        let mut apart = 0;
+        let mut boxes: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut place: Vec<Option<usize>> = Vec::with_capacity(map.nodes.len());
+        for (node, &level) in map.nodes.iter().zip(levels) {
+            let stays = node.fate == Fate::Stays;
+            let folds = if node.is_switch { switches && stays } else { hosts && stays };
+            let crowded = hosts && !stays && apart >= MOST_APART;
+            place.push(match (folds, node.is_switch) {
+                _ if crowded => {
+                    self.omitted += 1;
+                    None
+                }
+                (true, false) => None,
+                (true, true) => {
+                    let shape = *boxes.entry(level).or_insert_with(|| self.add(Shape::folded(level)));
+                    self.shapes[shape].folded += 1;
+                    Some(shape)
+                }
+                (false, _) => {
+                    apart += usize::from(!stays);
+                    Some(self.add(Shape::of(node.name.clone(), !node.is_switch, node.fate, level)))
+                }
+            });
+        }
+        for shape in self.shapes.iter_mut().filter(|shape| shape.folded > 0) {
+            shape.label = counted(shape.folded as u64, "switch");
+            shape.about = format!("{} of level {}", shape.label, shape.level);
+        }
+        for link in map.links.iter().filter(|_| hosts) {
+            let (a, b) = link.ends;
+            for (host, over) in [(a, b), (b, a)] {
+                let folded = !map.nodes[host].is_switch && place[host].is_none() && map.nodes[over].is_switch;
+                if let (true, Some(shape)) = (folded, place[over]) {
+                    self.shapes[shape].hosts += link.cables;
+                }
+            }
+        }
+        place
+    }
+
+    fn add(&mut self, shape: Shape) -> usize {
+        self.shapes.push(shape);
+        self.shapes.len() - 1
+    }
+
+    /// Rows, the highest level above; each row ordered by what is below it.
+    fn in_rows(&mut self, top: usize) {
+        let has_hosts = self.shapes.iter().any(|shape| shape.is_host);
+        let rows = if has_hosts { top + 1 } else { top.max(1) };
+        let below: Vec<Vec<usize>> = self.neighbours();
+        // From the switches over hosts upwards, then hosts under the switches.
+        for level in (1..=top).chain([0]) {
+            let mut row: Vec<usize> =
+                (0..self.shapes.len()).filter(|&shape| self.shapes[shape].level == level).collect();
+            let centre = |shape: &usize| {
+                let near: Vec<f64> = below[*shape]
+                    .iter()
+                    .filter(|&&other| match level {
+                        0 => self.shapes[other].level > 0,
+                        _ => self.shapes[other].level + 1 == level && !self.shapes[other].is_host,
+                    })
+                    .map(|&other| self.shapes[other].x)
+                    .collect();
+                near.iter().sum::<f64>() / near.len().max(1) as f64
+            };
+            let centres: BTreeMap<usize, f64> = row.iter().map(|shape| (*shape, centre(shape))).collect();
+            row.sort_by(|a, b| centres[a].total_cmp(&centres[b]).then(a.cmp(b)));
+            let width = WIDTH / row.len().max(1) as f64;
+            for (rank, shape) in row.into_iter().enumerate() {
+                let own = &mut self.shapes[shape];
+                own.x = width * (rank as f64 + 0.5);
+                own.width = own.width.min(0.88 * width);
+                own.y = 34.0 + 92.0 * (if has_hosts { top - level } else { top.saturating_sub(level) }) as f64;
+            }
+        }
+        self.height = 34.0 + 92.0 * (rows.saturating_sub(1)) as f64 + if has_hosts { 22.0 } else { 44.0 };
+    }
+
+    /// Switches in a ring, hosts outside.
+    fn in_a_ring(&mut self) {
+        let near = self.neighbours();
+        let (cx, cy) = (WIDTH / 2.0, 260.0);
+        let switches: Vec<usize> = (0..self.shapes.len()).filter(|&shape| !self.shapes[shape].is_host).collect();
+        let at = |turn: f64, (rx, ry): (f64, f64)| (cx + rx * (turn * TAU).sin(), cy - ry * (turn * TAU).cos());
+        for (rank, &shape) in switches.iter().enumerate() {
+            let turn = rank as f64 / switches.len() as f64;
+            (self.shapes[shape].x, self.shapes[shape].y) = at(turn, (300.0, 180.0));
+            let hosts: Vec<usize> = near[shape].iter().copied().filter(|&other| self.shapes[other].is_host).collect();
+            for (own, host) in hosts.iter().enumerate() {
+                let spread = 0.8 / switches.len() as f64;
+                let shift = (own as f64 + 0.5) / hosts.len() as f64 - 0.5;
+                (self.shapes[*host].x, self.shapes[*host].y) = at(turn + spread * shift, (400.0, 235.0));
+            }
+        }
+        self.height = 2.0 * cy;
+    }
+
+    fn neighbours(&self) -> Vec<Vec<usize>> {
+        let mut near = vec![Vec::new(); self.shapes.len()];
+        for &(a, b, _) in self.lines.keys() {
+            near[a].push(b);
+            near[b].push(a);
+        }
+        near
+    }
+
+    fn line(&self, (a, b): (usize, usize), fate: Fate, cables: usize) -> Markup {
+        let (from, to) = (&self.shapes[a], &self.shapes[b]);
+        let told = format!("{} – {}: {}{}", from.about, to.about, counted(cables as u64, "cable"), word(fate));
+        html! {
+            line class={ "cable " (class(fate)) } x1=(px(from.x)) y1=(px(from.y)) x2=(px(to.x)) y2=(px(to.y)) {
+                title { (told) }
+            }
+        }
+    }
+}
+
+impl Shape {
+    fn of(name: String, is_host: bool, fate: Fate, level: usize) -> Shape {
+        let about = format!("{name}{}", word(fate));
+        Shape { label: name, about, is_host, folded: 0, fate, hosts: 0, level, x: 0.0, y: 0.0, width: SWITCH.0 }
+    }
+
+    fn folded(level: usize) -> Shape {
+        Shape { width: FOLDED.0, ..Shape::of(String::new(), false, Fate::Stays, level) }
+    }
+
+    fn draw(&self) -> Markup {
+        let class = format!("{} {}", if self.is_host { "host" } else { "switch" }, class(self.fate));
+        if self.is_host {
+            let r = (self.width / 2.0).min(5.0);
+            return html! {
+                circle class=(class) cx=(px(self.x)) cy=(px(self.y)) r=(px(r)) { title { (self.about) } }
+                @if self.fate != Fate::Stays { (self.cross(r)) }
+            };
+        }
+        let height = if self.folded > 0 { FOLDED.1 } else { SWITCH.1 };
+        // A letter takes some seven pixels; a name of fewer than four letters tells nothing.
+        let letters = ((self.width - 6.0) / 6.6).max(0.0) as usize;
+        let [left, top] = [self.x - self.width / 2.0, self.y - height / 2.0].map(px);
+        html! {
+            rect class=(class) x=(left) y=(top) width=(px(self.width)) height=(px(height)) rx="5" {
+                title { (self.about) }
+            }
+            @if letters >= 4 {
+                text class={ "name " (class) } x=(px(self.x)) y=(px(self.y + 4.0)) { (short(&self.label, letters)) }
+            }
+            @if self.hosts > 0 && self.width > 14.0 {
+                text class="under" x=(px(self.x)) y=(px(self.y + height / 2.0 + 14.0)) {
+                    (count(self.hosts as u64)) @if self.folded > 0 { " hosts" }
+                    title { (counted(self.hosts as u64, "host")) " at " (self.about) }
+                }
+            }
+        }
+    }
+
+    /// What tells it apart without colour.
+    fn cross(&self, r: f64) -> Markup {
+        let [left, right, top, bottom] = [self.x - r, self.x + r, self.y - r, self.y + r].map(px);
+        html! { path class={ "mark " (class(self.fate)) } d={ "M" (left) " " (top) "L" (right) " " (bottom) "M" (left) " " (bottom) "L" (right) " " (top) } {} }
+    }
+}
+
+/// Width and height of a switch, and of a box of several.
+const SWITCH: (f64, f64) = (72.0, 26.0);
+const FOLDED: (f64, f64) = (150.0, 34.0);
+
+/// A name that fits: its end, which tells names of one kind apart.
+fn short(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    if length <= most {
+        name.to_string()
+    } else {
+        format!("…{}", name.chars().skip(length + 1 - most).collect::<String>())
+    }
+}

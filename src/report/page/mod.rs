@@ -1,0 +1,124 @@
+//! A run, or several side by side, as one page that needs nothing beside itself: no network, no script but its own few
+//! lines, which only sort tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other
+//! form.
+//!
+//! The page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
+//! do, and says in words what its drawings show.
+
+mod chart;
+mod fabric;
+mod sections;
+mod verdict;
+
+use super::compare;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use reconfig::scenario::SimulationReport;
+use sections::Run;
+
+/// Where a page comes from, so that its reader can make it again.
+pub struct Origin {
+    /// The command line, quoted for a shell.
+    pub command: String,
+    /// The version of this program.
+    pub version: &'static str,
+    /// SHA-256 of the fabric as read, in hexadecimal, and what it is a digest of.
+    pub digest: String,
+}
+
+/// The page of one run, or of several of one change under different schemes. Panics if there is none.
+pub fn page(reports: &[SimulationReport], origin: &Origin) -> String {
+    let first = reports.first().expect("a page shows a run");
+    let (word, class) = verdict::word(first);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy"
+                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                meta name="generator" content={ "reconfig " (origin.version) };
+                link rel="icon" href="data:,";
+                title { (first.what) ": " (word) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                a class="skip" href="#main" { "Skip to the results" }
+                header {
+                    p class="kicker" { "reconfig simulate" }
+                    h1 { span class={ "word " (class) } { (word) } " " (verdict::sentence(first)) }
+                    @for told in verdict::beside(first) { p class="beside" { (told) } }
+                    p class="what" { (headline(first, reports.len())) }
+                }
+                main id="main" {
+                    @match reports {
+                        [only] => { (Run::new(only, "r0", None).whole()) }
+                        several => { (side_by_side(several)) }
+                    }
+                    (sections::again(first, origin))
+                }
+                script { (PreEscaped(include_str!("script.js"))) }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+fn headline(report: &SimulationReport, runs: usize) -> String {
+    let departure = match report.departure {
+        "none" => String::new(),
+        departure => format!(" ({departure})"),
+    };
+    let scheme = match runs {
+        1 => format!("scheme {}", compare::name(report)),
+        _ => format!("{runs} schemes; the verdict is that of {}", compare::name(report)),
+    };
+    format!("{}{departure}, {scheme}", report.what)
+}
+
+/// The runs as a table, the same charts for all on the same axes, and each in full.
+fn side_by_side(reports: &[SimulationReport]) -> Markup {
+    let end_ns = reports.iter().filter_map(|report| report.series.bins.last()).map(|bin| bin.end_ns).max();
+    let ids: Vec<String> = (0..reports.len()).map(|rank| format!("r{rank}")).collect();
+    let runs: Vec<Run<'_>> = reports.iter().zip(&ids).map(|(report, id)| Run::new(report, id, end_ns)).collect();
+    html! {
+        section {
+            h2 { "Schemes side by side" }
+            div class="scroll" tabindex="0" role="group" aria-label="Schemes side by side" {
+                table {
+                    caption { "The same change under the same traffic, by scheme" }
+                    thead {
+                        tr {
+                            th scope="col" { "" }
+                            @for report in reports { th scope="col" class="number" { (compare::name(report)) } }
+                        }
+                    }
+                    tbody {
+                        @for (name, value) in compare::ROWS {
+                            tr {
+                                th scope="row" { (name) }
+                                @for report in reports { td class="number" { (value(report)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        section {
+            h2 { "The same axes for all" }
+            (sections::shared(&runs))
+        }
+        section {
+            h2 { "Each scheme in full" }
+            @for (rank, run) in runs.iter().enumerate() {
+                @let (word, class) = verdict::word(run.report);
+                details class="run" open[rank == 0] {
+                    summary { b { (compare::name(run.report)) } " " span class={ "word " (class) } { (word) } }
+                    p { (verdict::sentence(run.report)) @for told in verdict::beside(run.report) { " " (told) } }
+                    (run.whole())
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+'use strict';
+// Tables sort by the column whose heading is pressed; without this script they are as they were written.
+for (const table of document.querySelectorAll('table.sortable')) {
+  const body = table.tBodies[0];
+  const headings = [...table.tHead.rows[0].cells];
+  headings.forEach((heading, column) => {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = heading.textContent;
+    heading.replaceChildren(button);
+    button.addEventListener('click', () => {
+      const falls = heading.getAttribute('aria-sort') !== 'descending';
+      headings.forEach((other) => other.removeAttribute('aria-sort'));
+      heading.setAttribute('aria-sort', falls ? 'descending' : 'ascending');
+      const value = (row) => row.cells[column].dataset.rank ?? row.cells[column].textContent;
+      const compare = (a, b) => value(a).localeCompare(value(b), 'en', { numeric: true });
+      const rows = [...body.rows].sort((a, b) => (falls ? compare(b, a) : compare(a, b)));
+      body.append(...rows);
+    });
+  });
+}
+// On paper nothing can be opened.
+addEventListener('beforeprint', () => {
+  for (const closed of document.querySelectorAll('details:not([open])')) {
+    closed.dataset.closed = '';
+    closed.open = true;
+  }
+});
+addEventListener('afterprint', () => {
+  for (const opened of document.querySelectorAll('details[data-closed]')) {
+    delete opened.dataset.closed;
+    opened.open = false;
+  }
+});

@@ -1,0 +1,581 @@
+//! The sections of a run, from what was changed to how to run it again.
+
+use super::super::compare;
+use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, root_pair, size_of};
+use super::super::series;
+use super::chart::{Band, Chart, Course, Form, Line, Moment, axis_time, highest, line, px};
+use super::{Origin, fabric};
+use maud::{Markup, html};
+use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport};
+
+/// The most end ports that the table of losses holds: those that lost the most.
+const MOST_HOSTS: usize = 500;
+
+/// A run with what its charts share.
+pub(super) struct Run<'a> {
+    pub report: &'a SimulationReport,
+    /// What the names of its elements begin with.
+    id: &'a str,
+    course: Course<'a>,
+}
+
+/// What is drawn over time: the end of its id, its title, its axis, how it is drawn, its lines, and how values read.
+struct Kind {
+    id: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    form: Form,
+    lines: fn(&[BinReport]) -> Vec<Line>,
+    label: fn(f64) -> String,
+}
+
+const THROUGHPUT: Kind = Kind {
+    id: "throughput",
+    title: "Throughput",
+    axis: "Gbit/s delivered, all end ports together",
+    form: Form::Stacked,
+    lines: |bins| vec![line("delivered", "c1", bins, |bin| Some(bin.throughput_gbps()))],
+    label: number,
+};
+
+const LATENCY: Kind = Kind {
+    id: "latency",
+    title: "Latency",
+    axis: "from send queue to delivery",
+    form: Form::Lines,
+    lines: |bins| {
+        let of = |value: Option<u64>| value.map(|ns| ns as f64);
+        vec![
+            line("p99", "c2", bins, |bin| of(bin.latency_p99_ns)),
+            line("median", "c1", bins, |bin| of(bin.latency_p50_ns)),
+        ]
+    },
+    label: |ns| axis_time(ns.round() as u64),
+};
+
+const DISCARDS: Kind = Kind {
+    id: "discards",
+    title: "Discards by cause",
+    axis: "packets a microsecond",
+    form: Form::Stacked,
+    lines: |bins| {
+        vec![
+            line("lost to the change", "bad", bins, |bin| rate(bin, bin.lost_to_change, 1e3)),
+            line("lost to the failure", "c2", bins, |bin| rate(bin, bin.lost_to_failure, 1e3)),
+            line("stranded", "c4", bins, |bin| rate(bin, bin.stranded, 1e3)),
+        ]
+    },
+    label: number,
+};
+
+const PAIRS: Kind = Kind {
+    id: "pairs",
+    title: "Pairs without connection",
+    axis: "ordered pairs of end ports that are out",
+    form: Form::Stacked,
+    lines: |bins| vec![line("out", "c2", bins, |bin| Some(bin.pairs_out as f64))],
+    label: number,
+};
+
+const LANES: Kind = Kind {
+    id: "lanes",
+    title: "Packets under way on lanes A and B",
+    axis: "packets, send queues included",
+    form: Form::Stacked,
+    lines: |bins| {
+        vec![
+            line("A (SL 0–7)", "c1", bins, |bin| Some(bin.under_way[0] as f64)),
+            line("B (SL 8–15)", "c3", bins, |bin| Some(bin.under_way[1] as f64)),
+        ]
+    },
+    label: number,
+};
+
+const SMPS: Kind = Kind {
+    id: "smps",
+    title: "Management",
+    axis: "SMPs sent a millisecond",
+    form: Form::Stacked,
+    lines: |bins| vec![line("SMPs", "c3", bins, |bin| rate(bin, bin.smps_total(), 1e6))],
+    label: number,
+};
+
+/// A count of a bin as a rate, in a time of so many nanoseconds: bins of several runs are not equally long. None for a
+/// bin in which no time passes.
+fn rate(bin: &BinReport, count: u64, time_ns: f64) -> Option<f64> {
+    let length_ns = bin.end_ns - bin.start_ns;
+    (length_ns > 0).then(|| count as f64 * time_ns / length_ns as f64)
+}
+
+/// A number on an axis: with three figures where it is small.
+fn number(value: f64) -> String {
+    match value {
+        value if value == value.round() || value >= 100.0 => count(value.round() as u64),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+impl<'a> Run<'a> {
+    /// `end_ns` is where the time axis ends; by itself with the run.
+    pub(super) fn new(report: &'a SimulationReport, id: &'a str, end_ns: Option<u64>) -> Run<'a> {
+        let (bins, marks) = (&report.series.bins[..], &report.series.marks);
+        let own_end = bins.last().map_or(1, |bin| bin.end_ns);
+        let band = |phase: &PhaseReport| Band {
+            name: phase.name.clone(),
+            start_ns: phase.start_ns,
+            end_ns: phase.end_ns.max(phase.start_ns),
+        };
+        let bands = report.sweep.iter().chain(&report.phases).map(band).collect();
+        let begins = match report.departure {
+            "sudden" => "failure",
+            "arrival" => "arrival",
+            _ => "start",
+        };
+        let moment = |name, at_ns: Option<u64>| at_ns.map(|at_ns| Moment { name, at_ns });
+        let changes = report.has_change();
+        let moments = [moment(begins, marks.during_ns.filter(|_| changes)), moment("sources stop", marks.stop_ns)];
+        let moments = moments.into_iter().flatten().collect();
+        Run { report, id, course: Course { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
+    }
+
+    /// Every section.
+    pub(super) fn whole(&self) -> Markup {
+        html! {
+            (self.figures())
+            (self.change())
+            (self.phases())
+            section {
+                h2 { "Traffic over time" }
+                (self.chart(&THROUGHPUT, None))
+                (self.chart(&LATENCY, None))
+                (self.periods())
+            }
+            (self.losses())
+            section {
+                h2 { "Lanes and management over time" }
+                (self.chart(&LANES, None))
+                (self.chart(&SMPS, None))
+                (self.attributes())
+            }
+            (self.proof())
+            (self.bins())
+        }
+    }
+
+    fn chart(&self, kind: &Kind, name: Option<(String, f64)>) -> Markup {
+        let lines = (kind.lines)(self.course.bins);
+        let peak = highest(&lines, kind.form);
+        let (title, top) = name.unwrap_or_else(|| (kind.title.to_string(), 0.0));
+        if peak == 0.0 && top == 0.0 {
+            return html! { p class="none" { b { (title) } " " (kind.axis) ": none in the whole run." } };
+        }
+        let whole: Vec<String> = lines.iter().map(|line| line.name.to_string()).collect();
+        let about = format!(
+            "{title}, {}: {} over {}; the highest value is {}.",
+            kind.axis,
+            whole.join(", "),
+            duration(self.course.bins.last().map_or(0, |bin| bin.end_ns)),
+            (kind.label)(peak)
+        );
+        let id = format!("{}-{}", self.id, kind.id);
+        let chart = Chart {
+            id,
+            title,
+            axis: kind.axis,
+            about,
+            form: kind.form,
+            lines,
+            label: kind.label,
+            top,
+            course: &self.course,
+        };
+        chart.draw()
+    }
+
+    /// The numbers that people ask for first.
+    fn figures(&self) -> Markup {
+        let report = self.report;
+        let outage = report.outage.as_ref();
+        let longest = outage.and_then(|own| own.longest.as_ref()).map_or("–".to_string(), |own| duration(own.ns));
+        let took = report.change_ns.map_or("–".to_string(), duration);
+        let lost_class = match (report.packets.lost_to_change, report.outcome) {
+            (0, Ending::Completed) => "good",
+            (0, _) => "",
+            _ => "bad",
+        };
+        let figures = [
+            ("change took", took, ""),
+            ("lost to the change", count(report.packets.lost_to_change), lost_class),
+            ("lost in all", count(report.lost_in_all), ""),
+            ("longest outage", longest, ""),
+            ("end ports cut off", count(report.change.cut_off.len() as u64), ""),
+            ("SMPs", count(report.smps.total), ""),
+            ("proof", report.proof.status.to_string(), if report.proof.refusal.is_some() { "bad" } else { "" }),
+        ];
+        html! {
+            dl class="figures" {
+                @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } }
+            }
+        }
+    }
+
+    fn change(&self) -> Markup {
+        let change = &self.report.change;
+        html! {
+            section {
+                h2 { "What changed" }
+                div class="columns" {
+                    (named("Leaves", &change.moves.leaves, "leaves"))
+                    (named("Comes", &change.moves.comes, "comes"))
+                    (named("Cut off for good", &change.cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
+                }
+                @if change.cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
+                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id))) }
+            }
+        }
+    }
+
+    fn phases(&self) -> Markup {
+        let changes = &self.report.changes;
+        let several = changes.len() > 1;
+        html! {
+            @if changes.iter().any(|change| change.sweep.is_some() || !change.phases.is_empty()) {
+                section {
+                    h2 { "Phases" }
+                    @for (rank, change) in changes.iter().enumerate() {
+                        @let phases: Vec<&PhaseReport> = change.sweep.iter().chain(&change.phases).collect();
+                        @let name = if several { format!("Phases in {}", change.subnet) } else { "Phases of the change".to_string() };
+                        (timeline(&phases, &name, &format!("{}-phases-{rank}", self.id)))
+                        (table(&name, &["phase", "from", "to", "took", "SMPs"], phases.iter().map(|phase| phase_row(phase)), false))
+                    }
+                }
+            }
+        }
+    }
+
+    fn periods(&self) -> Markup {
+        let (times, through) = (self.report.latency_ns, self.report.throughput);
+        let rows = [
+            ("before", times.before, through.before),
+            ("during", times.during, through.during),
+            ("after", times.after, through.after),
+        ];
+        let rows = rows.into_iter().filter(|(name, ..)| *name != "during" || self.report.has_change());
+        let rows = rows.map(|(name, own, through)| {
+            let times = [own.p50, own.p99, own.max].map(|ns| Field::ranked(latency(ns), ns));
+            [Field::text(name)].into_iter().chain(times).chain([Field::ranked(percent(through), 0)]).collect()
+        });
+        let header = ["period", "latency p50", "p99", "max", "throughput"];
+        table(
+            "Latency and throughput by period; throughput is a share of what the end ports can take",
+            &header,
+            rows,
+            false,
+        )
+    }
+
+    fn losses(&self) -> Markup {
+        let report = self.report;
+        let packets = &report.packets;
+        let fates = [
+            ("injected", packets.injected),
+            ("delivered", packets.delivered),
+            ("in flight", packets.in_flight),
+            ("stranded", packets.stranded),
+            ("lost to the failure", packets.lost_to_failure),
+            ("lost to the change", packets.lost_to_change),
+        ];
+        let fates = fates.into_iter().map(|(name, number)| vec![Field::text(name), Field::count(number)]);
+        html! {
+            section {
+                h2 { "What was lost" }
+                (self.chart(&DISCARDS, None))
+                (self.chart(&PAIRS, None))
+                (table("What became of every packet", &["fate", "packets"], fates, false))
+                (self.hosts())
+                (self.deadlock())
+            }
+        }
+    }
+
+    fn hosts(&self) -> Markup {
+        let mut hosts: Vec<&HostLosses> = self.report.hosts.iter().collect();
+        hosts.sort_by_key(|host| std::cmp::Reverse(host.lost_sent + host.lost_received));
+        let omitted = hosts.len().saturating_sub(MOST_HOSTS) as u64;
+        let row = |host: &&HostLosses| {
+            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(Field::count);
+            let longest =
+                host.longest_ns.map_or(Field::ranked("–".to_string(), 0), |ns| Field::ranked(duration(ns), ns));
+            [Field::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
+        };
+        let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back", "longest outage"];
+        html! {
+            @if !hosts.is_empty() {
+                details open[hosts.len() <= 40] {
+                    summary { "Who lost what: " (counted(hosts.len() as u64, "end port")) }
+                    (table("Losses by end port, from the event on", &header, hosts.iter().take(MOST_HOSTS).map(row), true))
+                    @if omitted > 0 {
+                        p class="unit" { (counted(omitted, "end port")) " that lost less are not shown; --csv has all." }
+                    }
+                }
+            }
+        }
+    }
+
+    fn deadlock(&self) -> Markup {
+        let Some(cycle) = &self.report.deadlock else { return html! {} };
+        let rows = cycle.iter().map(|stuck| {
+            vec![
+                Field::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
+                Field::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
+                Field::count(stuck.dlid.into()),
+                Field::count(stuck.sl.into()),
+                Field::ranked(duration(stuck.born_ns), stuck.born_ns),
+            ]
+        });
+        let caption = "The cycle: each packet waits for the buffer that the next one fills";
+        table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false)
+    }
+
+    fn attributes(&self) -> Markup {
+        let smps = &self.report.smps.by_attribute;
+        let rows = smps.iter().map(|(name, &number)| vec![Field::text(name), Field::count(number)]);
+        html! {
+            @if !smps.is_empty() {
+                details {
+                    summary { "SMPs by attribute: " (counted(self.report.smps.total, "SMP")) }
+                    (table("SMPs that managers sent", &["method and attribute", "count"], rows, true))
+                }
+            }
+        }
+    }
+
+    fn proof(&self) -> Markup {
+        let report = self.report;
+        let proof = &report.proof;
+        let numbers = [
+            ("waves", proof.waves),
+            ("channels that can be occupied", proof.channels),
+            ("dependencies between lanes", proof.dependencies),
+        ];
+        let engine = engine_pair(&report.engine, report.engine_after.as_deref());
+        let roots = root_pair(report.change.root_before.as_deref(), report.change.root_after.as_deref());
+        let status = vec![Field::text("proof before the first write"), Field::value(proof.status)];
+        let rows = [
+            vec![Field::text("scheme"), Field::value(&compare::name(report))],
+            vec![Field::text("routing"), Field::value(&format!("{engine}{roots}"))],
+            status,
+        ];
+        let counts = numbers.into_iter().map(|(name, number)| vec![Field::text(name), Field::count(number as u64)]);
+        html! {
+            section {
+                h2 { "Plan and proof" }
+                (table("The plan in numbers", &["what", "value"], rows.into_iter().chain(counts), false))
+                @if let Some(refusal) = &proof.refusal { p class="refusal" { "Refused: " (refusal) } }
+                @if let Some(cycle) = &proof.cycle {
+                    details open {
+                        summary { "The cycle that the refusal names" }
+                        ol { @for dependency in &cycle.dependencies { li { code { (dependency.to_string()) } } } }
+                    }
+                }
+                @if !report.assumptions.is_empty() {
+                    p { "Assumed, since the manager cannot check it: " @for (rank, own) in report.assumptions.iter().enumerate() { @if rank > 0 { ", " } code { (own) } } "." }
+                }
+                @if !report.notes.is_empty() {
+                    details { summary { "Notes (" (report.notes.len()) ")" } ul { @for note in &report.notes { li { (note) } } } }
+                }
+            }
+        }
+    }
+
+    /// The bins as a table: what the charts show, for those who read numbers.
+    fn bins(&self) -> Markup {
+        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(Field::plain).collect());
+        html! {
+            section {
+                h2 { "In numbers" }
+                details {
+                    summary { "Every chart in numbers: " (counted(self.course.bins.len() as u64, "bin")) " of " (duration(self.report.series.bin_ns)) }
+                    (table("The time series, with the columns of series.csv", &series::SERIES, rows, false))
+                }
+            }
+        }
+    }
+}
+
+/// The charts that compare runs: one of a kind for each run, on one scale.
+pub(super) fn shared(runs: &[Run<'_>]) -> Markup {
+    html! {
+        @for kind in [&THROUGHPUT, &DISCARDS, &PAIRS, &LATENCY] {
+            h3 { (kind.title) " " span class="unit" { (kind.axis) } }
+            @let top = runs.iter().map(|run| highest(&(kind.lines)(run.course.bins), kind.form)).fold(0.0, f64::max);
+            div class="multiples" {
+                @for run in runs {
+                    @let id = format!("{}-shared", run.id);
+                    (Run { id: &id, course: run.course.shared(), ..*run }.chart(kind, Some((compare::name(run.report), top))))
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Course<'a> {
+    /// The same without names of phases, which small charts have no room for.
+    fn shared(&self) -> Course<'a> {
+        let band = |band: &Band| Band { name: String::new(), ..*band };
+        let moment = |own: &Moment| Moment { ..*own };
+        Course {
+            bins: self.bins,
+            bands: self.bands.iter().map(band).collect(),
+            moments: self.moments.iter().map(moment).collect(),
+            end_ns: self.end_ns,
+        }
+    }
+}
+
+/// How to run it again.
+pub(super) fn again(report: &SimulationReport, origin: &Origin) -> Markup {
+    let settings = &report.settings;
+    let size = &report.fabric;
+    let rows = [
+        ("version", format!("reconfig {}", origin.version)),
+        ("seed", report.seed.to_string()),
+        ("trace hash", format!("{:016x}", report.trace_hash)),
+        ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
+        ("digest of the fabric", origin.digest.clone()),
+        ("load", percent(settings.load)),
+        ("packet", counted(settings.packet_bytes.into(), "byte")),
+        ("data VLs, LMC", format!("{}, {}", settings.data_vls, settings.lmc)),
+        ("devices", format!("{} (drain by {})", settings.devices.profile.name(), settings.drain)),
+    ];
+    let rows = rows.into_iter().map(|(name, value)| vec![Field::text(name), Field::value(&value)]);
+    html! {
+        section {
+            h2 { "Run it again" }
+            pre tabindex="0" { code { (origin.command) } }
+            (table("The same input and seed give the same trace hash", &["what", "value"], rows, false))
+        }
+    }
+}
+
+fn named(title: &str, names: &[String], class: &str) -> Markup {
+    html! {
+        @if !names.is_empty() {
+            div {
+                h3 { i class={ "key " (class) } {} (title) " (" (names.len()) ")" }
+                ul class="names" {
+                    @for name in names.iter().take(24) { li { (name) } }
+                    @if names.len() > 24 {
+                        li { details { summary { "and " (names.len() - 24) " more" } ul { @for name in &names[24..] { li { (name) } } } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A field of a table.
+struct Field {
+    shown: String,
+    /// The number by which it is sorted; none for text.
+    rank: Option<u64>,
+    class: &'static str,
+}
+
+impl Field {
+    fn text(text: &str) -> Field {
+        Field { shown: text.to_string(), rank: None, class: "" }
+    }
+
+    /// A text among numbers, which may be long.
+    fn value(text: &str) -> Field {
+        Field { class: "value", ..Field::text(text) }
+    }
+
+    /// A number that is shown as it stands in a file.
+    fn plain(shown: String) -> Field {
+        Field { shown, rank: None, class: "number" }
+    }
+
+    fn count(number: u64) -> Field {
+        Field::ranked(count(number), number)
+    }
+
+    fn ranked(shown: String, rank: u64) -> Field {
+        Field { shown, rank: Some(rank), class: "number" }
+    }
+}
+
+fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<Field>>, sorts: bool) -> Markup {
+    let rows: Vec<Vec<Field>> = rows.collect();
+    let class = |column: usize| rows.first().map_or("", |row| row[column].class);
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label=(caption) {
+            table class=[sorts.then_some("sortable")] {
+                caption { (caption) }
+                thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
+                tbody {
+                    @for row in &rows {
+                        tr {
+                            @for (rank, field) in row.iter().enumerate() {
+                                @if rank == 0 {
+                                    th scope="row" { (field.shown) }
+                                } @else {
+                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] { (field.shown) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn phase_row(phase: &PhaseReport) -> Vec<Field> {
+    let took = phase.end_ns.saturating_sub(phase.start_ns);
+    let times = [phase.start_ns, phase.end_ns, took].map(|ns| Field::ranked(duration(ns), ns));
+    [Field::text(&phase.name)].into_iter().chain(times).chain([Field::count(phase.smps)]).collect()
+}
+
+/// Phases as bars under each other.
+fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
+    const LEFT: f64 = 90.0;
+    const WIDTH: f64 = 760.0;
+    let begin = phases.iter().map(|phase| phase.start_ns).min().unwrap_or_default();
+    let end = phases.iter().map(|phase| phase.end_ns).max().unwrap_or_default().max(begin + 1);
+    let x = |ns: u64| LEFT + (WIDTH - LEFT - 14.0) * (ns - begin) as f64 / (end - begin) as f64;
+    let height = 26.0 * phases.len() as f64 + 24.0;
+    let told: Vec<String> = phases
+        .iter()
+        .map(|phase| {
+            format!("{} {}, {}", phase.name, duration(phase.end_ns - phase.start_ns), counted(phase.smps, "SMP"))
+        })
+        .collect();
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label=(name) {
+            svg class="phases" viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+                title id={ (id) "-t" } { (name) }
+                desc id={ (id) "-d" } { (told.join("; ")) }
+                @for (rank, phase) in phases.iter().enumerate() {
+                    @let (from, to, y) = (x(phase.start_ns), x(phase.end_ns), 26.0 * rank as f64 + 4.0);
+                    @let text = format!("{} · {}", duration(phase.end_ns - phase.start_ns), counted(phase.smps, "SMP"));
+                    line class="grid" x1=(px(LEFT)) x2=(px(WIDTH - 14.0)) y1=(px(y + 22.0)) y2=(px(y + 22.0)) {}
+                    text class="phase" x=(px(LEFT - 8.0)) y=(px(y + 14.0)) { (phase.name) }
+                    rect class={ "bar c" (if rank == 0 && phases.len() > 1 && phase.name != "split" { 4 } else { 1 }) } x=(px(from)) y=(px(y)) width=(px((to - from).max(2.0))) height="18" rx="3" {}
+                    // Inside the bar where it has room, else on the side that has.
+                    @if to - from > 150.0 {
+                        text class="inbar" x=(px(f64::midpoint(from, to))) y=(px(y + 13.5)) { (text) }
+                    } @else if to < WIDTH - 170.0 {
+                        text class="beside" x=(px(to + 7.0)) y=(px(y + 13.5)) { (text) }
+                    } @else {
+                        text class="beside end" x=(px(from - 7.0)) y=(px(y + 13.5)) { (text) }
+                    }
+                }
+                text class="beside" x=(px(LEFT)) y=(px(height - 3.0)) { (duration(begin)) }
+                text class="beside end" x=(px(WIDTH - 14.0)) y=(px(height - 3.0)) { (duration(end)) }
+            }
+        }
+    }
+}

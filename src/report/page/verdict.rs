@@ -1,0 +1,83 @@
+//! The verdict of a run, in a sentence or two.
+
+use super::super::quantity::{count, counted, duration};
+use reconfig::scenario::{Ending, SimulationReport};
+
+/// The word that stands beside the sentence, and its class.
+pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
+    match (report.outcome, report.is_yes()) {
+        (Ending::Deadlocked, _) => ("deadlocked", "bad"),
+        (Ending::Aborted, _) => ("aborted", "bad"),
+        (Ending::NotReached, _) => ("not reached", "bad"),
+        (Ending::Completed, true) => ("completed", "good"),
+        (Ending::Completed, false) if report.strands().is_some() => ("cuts hosts off", "bad"),
+        (Ending::Completed, false) => ("completed with losses", "bad"),
+    }
+}
+
+/// How the change ended, and what it lost.
+pub(super) fn sentence(report: &SimulationReport) -> String {
+    let took = report.change_ns.or_else(|| report.changes.iter().map(|change| change.change_ns).max());
+    let took = took.map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
+    let why = report.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let change_lost = report.packets.lost_to_change;
+    match report.outcome {
+        Ending::Completed if !report.has_change() => match report.lost_in_all {
+            0 => "Nothing changed, and nothing was lost.".to_string(),
+            lost => format!("Nothing changed, and {} were discarded.", counted(lost, "packet")),
+        },
+        Ending::Completed if change_lost == 0 => format!("The change completed{took} and lost no packet."),
+        Ending::Completed => format!("The change completed{took}, but lost {}.", counted(change_lost, "packet")),
+        Ending::Deadlocked => {
+            let cycle = report.deadlock.as_ref().map_or(0, Vec::len) as u64;
+            let stuck = counted(report.packets.in_flight, "packet");
+            let lost = match change_lost {
+                0 => String::new(),
+                lost => format!(" The change lost {}.", counted(lost, "packet")),
+            };
+            format!(
+                "The subnet deadlocked: {cycle} packets wait for each other in a circle, and {stuck} are stuck.{lost}"
+            )
+        }
+        Ending::Aborted => format!("The change was called off{why}."),
+        Ending::NotReached => format!("The adversary did not reach the deadlock that it aimed at{why}."),
+    }
+}
+
+/// What the failure itself cost, and who is without connection.
+pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
+    let mut told = Vec::new();
+    let lost = report.packets.lost_to_failure;
+    if lost > 0 && report.has_change() {
+        let packets = counted(lost, "packet");
+        told.push(format!("The failure itself cost {packets}: their way had died, and was not yet replaced."));
+    }
+    if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
+        let pairs = counted(outage.pairs as u64, "pair");
+        let missing = outage.still_out + outage.not_seen_again;
+        told.push(match (missing, &outage.longest) {
+            (0, Some(longest)) => {
+                format!("{pairs} of end ports were out, the longest for {}; all are back.", duration(longest.ns))
+            }
+            _ => format!(
+                "{pairs} of end ports were out; {} of them are back, {} are not.",
+                count(outage.back as u64),
+                count(missing as u64)
+            ),
+        });
+    }
+    let cut_off = report.change.cut_off.len() as u64;
+    if cut_off > 0 {
+        let meant = if report.strands().is_some() { ", and nobody said that this is meant" } else { "" };
+        told.push(format!("{} cut off for good{meant}.", has(cut_off)));
+    }
+    if report.packets.stranded > 0 {
+        let packets = counted(report.packets.stranded, "packet");
+        told.push(format!("{packets} from or to end ports that left or are cut off were stranded."));
+    }
+    told
+}
+
+fn has(ports: u64) -> String {
+    format!("{} {}", counted(ports, "end port"), if ports == 1 { "is" } else { "are" })
+}

@@ -25,6 +25,7 @@ mod man;
 mod manager;
 mod outcome;
 mod output;
+mod page;
 mod permutation;
 mod plan;
 mod progress;

@@ -11,15 +11,15 @@ use super::evidence::{draw, draw_across};
 use super::input::{Captured, check_options, read_captured, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
+use super::page::Page;
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
-use crate::report::{self, AutoInstead, Origin};
+use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
-use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Sl, SubnetId};
 use reconfig::plan::{Arming, Policy, Scheme};
@@ -31,8 +31,7 @@ use reconfig::scenario::{
 use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
@@ -398,14 +397,15 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let files = [&arguments.plan, &arguments.certificate, &arguments.dot, &arguments.report].map(|file| file.as_ref());
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let page = arguments.report.as_deref().map(|file| Page::new(file, &subnets)).transpose()?;
+    let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
     let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         let (answer, reports) = compare(&routers, &scenario, screen)?;
-        page.iter().try_for_each(|page| page.stage(&reports, &mut batch))?;
+        page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, &page.origin), &mut batch))?;
         batch.finish()?;
         return Ok(answer);
     }
@@ -430,7 +430,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
-    page.iter().try_for_each(|page| page.stage(std::slice::from_ref(&report), &mut batch))?;
+    let runs = std::slice::from_ref(&report);
+    page.iter().try_for_each(|page| page.stage(report::simulation_page(runs, &page.origin), &mut batch))?;
     if let Some(folder) = &arguments.csv {
         let files = report::run_csv(&report).map_err(Failure::undone)?;
         files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
@@ -442,44 +443,6 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     Ok(report.is_yes().into())
-}
-
-/// The page that is requested.
-struct Page<'a> {
-    file: &'a Path,
-    origin: Origin,
-}
-
-impl<'a> Page<'a> {
-    /// The digest is of the fabric as it was read, whatever the format of its file.
-    fn new(file: &'a Path, subnets: &Subnets) -> Result<Page<'a>, Failure> {
-        let mut digest = Sha256::new();
-        for (_, subnet) in subnets.subnets() {
-            digest.update(format::write(&subnet.fabric, Format::Json).map_err(Failure::undone)?);
-        }
-        let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let command: Vec<String> =
-            std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy())).collect();
-        let origin = Origin {
-            command: format!("reconfig {}", command.join(" ")),
-            version: env!("CARGO_PKG_VERSION"),
-            digest: format!("SHA-256 {digest}, of `reconfig fabric convert --to json`"),
-        };
-        Ok(Page { file, origin })
-    }
-
-    fn stage(&self, reports: &[SimulationReport], batch: &mut Batch) -> Result<(), Failure> {
-        batch.stage_text(self.file, report::page(reports, &self.origin))
-    }
-}
-
-/// An argument as a shell takes it.
-fn quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+@%-".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        return argument.to_string();
-    }
-    format!("'{}'", argument.replace('\'', "'\\''"))
 }
 
 /// The label of the progress bar.

@@ -1,7 +1,7 @@
 //! A subnet as it is drawn: its nodes and cables, and what becomes of each by the change.
 
 use super::subnet_setup::SubnetSetup;
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{NodeId, NodeRole, PortId};
 use crate::routing::Connectivity;
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub struct MapLink {
     pub cables: usize,
 }
 
-/// Everything that is there before or after the change.
+/// Everything that is there before or after the change, but for aggregation nodes and gateways within switches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FabricMap {
     /// The nodes, in the order of the capture.
@@ -63,7 +63,9 @@ pub(super) fn map(own: &SubnetSetup) -> FabricMap {
         _ if new.nodes.contains(&node) => Fate::Comes,
         _ => Fate::Stays,
     };
-    let present: Vec<NodeId> = whole.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
+    // An aggregation node is a part of its switch, which is no leaf by having one.
+    let is_drawn = |id: NodeId| whole.node(id).present && whole.role(id) != NodeRole::InSwitch;
+    let present: Vec<NodeId> = whole.nodes().map(|(id, _)| id).filter(|&id| is_drawn(id)).collect();
     let nodes: Vec<MapNode> = present
         .iter()
         .map(|&id| MapNode { name: whole.describe_node(id), is_switch: whole.node(id).is_switch(), fate: fate(id) })
@@ -71,7 +73,8 @@ pub(super) fn map(own: &SubnetSetup) -> FabricMap {
     let rank: BTreeMap<NodeId, usize> = present.iter().enumerate().map(|(rank, &id)| (id, rank)).collect();
     let mut cables: BTreeMap<((usize, usize), Fate), usize> = BTreeMap::new();
     for (a, b) in whole.links() {
-        let ends = [a, b].map(|port| rank[&whole.port(port).node]);
+        let [Some(&first), Some(&second)] = [a, b].map(|port| rank.get(&whole.port(port).node)) else { continue };
+        let ends = [first, second];
         let among = |links: &[PortId]| links.contains(&a) || links.contains(&b);
         let has_end = |fate: Fate| ends.iter().any(|&end| nodes[end].fate == fate);
         let fate = match () {

@@ -336,7 +336,7 @@ const SWITCH: (f64, f64) = (72.0, 26.0);
 const FOLDED: (f64, f64) = (150.0, 34.0);
 
 /// A name that fits: its end, which tells names of one kind apart.
-fn short(name: &str, most: usize) -> String {
+pub(super) fn short(name: &str, most: usize) -> String {
     let length = name.chars().count();
     if length <= most {
         name.to_string()

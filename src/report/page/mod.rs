@@ -1,12 +1,14 @@
-//! A run, or several side by side, as one page that needs nothing beside itself: no network, no script but its own few
-//! lines, which only sort tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other
-//! form.
+//! Results as one page that needs nothing beside itself: no network, no script but its own few lines, which only sort
+//! tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other form. A run of the
+//! simulator, or several side by side, has the most to show; the parts are shared by the pages of other commands.
 //!
-//! The page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
+//! A page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
 //! do, and says in words what its drawings show.
 
 mod chart;
+mod cycle;
 mod fabric;
+mod parts;
 mod sections;
 mod verdict;
 
@@ -25,44 +27,75 @@ pub struct Origin {
     pub digest: String,
 }
 
-/// The page of one run, or of several of one change under different schemes. Panics if there is none.
-pub fn page(reports: &[SimulationReport], origin: &Origin) -> String {
-    let first = reports.first().expect("a page shows a run");
-    let (word, class) = verdict::word(first);
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy"
-                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-                meta name="generator" content={ "reconfig " (origin.version) };
-                link rel="icon" href="data:,";
-                title { (first.what) ": " (word) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                a class="skip" href="#main" { "Skip to the results" }
-                header {
-                    p class="kicker" { "reconfig simulate" }
-                    h1 { span class={ "word " (class) } { (word) } " " (verdict::sentence(first)) }
-                    @for told in verdict::beside(first) { p class="beside" { (told) } }
-                    p class="what" { (headline(first, reports.len())) }
+/// A page of any command.
+struct Page {
+    /// The command.
+    command: &'static str,
+    /// The verdict in a word, with its class: `good` or `bad`.
+    word: (&'static str, &'static str),
+    /// The verdict in a sentence.
+    sentence: String,
+    /// Sentences that qualify it.
+    beside: Vec<String>,
+    /// What the verdict is about.
+    what: String,
+    /// Everything below.
+    body: Markup,
+}
+
+impl Page {
+    fn render(&self, version: &str) -> String {
+        let (word, class) = self.word;
+        let markup = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta http-equiv="Content-Security-Policy"
+                        content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                    meta name="generator" content={ "reconfig " (version) };
+                    link rel="icon" href="data:,";
+                    title { (self.what) ": " (word) }
+                    style { (PreEscaped(include_str!("style.css"))) }
                 }
-                main id="main" {
-                    @match reports {
-                        [only] => { (Run::new(only, "r0", None).whole()) }
-                        several => { (side_by_side(several)) }
+                body {
+                    a class="skip" href="#main" { "Skip to the results" }
+                    header {
+                        p class="kicker" { "reconfig " (self.command) }
+                        h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
+                        @for told in &self.beside { p class="beside" { (told) } }
+                        p class="what" { (self.what) }
                     }
-                    (sections::again(first, origin))
+                    main id="main" { (self.body) }
+                    script { (PreEscaped(include_str!("script.js"))) }
                 }
-                script { (PreEscaped(include_str!("script.js"))) }
             }
+        };
+        markup.into_string()
+    }
+}
+
+/// The page of one run, or of several of one change under different schemes. Panics if there is none.
+pub fn simulation_page(reports: &[SimulationReport], origin: &Origin) -> String {
+    let first = reports.first().expect("a page shows a run");
+    let body = html! {
+        @match reports {
+            [only] => { (Run::new(only, "r0", None).whole()) }
+            several => { (side_by_side(several)) }
         }
+        (parts::again(origin, sections::settings(first)))
     };
-    markup.into_string()
+    let page = Page {
+        command: "simulate",
+        word: verdict::word(first),
+        sentence: verdict::sentence(first),
+        beside: verdict::beside(first),
+        what: headline(first, reports.len()),
+        body,
+    };
+    page.render(origin.version)
 }
 
 fn headline(report: &SimulationReport, runs: usize) -> String {

@@ -4,7 +4,8 @@ use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, root_pair, size_of};
 use super::super::series;
 use super::chart::{Band, Chart, Course, Form, Line, Moment, axis_time, highest, line, px};
-use super::{Origin, fabric};
+use super::parts::{self, Field, named, table};
+use super::{cycle, fabric};
 use maud::{Markup, html};
 use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport};
 
@@ -213,11 +214,7 @@ impl<'a> Run<'a> {
             ("SMPs", count(report.smps.total), ""),
             ("proof", report.proof.status.to_string(), if report.proof.refusal.is_some() { "bad" } else { "" }),
         ];
-        html! {
-            dl class="figures" {
-                @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } }
-            }
-        }
+        parts::figures(&figures)
     }
 
     fn change(&self) -> Markup {
@@ -335,7 +332,10 @@ impl<'a> Run<'a> {
             ]
         });
         let caption = "The cycle: each packet waits for the buffer that the next one fills";
-        table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false)
+        html! {
+            (cycle::stuck(cycle, &format!("{}-stuck", self.id)))
+            (table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false))
+        }
     }
 
     fn attributes(&self) -> Markup {
@@ -372,19 +372,10 @@ impl<'a> Run<'a> {
             section {
                 h2 { "Plan and proof" }
                 (table("The plan in numbers", &["what", "value"], rows.into_iter().chain(counts), false))
-                @if let Some(refusal) = &proof.refusal { p class="refusal" { "Refused: " (refusal) } }
-                @if let Some(cycle) = &proof.cycle {
-                    details open {
-                        summary { "The cycle that the refusal names" }
-                        ol { @for dependency in &cycle.dependencies { li { code { (dependency.to_string()) } } } }
-                    }
-                }
-                @if !report.assumptions.is_empty() {
-                    p { "Assumed, since the manager cannot check it: " @for (rank, own) in report.assumptions.iter().enumerate() { @if rank > 0 { ", " } code { (own) } } "." }
-                }
-                @if !report.notes.is_empty() {
-                    details { summary { "Notes (" (report.notes.len()) ")" } ul { @for note in &report.notes { li { (note) } } } }
-                }
+                @if let Some(refusal) = &proof.refusal { (parts::refusal(refusal)) }
+                @if let Some(cycle) = &proof.cycle { (cycle::refused(cycle, &format!("{}-cycle", self.id))) }
+                (parts::assumed(report.assumptions.iter().map(String::as_str)))
+                (parts::notes(&report.notes))
             }
         }
     }
@@ -434,103 +425,19 @@ impl<'a> Course<'a> {
     }
 }
 
-/// How to run it again.
-pub(super) fn again(report: &SimulationReport, origin: &Origin) -> Markup {
+/// The settings that a run depends on, beside its command.
+pub(super) fn settings(report: &SimulationReport) -> Vec<(&'static str, String)> {
     let settings = &report.settings;
     let size = &report.fabric;
-    let rows = [
-        ("version", format!("reconfig {}", origin.version)),
+    vec![
         ("seed", report.seed.to_string()),
         ("trace hash", format!("{:016x}", report.trace_hash)),
         ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
-        ("digest of the fabric", origin.digest.clone()),
         ("load", percent(settings.load)),
         ("packet", counted(settings.packet_bytes.into(), "byte")),
         ("data VLs, LMC", format!("{}, {}", settings.data_vls, settings.lmc)),
         ("devices", format!("{} (drain by {})", settings.devices.profile.name(), settings.drain)),
-    ];
-    let rows = rows.into_iter().map(|(name, value)| vec![Field::text(name), Field::value(&value)]);
-    html! {
-        section {
-            h2 { "Run it again" }
-            pre tabindex="0" { code { (origin.command) } }
-            (table("The same input and seed give the same trace hash", &["what", "value"], rows, false))
-        }
-    }
-}
-
-fn named(title: &str, names: &[String], class: &str) -> Markup {
-    html! {
-        @if !names.is_empty() {
-            div {
-                h3 { i class={ "key " (class) } {} (title) " (" (names.len()) ")" }
-                ul class="names" {
-                    @for name in names.iter().take(24) { li { (name) } }
-                    @if names.len() > 24 {
-                        li { details { summary { "and " (names.len() - 24) " more" } ul { @for name in &names[24..] { li { (name) } } } } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A field of a table.
-struct Field {
-    shown: String,
-    /// The number by which it is sorted; none for text.
-    rank: Option<u64>,
-    class: &'static str,
-}
-
-impl Field {
-    fn text(text: &str) -> Field {
-        Field { shown: text.to_string(), rank: None, class: "" }
-    }
-
-    /// A text among numbers, which may be long.
-    fn value(text: &str) -> Field {
-        Field { class: "value", ..Field::text(text) }
-    }
-
-    /// A number that is shown as it stands in a file.
-    fn plain(shown: String) -> Field {
-        Field { shown, rank: None, class: "number" }
-    }
-
-    fn count(number: u64) -> Field {
-        Field::ranked(count(number), number)
-    }
-
-    fn ranked(shown: String, rank: u64) -> Field {
-        Field { shown, rank: Some(rank), class: "number" }
-    }
-}
-
-fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<Field>>, sorts: bool) -> Markup {
-    let rows: Vec<Vec<Field>> = rows.collect();
-    let class = |column: usize| rows.first().map_or("", |row| row[column].class);
-    html! {
-        div class="scroll" tabindex="0" role="group" aria-label=(caption) {
-            table class=[sorts.then_some("sortable")] {
-                caption { (caption) }
-                thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
-                tbody {
-                    @for row in &rows {
-                        tr {
-                            @for (rank, field) in row.iter().enumerate() {
-                                @if rank == 0 {
-                                    th scope="row" { (field.shown) }
-                                } @else {
-                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] { (field.shown) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    ]
 }
 
 fn phase_row(phase: &PhaseReport) -> Vec<Field> {

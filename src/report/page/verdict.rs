@@ -26,6 +26,11 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
             0 => "Nothing changed, and nothing was lost.".to_string(),
             lost => format!("Nothing changed, and {} were discarded.", counted(lost, "packet")),
         },
+        // Who reads only this sentence is to know of both.
+        Ending::Completed if change_lost == 0 && report.packets.lost_to_failure > 0 => {
+            let lost = counted(report.packets.lost_to_failure, "packet");
+            format!("The change completed{took} and itself lost no packet; the failure cost {lost}.")
+        }
         Ending::Completed if change_lost == 0 => format!("The change completed{took} and lost no packet."),
         Ending::Completed => format!("The change completed{took}, but lost {}.", counted(change_lost, "packet")),
         Ending::Deadlocked => {
@@ -50,7 +55,7 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     let lost = report.packets.lost_to_failure;
     if lost > 0 && report.has_change() {
         let packets = counted(lost, "packet");
-        told.push(format!("The failure itself cost {packets}: their way had died, and was not yet replaced."));
+        told.push(format!("Lost to the failure are {packets} whose way had died, and was not yet replaced."));
     }
     if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
         let pairs = counted(outage.pairs as u64, "pair");

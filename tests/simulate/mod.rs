@@ -17,6 +17,7 @@ mod order;
 mod ordered;
 mod outages;
 mod outside;
+mod page;
 mod random;
 mod repeated;
 mod reserved;

@@ -14,23 +14,23 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 26.0;
 
 /// A period that stands behind the plot.
-pub(super) struct Band {
+pub(super) struct PhaseBand {
     pub name: String,
     pub start_ns: u64,
     pub end_ns: u64,
 }
 
 /// A moment that is marked.
-pub(super) struct Moment {
+pub(super) struct TimeMark {
     pub name: &'static str,
     pub at_ns: u64,
 }
 
 /// What all charts of a run share.
-pub(super) struct Course<'a> {
+pub(super) struct TimeAxis<'a> {
     pub bins: &'a [BinReport],
-    pub bands: Vec<Band>,
-    pub moments: Vec<Moment>,
+    pub bands: Vec<PhaseBand>,
+    pub moments: Vec<TimeMark>,
     /// The end of the axis: that of the longest run on the page.
     pub end_ns: u64,
 }
@@ -45,7 +45,7 @@ pub(super) enum Form {
 }
 
 /// One quantity.
-pub(super) struct Line {
+pub(super) struct ChartLine {
     pub name: &'static str,
     /// The class that gives it its colour.
     pub class: &'static str,
@@ -63,12 +63,12 @@ pub(super) struct Chart<'a> {
     /// What it shows, in a sentence for those who do not see it.
     pub about: String,
     pub form: Form,
-    pub lines: Vec<Line>,
+    pub lines: Vec<ChartLine>,
     /// A value as people read it.
     pub label: fn(f64) -> String,
     /// The top of the axis, at least.
     pub top: f64,
-    pub course: &'a Course<'a>,
+    pub course: &'a TimeAxis<'a>,
 }
 
 /// A line with the values that a function finds in bins.
@@ -77,12 +77,12 @@ pub(super) fn line(
     class: &'static str,
     bins: &[BinReport],
     of: impl Fn(&BinReport) -> Option<f64>,
-) -> Line {
-    Line { name, class, values: bins.iter().map(of).collect() }
+) -> ChartLine {
+    ChartLine { name, class, values: bins.iter().map(of).collect() }
 }
 
 /// The highest value that a chart of these lines shows.
-pub(super) fn highest(lines: &[Line], form: Form) -> f64 {
+pub(super) fn highest(lines: &[ChartLine], form: Form) -> f64 {
     let bins = lines.first().map_or(0, |line| line.values.len());
     let at = |bin: usize| lines.iter().map(move |line| line.values[bin].unwrap_or_default());
     let height = |bin: usize| match form {
@@ -106,7 +106,7 @@ fn step(most: f64, wanted: f64) -> f64 {
     factors.iter().map(|factor| factor * power).find(|&step| step >= rough).unwrap_or(rough)
 }
 
-impl Course<'_> {
+impl TimeAxis<'_> {
     pub(super) fn x(&self, at_ns: u64) -> f64 {
         LEFT + (WIDTH - LEFT - RIGHT) * at_ns as f64 / self.end_ns.max(1) as f64
     }
@@ -131,7 +131,10 @@ impl Course<'_> {
             }
             @for at_ns in self.ticks() {
                 line class="tick" x1=(px(self.x(at_ns))) x2=(px(self.x(at_ns))) y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
-                text class="time" x=(px(self.x(at_ns))) y=(px(bottom + 17.0)) { (axis_time(at_ns)) }
+                // Centred under its mark, but for one so near the margin that it would be cut.
+                @let is_last = self.x(at_ns) > WIDTH - 24.0;
+                text class=(if is_last { "end" } else { "time" }) x=(px(self.x(at_ns) + if is_last { RIGHT } else { 0.0 }))
+                    y=(px(bottom + 17.0)) { (axis_time(at_ns)) }
             }
         }
     }
@@ -276,7 +279,7 @@ impl Chart<'_> {
     /// What each bin holds, for whoever points at it.
     fn numbers(&self) -> Markup {
         let told = |bin: usize| {
-            let own = |line: &Line| {
+            let own = |line: &ChartLine| {
                 line.values[bin]
                     .map_or(format!("{} –", line.name), |value| format!("{} {}", line.name, (self.label)(value)))
             };

@@ -1,7 +1,7 @@
 //! Lanes that wait for each other in a circle, drawn as one: what stands where, and what it waits for.
 
 use super::chart::px;
-use super::parts::{Field, table};
+use super::parts::{TableField, table};
 use maud::{Markup, html};
 use reconfig::audit::AuditedDependency;
 use reconfig::ids::{Lid, Sl};
@@ -51,7 +51,7 @@ fn dependencies(name: &str, own: impl Iterator<Item = (Place, Lid, Sl, EntryAge)
     let own: Vec<(Place, Lid, Sl, EntryAge)> = own.collect();
     let rows = own.iter().map(|(place, lid, sl, entry)| {
         let texts = [place.name.clone(), place.detail.clone(), lid.to_string(), sl.to_string(), entry.to_string()];
-        texts.iter().map(|text| Field::text(text)).collect()
+        texts.iter().map(|text| TableField::text(text)).collect()
     });
     let table = table(name, &["switch", "waits", "DLID", "SL", "follows"], rows, false);
     let places: Vec<Place> = own.iter().map(|(place, ..)| place.clone()).collect();

@@ -28,7 +28,7 @@ pub struct Origin {
 }
 
 /// A page of any command.
-struct Page {
+struct ResultPage {
     /// The command.
     command: &'static str,
     /// The verdict in a word, with its class: `good` or `bad`.
@@ -43,7 +43,7 @@ struct Page {
     body: Markup,
 }
 
-impl Page {
+impl ResultPage {
     fn render(&self, version: &str) -> String {
         let (word, class) = self.word;
         let markup = html! {
@@ -64,8 +64,8 @@ impl Page {
                     a class="skip" href="#main" { "Skip to the results" }
                     header {
                         p class="kicker" { "reconfig " (self.command) }
-                        h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
-                        @for told in &self.beside { p class="beside" { (told) } }
+                        h1 { span class={ "word " (class) } { (word) } " " (unbroken(&self.sentence)) }
+                        @for told in &self.beside { p class="beside" { (unbroken(told)) } }
                         p class="what" { (self.what) }
                     }
                     main id="main" { (self.body) }
@@ -75,6 +75,21 @@ impl Page {
         };
         markup.into_string()
     }
+}
+
+/// A text whose numbers no line break parts from their groups of digits or their units.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
+    let mut told = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches(|c: char| c.is_ascii_punctuation());
+        let joins = bare.starts_with(|c: char| c.is_ascii_digit()) || UNITS.contains(&bare);
+        if !told.is_empty() {
+            told.push(if joins && told.ends_with(|c: char| c.is_ascii_digit()) { '\u{a0}' } else { ' ' });
+        }
+        told += word;
+    }
+    told
 }
 
 /// The page of one run, or of several of one change under different schemes. Panics if there is none.
@@ -87,7 +102,7 @@ pub fn simulation_page(reports: &[SimulationReport], origin: &Origin) -> String 
         }
         (parts::again(origin, sections::settings(first)))
     };
-    let page = Page {
+    let page = ResultPage {
         command: "simulate",
         word: verdict::word(first),
         sentence: verdict::sentence(first),

@@ -30,7 +30,7 @@ pub(super) fn again(origin: &Origin, settings: Vec<(&'static str, String)>) -> M
 
 /// A table of names and values.
 pub(super) fn pairs(caption: &str, rows: impl IntoIterator<Item = (&'static str, String)>) -> Markup {
-    let rows = rows.into_iter().map(|(name, value)| vec![Field::text(name), Field::value(&value)]);
+    let rows = rows.into_iter().map(|(name, value)| vec![TableField::text(name), TableField::value(&value)]);
     table(caption, &["what", "value"], rows, false)
 }
 
@@ -78,39 +78,44 @@ pub(super) fn named(title: &str, names: &[String], class: &str) -> Markup {
 }
 
 /// A field of a table.
-pub(super) struct Field {
+pub(super) struct TableField {
     shown: String,
     /// The number by which it is sorted; none for text.
     rank: Option<u64>,
     class: &'static str,
 }
 
-impl Field {
-    pub(super) fn text(text: &str) -> Field {
-        Field { shown: text.to_string(), rank: None, class: "" }
+impl TableField {
+    pub(super) fn text(text: &str) -> TableField {
+        TableField { shown: text.to_string(), rank: None, class: "" }
     }
 
     /// A text among numbers, which may be long.
-    pub(super) fn value(text: &str) -> Field {
-        Field { class: "value", ..Field::text(text) }
+    pub(super) fn value(text: &str) -> TableField {
+        TableField { class: "value", ..TableField::text(text) }
     }
 
     /// A number that is shown as it stands in a file.
-    pub(super) fn plain(shown: String) -> Field {
-        Field { shown, rank: None, class: "number" }
+    pub(super) fn plain(shown: String) -> TableField {
+        TableField { shown, rank: None, class: "number" }
     }
 
-    pub(super) fn count(number: u64) -> Field {
-        Field::ranked(count(number), number)
+    pub(super) fn count(number: u64) -> TableField {
+        TableField::ranked(count(number), number)
     }
 
-    pub(super) fn ranked(shown: String, rank: u64) -> Field {
-        Field { shown, rank: Some(rank), class: "number" }
+    pub(super) fn ranked(shown: String, rank: u64) -> TableField {
+        TableField { shown, rank: Some(rank), class: "number" }
     }
 }
 
-pub(super) fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<Field>>, sorts: bool) -> Markup {
-    let rows: Vec<Vec<Field>> = rows.collect();
+pub(super) fn table(
+    caption: &str,
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<TableField>>,
+    sorts: bool,
+) -> Markup {
+    let rows: Vec<Vec<TableField>> = rows.collect();
     let class = |column: usize| rows.first().map_or("", |row| row[column].class);
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(caption) {

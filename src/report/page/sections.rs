@@ -3,8 +3,8 @@
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, root_pair, size_of};
 use super::super::series;
-use super::chart::{Band, Chart, Course, Form, Line, Moment, axis_time, highest, line, px};
-use super::parts::{self, Field, named, table};
+use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px};
+use super::parts::{self, TableField, named, table};
 use super::{cycle, fabric};
 use maud::{Markup, html};
 use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport};
@@ -17,7 +17,7 @@ pub(super) struct Run<'a> {
     pub report: &'a SimulationReport,
     /// What the names of its elements begin with.
     id: &'a str,
-    course: Course<'a>,
+    course: TimeAxis<'a>,
 }
 
 /// What is drawn over time: the end of its id, its title, its axis, how it is drawn, its lines, and how values read.
@@ -26,7 +26,7 @@ struct Kind {
     title: &'static str,
     axis: &'static str,
     form: Form,
-    lines: fn(&[BinReport]) -> Vec<Line>,
+    lines: fn(&[BinReport]) -> Vec<ChartLine>,
     label: fn(f64) -> String,
 }
 
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(report: &'a SimulationReport, id: &'a str, end_ns: Option<u64>) -> Run<'a> {
         let (bins, marks) = (&report.series.bins[..], &report.series.marks);
         let own_end = bins.last().map_or(1, |bin| bin.end_ns);
-        let band = |phase: &PhaseReport| Band {
+        let band = |phase: &PhaseReport| PhaseBand {
             name: phase.name.clone(),
             start_ns: phase.start_ns,
             end_ns: phase.end_ns.max(phase.start_ns),
@@ -133,11 +133,11 @@ impl<'a> Run<'a> {
             "arrival" => "arrival",
             _ => "start",
         };
-        let moment = |name, at_ns: Option<u64>| at_ns.map(|at_ns| Moment { name, at_ns });
+        let moment = |name, at_ns: Option<u64>| at_ns.map(|at_ns| TimeMark { name, at_ns });
         let changes = report.has_change();
         let moments = [moment(begins, marks.during_ns.filter(|_| changes)), moment("sources stop", marks.stop_ns)];
         let moments = moments.into_iter().flatten().collect();
-        Run { report, id, course: Course { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
+        Run { report, id, course: TimeAxis { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
     }
 
     /// Every section.
@@ -260,8 +260,8 @@ impl<'a> Run<'a> {
         ];
         let rows = rows.into_iter().filter(|(name, ..)| *name != "during" || self.report.has_change());
         let rows = rows.map(|(name, own, through)| {
-            let times = [own.p50, own.p99, own.max].map(|ns| Field::ranked(latency(ns), ns));
-            [Field::text(name)].into_iter().chain(times).chain([Field::ranked(percent(through), 0)]).collect()
+            let times = [own.p50, own.p99, own.max].map(|ns| TableField::ranked(latency(ns), ns));
+            [TableField::text(name)].into_iter().chain(times).chain([TableField::ranked(percent(through), 0)]).collect()
         });
         let header = ["period", "latency p50", "p99", "max", "throughput"];
         table(
@@ -283,7 +283,7 @@ impl<'a> Run<'a> {
             ("lost to the failure", packets.lost_to_failure),
             ("lost to the change", packets.lost_to_change),
         ];
-        let fates = fates.into_iter().map(|(name, number)| vec![Field::text(name), Field::count(number)]);
+        let fates = fates.into_iter().map(|(name, number)| vec![TableField::text(name), TableField::count(number)]);
         html! {
             section {
                 h2 { "What was lost" }
@@ -301,10 +301,11 @@ impl<'a> Run<'a> {
         hosts.sort_by_key(|host| std::cmp::Reverse(host.lost_sent + host.lost_received));
         let omitted = hosts.len().saturating_sub(MOST_HOSTS) as u64;
         let row = |host: &&HostLosses| {
-            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(Field::count);
-            let longest =
-                host.longest_ns.map_or(Field::ranked("–".to_string(), 0), |ns| Field::ranked(duration(ns), ns));
-            [Field::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
+            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(TableField::count);
+            let longest = host
+                .longest_ns
+                .map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns));
+            [TableField::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
         };
         let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back", "longest outage"];
         html! {
@@ -324,11 +325,11 @@ impl<'a> Run<'a> {
         let Some(cycle) = &self.report.deadlock else { return html! {} };
         let rows = cycle.iter().map(|stuck| {
             vec![
-                Field::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
-                Field::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
-                Field::count(stuck.dlid.into()),
-                Field::count(stuck.sl.into()),
-                Field::ranked(duration(stuck.born_ns), stuck.born_ns),
+                TableField::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
+                TableField::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
+                TableField::count(stuck.dlid.into()),
+                TableField::count(stuck.sl.into()),
+                TableField::ranked(duration(stuck.born_ns), stuck.born_ns),
             ]
         });
         let caption = "The cycle: each packet waits for the buffer that the next one fills";
@@ -340,7 +341,7 @@ impl<'a> Run<'a> {
 
     fn attributes(&self) -> Markup {
         let smps = &self.report.smps.by_attribute;
-        let rows = smps.iter().map(|(name, &number)| vec![Field::text(name), Field::count(number)]);
+        let rows = smps.iter().map(|(name, &number)| vec![TableField::text(name), TableField::count(number)]);
         html! {
             @if !smps.is_empty() {
                 details {
@@ -361,13 +362,15 @@ impl<'a> Run<'a> {
         ];
         let engine = engine_pair(&report.engine, report.engine_after.as_deref());
         let roots = root_pair(report.change.root_before.as_deref(), report.change.root_after.as_deref());
-        let status = vec![Field::text("proof before the first write"), Field::value(proof.status)];
+        let status = vec![TableField::text("proof before the first write"), TableField::value(proof.status)];
         let rows = [
-            vec![Field::text("scheme"), Field::value(&compare::name(report))],
-            vec![Field::text("routing"), Field::value(&format!("{engine}{roots}"))],
+            vec![TableField::text("scheme"), TableField::value(&compare::name(report))],
+            vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))],
             status,
         ];
-        let counts = numbers.into_iter().map(|(name, number)| vec![Field::text(name), Field::count(number as u64)]);
+        // A proof that was refused counted nothing.
+        let numbers = numbers.into_iter().filter(|(name, _)| proof.refusal.is_none() || *name == "waves");
+        let counts = numbers.map(|(name, number)| vec![TableField::text(name), TableField::count(number as u64)]);
         html! {
             section {
                 h2 { "Plan and proof" }
@@ -382,7 +385,7 @@ impl<'a> Run<'a> {
 
     /// The bins as a table: what the charts show, for those who read numbers.
     fn bins(&self) -> Markup {
-        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(Field::plain).collect());
+        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(TableField::plain).collect());
         html! {
             section {
                 h2 { "In numbers" }
@@ -411,12 +414,12 @@ pub(super) fn shared(runs: &[Run<'_>]) -> Markup {
     }
 }
 
-impl<'a> Course<'a> {
+impl<'a> TimeAxis<'a> {
     /// The same without names of phases, which small charts have no room for.
-    fn shared(&self) -> Course<'a> {
-        let band = |band: &Band| Band { name: String::new(), ..*band };
-        let moment = |own: &Moment| Moment { ..*own };
-        Course {
+    fn shared(&self) -> TimeAxis<'a> {
+        let band = |band: &PhaseBand| PhaseBand { name: String::new(), ..*band };
+        let moment = |own: &TimeMark| TimeMark { ..*own };
+        TimeAxis {
             bins: self.bins,
             bands: self.bands.iter().map(band).collect(),
             moments: self.moments.iter().map(moment).collect(),
@@ -440,10 +443,10 @@ pub(super) fn settings(report: &SimulationReport) -> Vec<(&'static str, String)>
     ]
 }
 
-fn phase_row(phase: &PhaseReport) -> Vec<Field> {
+fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
     let took = phase.end_ns.saturating_sub(phase.start_ns);
-    let times = [phase.start_ns, phase.end_ns, took].map(|ns| Field::ranked(duration(ns), ns));
-    [Field::text(&phase.name)].into_iter().chain(times).chain([Field::count(phase.smps)]).collect()
+    let times = [phase.start_ns, phase.end_ns, took].map(|ns| TableField::ranked(duration(ns), ns));
+    [TableField::text(&phase.name)].into_iter().chain(times).chain([TableField::count(phase.smps)]).collect()
 }
 
 /// Phases as bars under each other.

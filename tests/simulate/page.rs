@@ -1,0 +1,149 @@
+//! `--report`: a page that needs nothing beside itself, loads in a browser without an error, and tells what `--json` does.
+
+use super::command::{FABRIC, QUICK, simulate};
+use crate::support::tools::all_there;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const BROWSER: &str = "chromium";
+
+/// What a script of ours adds to a copy of the page: it sorts the losses and measures the layout, and leaves both in the
+/// document.
+const PROBE: &str = "<script>
+for (const own of document.querySelectorAll('details')) own.open = true;
+const table = document.querySelector('table.sortable');
+table.querySelectorAll('th button')[1].click();
+document.body.dataset.sorted = [...table.tBodies[0].rows].map((row) => row.cells[1].dataset.rank).join(' ');
+document.body.dataset.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+</script>";
+
+/// The page of a run, and what the run printed with `--json`.
+fn page(arguments: &[&str], folder: &Path) -> (String, Value) {
+    let file = folder.join("page.html");
+    let report = ["--json", "--report", file.to_str().expect("a folder in UTF-8"), FABRIC];
+    let output = simulate(&[arguments, &QUICK, &report].concat());
+    let value = serde_json::from_slice(&output.stdout).expect("JSON");
+    (fs::read_to_string(file).expect("the page was written"), value)
+}
+
+/// What stands right after a label, without groups of digits.
+fn value_of(page: &str, label: &str) -> String {
+    let (_, rest) = page.split_once(label).unwrap_or_else(|| panic!("no {label}"));
+    let (_, rest) = rest.split_once('>').expect("an element follows");
+    rest.split('<').next().expect("text").chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn assert_tells_the_same(page: &str, json: &Value) {
+    let packets = &json["packets"];
+    for (label, value) in [
+        ("<dt>lost to the change</dt>", &packets["lost_to_change"]),
+        ("<dt>lost in all</dt>", &json["lost_in_all"]),
+        ("<dt>SMPs</dt>", &json["smps"]["total"]),
+        ("injected</th>", &packets["injected"]),
+        ("delivered</th>", &packets["delivered"]),
+        ("stranded</th>", &packets["stranded"]),
+        ("lost to the failure</th>", &packets["lost_to_failure"]),
+        ("seed</th>", &json["seed"]),
+    ] {
+        assert_eq!(value_of(page, label), value.to_string(), "{label}");
+    }
+    let hash = json["trace_hash"].as_str().map_or_else(|| json["trace_hash"].to_string(), str::to_string);
+    assert_eq!(value_of(page, "trace hash</th>"), hash);
+}
+
+#[test]
+fn a_page_needs_nothing_beside_itself_and_tells_what_json_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["--remove-root", "--seed", "7"], folder.path());
+    assert_tells_the_same(&text, &json);
+    for outside in ["http:", "https:", "src=", "url(", "@import"] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    assert!(text.contains("--remove-root --seed 7 --load 0.05"), "it tells how to run it again");
+    let [file] = <[_; 1]>::try_from(fs::read_dir(&folder).expect("a folder").collect::<Vec<_>>()).expect("one file");
+    assert_eq!(file.expect("an entry").file_name(), "page.html");
+}
+
+#[test]
+fn names_are_escaped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fabric = folder.path().join("named.ibnetdiscover");
+    let text = fs::read_to_string(FABRIC).expect("the fabric").replace("spine-1", "<b>&amp;");
+    fs::write(&fabric, text).expect("a file");
+    let file = folder.path().join("page.html");
+    let [fabric, file] = [&fabric, &file].map(|path| path.to_str().expect("a folder in UTF-8"));
+    simulate(&[&["--remove-root"], &QUICK[..], &["--report", file, fabric]].concat());
+    let page = fs::read_to_string(file).expect("the page was written");
+    assert!(
+        page.contains("&lt;b&gt;&amp;amp;") && !page.contains("<b>&amp;"),
+        "the name stands as it is in the capture"
+    );
+}
+
+#[test]
+fn several_runs_share_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["--remove-root", "--compare"], folder.path());
+    let runs = json.as_array().expect("a run for each scheme");
+    assert!(runs.len() >= 4, "{} runs", runs.len());
+    assert_eq!(text.matches("<details class=\"run\"").count(), runs.len());
+    for (run, part) in runs.iter().zip(text.split("<details class=\"run\"").skip(1)) {
+        assert_eq!(value_of(part, "<dt>lost in all</dt>"), run["lost_in_all"].to_string(), "{}", run["scheme"]);
+        assert_eq!(value_of(part, "<dt>SMPs</dt>"), run["smps"]["total"].to_string(), "{}", run["scheme"]);
+    }
+    let mut ids: Vec<&str> = text.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an id stands for one element");
+}
+
+/// The document after scripts have run, and what the browser complained of.
+fn browse(text: &str, width: u32, folder: &Path) -> (String, Vec<String>) {
+    let file = folder.join("probed.html");
+    fs::write(&file, text).expect("a file");
+    let mut command = Command::new(BROWSER);
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]);
+    command
+        .arg(format!("--window-size={width},900"))
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()));
+    let output = command.arg(format!("file://{}", file.display())).stdin(Stdio::null()).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let complaints = told.lines().filter(|line| line.contains("CONSOLE")).map(str::to_string).collect();
+    (String::from_utf8_lossy(&output.stdout).into_owned(), complaints)
+}
+
+#[test]
+fn a_browser_loads_it_without_an_error_at_every_width() {
+    let missing = match Command::new(BROWSER).arg("--version").output() {
+        Ok(_) => Vec::new(),
+        Err(_) => vec![BROWSER.to_string()],
+    };
+    if !all_there(&missing, "chromium") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [&["--remove-root"][..], &["--remove-root", "--compare"]] {
+        let (text, json) = page(arguments, folder.path());
+        let probed = text.replace("</body>", &format!("{PROBE}</body>"));
+        for width in [500, 820, 1400] {
+            let (document, complaints) = browse(&probed, width, folder.path());
+            assert_eq!(complaints, Vec::<String>::new(), "{arguments:?} at {width}");
+            assert!(
+                document.contains("data-wide=\"0\""),
+                "{arguments:?} at {width}: the page itself never scrolls sideways"
+            );
+            let sorted = document.split("data-sorted=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let sorted: Vec<u64> =
+                sorted.expect("losses are sorted").split(' ').map(|own| own.parse().expect("a number")).collect();
+            assert!(sorted.len() > 2 && sorted.is_sorted_by(|a, b| a >= b), "{sorted:?}");
+        }
+        if let Value::Object(_) = json {
+            assert_tells_the_same(&browse(&text, 820, folder.path()).0, &json);
+        }
+    }
+    let (_, complaints) = browse("<body><script>none()</script></body>", 820, folder.path());
+    assert_eq!(complaints.len(), 1, "a script that fails is noticed: {complaints:?}");
+}

@@ -18,11 +18,13 @@ impl<'a> Page<'a> {
     /// Its digest is of the fabrics as they were read, whatever the formats of their files.
     pub(super) fn of<'f>(file: &'a Path, fabrics: impl IntoIterator<Item = &'f Fabric>) -> Result<Page<'a>, Failure> {
         let mut digest = Sha256::new();
+        let mut read = 0;
         for fabric in fabrics {
             digest.update(format::write(fabric, Format::Json).map_err(Failure::undone)?);
+            read += 1;
         }
         let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let digest = format!("SHA-256 {digest}, of `reconfig fabric convert --to json`");
+        let digest = (read > 0).then(|| format!("SHA-256 {digest}, of `reconfig fabric convert --to json`"));
         Ok(Page { file, origin: Origin { command: command(), version: env!("CARGO_PKG_VERSION"), digest } })
     }
 

@@ -3,6 +3,7 @@
 use super::Common;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
+use super::page::Page;
 use crate::report;
 use reconfig::reproduce::{self, ReproduceError, ResultTable, Study, StudyRequest};
 use serde::Serialize;
@@ -53,6 +54,9 @@ pub(super) struct Arguments {
     /// The file for a plot of the figures, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// The file for the result as a page of HTML that needs nothing beside itself.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -68,7 +72,7 @@ struct Document<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.csv.as_ref(), arguments.plot.as_ref()];
+    let files = [arguments.csv.as_ref(), arguments.plot.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let request = arguments.request();
@@ -85,6 +89,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     if let Some(file) = &arguments.plot {
         batch.stage_text(file, reproduce::plot(&tables))?;
+    }
+    if let Some(file) = &arguments.report {
+        let page = Page::of(file, [])?;
+        page.stage(report::reproduction_page(&request, &tables, &page.origin), &mut batch)?;
     }
     batch.finish()?;
     Ok((inside == banded).into())

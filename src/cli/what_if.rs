@@ -8,6 +8,7 @@ use super::element::find_node;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places, remark};
+use super::page::Page;
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -62,6 +63,9 @@ pub(super) struct Arguments {
     /// Write every loss to this file, a line each: names of columns first, times in nanoseconds.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// The file for the result as a page of HTML that needs nothing beside itself.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
@@ -92,13 +96,19 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let screen = Screen::beside(common, [arguments.csv.as_ref()])?;
-    check_places([arguments.csv.as_ref()])?;
-    let mut report = arguments.report(&read_fabric(&arguments.fabric, common)?)?;
+    let files = [arguments.csv.as_ref(), arguments.report.as_ref()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
+    let fabric = read_fabric(&arguments.fabric, common)?;
+    let page = arguments.report.as_deref().map(|file| Page::of(file, [&fabric])).transpose()?;
+    let mut report = arguments.look(&fabric)?;
     report.rank();
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
         batch.stage_text(file, report::what_if_csv(&report).map_err(Failure::undone)?)?;
+    }
+    if let Some(page) = page {
+        page.stage(report::what_if_page(&report, &page.origin), &mut batch)?;
     }
     batch.finish()?;
     screen.show(&report, || report::what_if(&report))?;
@@ -106,7 +116,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 impl Arguments {
-    fn report(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
+    fn look(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
         let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
         let engines = self.from.engines(fabric, self.engine.engines()?)?;
         let profile = self.devices.devices_or(DeviceProfile::Agents);

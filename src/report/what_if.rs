@@ -151,7 +151,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
             number(count(loss.cut_off_elsewhere as u64)),
             number(of(|own| count(own.pairs))),
             number(of(|own| if own.pairs == 0 { "–".to_string() } else { duration(own.reconnected_ns) })),
-            Cell::new(own.map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })),
+            Cell::new(scheme_name(loss)),
             number(of(|own| count(own.waves as u64))),
             number(of(|own| count(own.smps as u64))),
         ]);
@@ -180,8 +180,13 @@ pub fn what_if(report: &WhatIfReport) -> String {
     text + &answer(report)
 }
 
+/// The scheme of the change that answers a loss.
+pub(super) fn scheme_name(loss: &LossReport) -> &'static str {
+    loss.change.as_ref().map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })
+}
+
 /// The answer, in a line.
-fn answer(report: &WhatIfReport) -> String {
+pub(super) fn answer(report: &WhatIfReport) -> String {
     let all = report.losses.len();
     let cutting = report.losses.iter().filter(|loss| !loss.cut_off.is_empty()).count();
     let elsewhere = report.losses.iter().filter(|loss| loss.cut_off_elsewhere > 0).count();

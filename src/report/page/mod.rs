@@ -5,12 +5,23 @@
 //! A page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
 //! do, and says in words what its drawings show.
 
+mod audit;
 mod chart;
 mod cycle;
 mod fabric;
 mod parts;
+mod plan;
+mod reproduction;
+mod route;
 mod sections;
 mod verdict;
+mod what_if;
+
+pub use audit::audit_page;
+pub use plan::plan_page;
+pub use reproduction::reproduction_page;
+pub use route::route_page;
+pub use what_if::what_if_page;
 
 use super::compare;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -23,8 +34,8 @@ pub struct Origin {
     pub command: String,
     /// The version of this program.
     pub version: &'static str,
-    /// SHA-256 of the fabric as read, in hexadecimal, and what it is a digest of.
-    pub digest: String,
+    /// SHA-256 of the fabrics as read, in hexadecimal, and what it is a digest of; none where no fabric is read.
+    pub digest: Option<String>,
 }
 
 /// A page of any command.

@@ -18,12 +18,13 @@ pub(super) fn figures(figures: &[Figure<'_>]) -> Markup {
 
 /// How to run it again: the command, and what its result depends on.
 pub(super) fn again(origin: &Origin, settings: Vec<(&'static str, String)>) -> Markup {
-    let own = [("version", format!("reconfig {}", origin.version)), ("digest of the fabric", origin.digest.clone())];
+    let version = ("version", format!("reconfig {}", origin.version));
+    let own = [version].into_iter().chain(origin.digest.clone().map(|digest| ("digest of the fabric", digest)));
     html! {
         section {
             h2 { "Run it again" }
             pre tabindex="0" { code { (origin.command) } }
-            (pairs("The same input gives the same result", own.into_iter().chain(settings)))
+            (pairs("The same input gives the same result", own.chain(settings)))
         }
     }
 }
@@ -32,6 +33,24 @@ pub(super) fn again(origin: &Origin, settings: Vec<(&'static str, String)>) -> M
 pub(super) fn pairs(caption: &str, rows: impl IntoIterator<Item = (&'static str, String)>) -> Markup {
     let rows = rows.into_iter().map(|(name, value)| vec![TableField::text(name), TableField::value(&value)]);
     table(caption, &["what", "value"], rows, false)
+}
+
+/// The report as it is on the screen.
+pub(super) fn in_full(text: &str) -> Markup {
+    html! {
+        section {
+            h2 { "In full" }
+            details { summary { "The report as it is on the screen" } pre class="screen" tabindex="0" { (text) } }
+        }
+    }
+}
+
+/// An answer of the screen as a sentence.
+pub(super) fn sentence(answer: &str) -> String {
+    let answer = answer.trim();
+    let mut letters = answer.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(letters).chain(['.']).collect()
 }
 
 /// Why something was refused: a long refusal lists its evidence line by line.
@@ -98,6 +117,11 @@ impl TableField {
     /// A number that is shown as it stands in a file.
     pub(super) fn plain(shown: String) -> TableField {
         TableField { shown, rank: None, class: "number" }
+    }
+
+    /// A figure that is not as it should be.
+    pub(super) fn amiss(self) -> TableField {
+        TableField { class: "number refusal", ..self }
     }
 
     pub(super) fn count(number: u64) -> TableField {

@@ -21,6 +21,7 @@ mod lifecycle;
 mod model;
 mod mutations;
 mod names;
+mod pages;
 mod paths;
 mod plan;
 mod properties;

@@ -1,13 +1,10 @@
 //! `--report`: a page that needs nothing beside itself, loads in a browser without an error, and tells what `--json` does.
 
 use super::command::{FABRIC, QUICK, simulate};
-use crate::support::tools::all_there;
+use crate::support::browser::{self, browse};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-const BROWSER: &str = "chromium";
 
 /// What a script of ours adds to a copy of the page: it sorts the losses and measures the layout, and leaves both in the
 /// document.
@@ -100,28 +97,9 @@ fn several_runs_share_a_page() {
     assert_eq!(ids.len(), all, "an id stands for one element");
 }
 
-/// The document after scripts have run, and what the browser complained of.
-fn browse(text: &str, width: u32, folder: &Path) -> (String, Vec<String>) {
-    let file = folder.join("probed.html");
-    fs::write(&file, text).expect("a file");
-    let mut command = Command::new(BROWSER);
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]);
-    command
-        .arg(format!("--window-size={width},900"))
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()));
-    let output = command.arg(format!("file://{}", file.display())).stdin(Stdio::null()).output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    let complaints = told.lines().filter(|line| line.contains("CONSOLE")).map(str::to_string).collect();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), complaints)
-}
-
 #[test]
 fn a_browser_loads_it_without_an_error_at_every_width() {
-    let missing = match Command::new(BROWSER).arg("--version").output() {
-        Ok(_) => Vec::new(),
-        Err(_) => vec![BROWSER.to_string()],
-    };
-    if !all_there(&missing, "chromium") {
+    if !browser::is_there() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

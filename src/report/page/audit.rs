@@ -38,7 +38,7 @@ pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
                     }
                 }
             }
-            (parts::in_full(&told))
+            (parts::in_full(&told, matches!(report.found, Audited::Whole(_))))
             (parts::again(origin, Vec::new()))
         },
     };
@@ -52,7 +52,13 @@ fn sentence(report: &AuditReport) -> String {
             "The update is safe at every moment: made in place, in any order, it closes no credit loop."
         }
         AuditVerdict::Safe => "No credit loop, no loop, no black hole: every path arrives.",
-        AuditVerdict::Unsafe => return format!("Found: {}.", faults(report).join(", ")),
+        AuditVerdict::Unsafe => {
+            return format!(
+                "{}: {}.",
+                if moment { "Faults at some moment" } else { "Faults in the routing" },
+                faults(report).join(", ")
+            );
+        }
         AuditVerdict::Unknown => "No fault in what is known, but a part of the fabric or of its tables is not known.",
     }
     .to_string()

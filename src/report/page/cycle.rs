@@ -17,7 +17,7 @@ const MOST: usize = 24;
 
 /// A lane in a circle.
 #[derive(Clone)]
-struct Place {
+struct WaitingPlace {
     /// The switch, or the port of one.
     name: String,
     /// Where in it, and who.
@@ -26,7 +26,7 @@ struct Place {
 
 /// Packets that are stuck.
 pub(super) fn stuck(cycle: &[StuckReport], id: &str) -> Markup {
-    let place = |own: &StuckReport| Place {
+    let place = |own: &StuckReport| WaitingPlace {
         name: format!("{} VL {}", own.input, own.input_vl),
         detail: format!("waits for {} VL {}", own.output, own.output_vl),
     };
@@ -36,37 +36,78 @@ pub(super) fn stuck(cycle: &[StuckReport], id: &str) -> Markup {
 /// The circle that a refusal names.
 pub(super) fn refused(cycle: &Cycle, id: &str) -> Markup {
     let name = format!("Lanes that can wait for each other in wave {}", cycle.wave);
-    let row = |own: &Dependency| (at(&own.switch, own.input, own.output), own.lid, own.sl, own.entry);
-    dependencies(&name, cycle.dependencies.iter().map(row), id)
+    let link = |own: &Dependency| {
+        let latched = own.latched.iter().map(|wave| format!("latched in wave {wave}"));
+        let follows = changed([("", own.entry), ("SL-to-VL", own.mapping)]).chain(latched);
+        CycleLink {
+            place: at(&own.switch, own.input, own.output),
+            lid: own.lid,
+            sl: own.sl,
+            follows: follows.collect(),
+        }
+    };
+    dependencies(&name, cycle.dependencies.iter().map(link), id)
 }
 
 /// The circle that an audit found.
 pub(super) fn audited(cycle: &[AuditedDependency], id: &str) -> Markup {
-    let row = |own: &AuditedDependency| (at(&own.switch, own.input, own.output), own.lid, own.sl, own.entry);
-    dependencies("Lanes that can wait for each other", cycle.iter().map(row), id)
+    let link = |own: &AuditedDependency| {
+        let follows = changed([("", own.entry), ("SL-to-VL", own.mapping), ("path", own.path)]);
+        CycleLink {
+            place: at(&own.switch, own.input, own.output),
+            lid: own.lid,
+            sl: own.sl,
+            follows: follows.collect(),
+        }
+    };
+    dependencies("Lanes that can wait for each other", cycle.iter().map(link), id)
+}
+
+/// A dependency of a circle.
+struct CycleLink {
+    place: WaitingPlace,
+    lid: Lid,
+    sl: Sl,
+    /// What a packet follows there that the change touches.
+    follows: Vec<String>,
+}
+
+/// The tables that the change touches, as `old entry` or `new SL-to-VL`.
+fn changed<const N: usize>(tables: [(&'static str, EntryAge); N]) -> impl Iterator<Item = String> {
+    tables.into_iter().filter_map(|(table, age)| match (age, table) {
+        (EntryAge::Unchanged, _) => None,
+        (own, "") => Some(own.to_string()),
+        (EntryAge::Old, table) => Some(format!("old {table}")),
+        (EntryAge::New, table) => Some(format!("new {table}")),
+    })
 }
 
 /// Drawn, and as a table.
-fn dependencies(name: &str, own: impl Iterator<Item = (Place, Lid, Sl, EntryAge)>, id: &str) -> Markup {
-    let own: Vec<(Place, Lid, Sl, EntryAge)> = own.collect();
-    let rows = own.iter().map(|(place, lid, sl, entry)| {
-        let texts = [place.name.clone(), place.detail.clone(), lid.to_string(), sl.to_string(), entry.to_string()];
-        texts.iter().map(|text| TableField::text(text)).collect()
+fn dependencies(name: &str, links: impl Iterator<Item = CycleLink>, id: &str) -> Markup {
+    let links: Vec<CycleLink> = links.collect();
+    let changes = links.iter().any(|own| !own.follows.is_empty());
+    let columns = if changes { 5 } else { 4 };
+    let rows = links.iter().map(|own| {
+        let follows = if own.follows.is_empty() { "unchanged tables".to_string() } else { own.follows.join(", ") };
+        let texts =
+            [own.place.name.clone(), own.place.detail.clone(), own.lid.to_string(), own.sl.to_string(), follows];
+        texts.iter().take(columns).map(|text| TableField::text(text)).collect()
     });
-    let table = table(name, &["switch", "waits", "DLID", "SL", "follows"], rows, false);
-    let places: Vec<Place> = own.iter().map(|(place, ..)| place.clone()).collect();
+    let header = ["switch", "waits", "DLID", "SL", "follows"];
+    let table = table("The same as a table", &header[..columns], rows, false);
+    let places: Vec<WaitingPlace> = links.iter().map(|own| own.place.clone()).collect();
     html! {
         (ring(&places, name, id))
         (table)
     }
 }
 
-fn at(switch: &NamedDevice, input: PortLane, output: PortLane) -> Place {
+fn at(switch: &NamedDevice, input: PortLane, output: PortLane) -> WaitingPlace {
     let lane = |own: PortLane| format!("port {} VL {}", own.port, own.vl);
-    Place { name: switch.name.clone(), detail: format!("{} → {}", lane(input), lane(output)) }
+    WaitingPlace { name: switch.name.clone(), detail: format!("{} → {}", lane(input), lane(output)) }
 }
 
-fn ring(places: &[Place], name: &str, id: &str) -> Markup {
+fn ring(places: &[WaitingPlace], name: &str, id: &str) -> Markup {
     if places.len() > MOST {
         return html! { p class="unit" { (name) ": " (places.len()) " in one circle, too many to draw; the table names them." } };
     }

@@ -35,12 +35,12 @@ pub(super) fn pairs(caption: &str, rows: impl IntoIterator<Item = (&'static str,
     table(caption, &["what", "value"], rows, false)
 }
 
-/// The report as it is on the screen.
-pub(super) fn in_full(text: &str) -> Markup {
+/// The report as it is on the screen, folded unless `open`.
+pub(super) fn in_full(text: &str, open: bool) -> Markup {
     html! {
         section {
             h2 { "In full" }
-            details { summary { "The report as it is on the screen" } pre class="screen" tabindex="0" { (text) } }
+            details open[open] { summary { "The report as it is on the screen" } pre class="screen" tabindex="0" { (text) } }
         }
     }
 }

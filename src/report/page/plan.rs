@@ -26,8 +26,8 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
         body: html! {
             @if let Some(facts) = &report.plan { (planned(report, facts)) }
             @if let Some(refused) = &report.refusal { (refusal(refused)) }
-            (parts::notes(&report.notes))
-            (parts::in_full(&plan::plan(report)))
+            @if report.plan.is_none() { (parts::notes(&report.notes)) }
+            (parts::in_full(&plan::plan(report), report.plan.is_none()))
             (parts::again(origin, settings(report)))
         },
     };
@@ -42,9 +42,9 @@ fn sentence(report: &PlanReport) -> String {
         };
     };
     let cost = match facts.waves.len() as u64 {
-        0 => "needs no writes".to_string(),
+        0 => "it needs no writes".to_string(),
         waves => format!(
-            "takes {} in {}, {} of writing",
+            "it takes {} in {} ({} of writing)",
             counted(facts.smps as u64, "SMP"),
             counted(waves, "wave"),
             duration(facts.expected_ns)
@@ -52,9 +52,9 @@ fn sentence(report: &PlanReport) -> String {
     };
     let cut_off = report.cut_off.iter().filter(|port| !port.leaves).count() as u64;
     match (cut_off, report.strands()) {
-        (0, _) => format!("The change {cost}, is proved at every moment, and cuts off no end port."),
+        (0, _) => format!("The change is proved at every moment; {cost} and cuts off no end port."),
         (ports, None) => {
-            format!("The change {cost}, is proved at every moment, and cuts off {}.", counted(ports, "end port"))
+            format!("The change is proved at every moment; {cost} and cuts off {}.", counted(ports, "end port"))
         }
         (ports, Some(_)) => {
             format!(
@@ -105,7 +105,7 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
                 ]))
             } @else { p { "There is no proof of this plan." } }
             (parts::assumed(facts.assumptions.iter().copied()))
-            (parts::notes(&facts.notes))
+            (parts::notes(&[&facts.notes[..], &report.notes].concat()))
         }
     }
 }

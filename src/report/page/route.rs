@@ -30,7 +30,7 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
         }),
         body: html! {
             @for (rank, own) in report.subnets.iter().enumerate() { (subnet(own, report.subnets.len() > 1, &format!("s{rank}"))) }
-            (parts::in_full(&routing::route(report)))
+            (parts::in_full(&routing::route(report), false))
             (parts::again(origin, Vec::new()))
         },
     };

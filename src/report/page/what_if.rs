@@ -50,8 +50,7 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
 }
 
 fn losses(losses: &[LossReport]) -> Markup {
-    let header =
-        ["loss", "harm, by rank", "cut off", "elsewhere", "pairs out", "back after", "scheme", "waves", "SMPs"];
+    let header = ["loss", "rank", "cut off", "elsewhere", "pairs out", "back after", "scheme", "waves", "SMPs"];
     let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
     html! {
         section {

@@ -22,6 +22,7 @@ mod lifecycle;
 mod model;
 mod mutations;
 mod names;
+mod pages;
 mod paths;
 mod plan;
 mod properties;

@@ -80,7 +80,7 @@ impl Shard {
 }
 
 #[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct Document<'a> {
+pub(super) struct CampaignDocument<'a> {
     schema: &'static str,
     runs: usize,
     rows: usize,
@@ -255,7 +255,7 @@ fn bar(runs: usize) -> ProgressBar {
 
 fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {
     let (summaries, pooled) = (summaries(rows), pooled(rows));
-    let document = Document {
+    let document = CampaignDocument {
         schema: "reconfig.campaign-summary/1",
         runs: keys.len(),
         rows: rows.len(),

@@ -30,7 +30,7 @@ type Entry = (&'static str, fn() -> Schema);
 /// Every schema. What is not one object for each run is named by its option or its content.
 const SCHEMAS: [Entry; 21] = [
     ("audit", schema_of::<AuditReport>),
-    ("campaign", schema_of::<campaign::Document<'static>>),
+    ("campaign", schema_of::<campaign::CampaignDocument<'static>>),
     ("change", schema_of::<ChangeDone>),
     ("check", schema_of::<report::CheckReport>),
     ("events", schema_of::<ControlEvent>),
@@ -40,10 +40,10 @@ const SCHEMAS: [Entry; 21] = [
     ("journal-show", schema_of::<journal::JournalReport<'static>>),
     ("lids", schema_of::<report::LidReport>),
     ("plan", schema_of::<report::PlanReport>),
-    ("reproduce", schema_of::<reproduce::Document<'static>>),
+    ("reproduce", schema_of::<reproduce::StudyDocument<'static>>),
     ("rescue", schema_of::<rescue::RescueReport>),
     ("route", schema_of::<report::RouteObject<'static>>),
-    ("route-list", schema_of::<Vec<route::Listed>>),
+    ("route-list", schema_of::<Vec<route::ListedEngine>>),
     ("serve", schema_of::<ServeStatus>),
     ("simulate", schema_of::<simulate::Beside<'static>>),
     ("simulate-accounting", schema_of::<simulate::Accounted<'static>>),

@@ -414,18 +414,15 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let files = [&arguments.plan, &arguments.certificate, &arguments.dot, &arguments.report].map(|file| file.as_ref());
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let page = arguments
-        .report
-        .as_deref()
-        .map(|file| Page::new(file, subnets.subnets().map(|(_, subnet)| &subnet.fabric)))
-        .transpose()?;
+    let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
     let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         let (answer, reports) = compare(&routers, &scenario, screen)?;
-        page.iter().try_for_each(|page| page.stage(&mut batch, |origin| report::page(&reports, origin)))?;
+        page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, &page.origin), &mut batch))?;
         batch.finish()?;
         return Ok(answer);
     }
@@ -454,8 +451,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
-    page.iter()
-        .try_for_each(|page| page.stage(&mut batch, |origin| report::page(std::slice::from_ref(&report), origin)))?;
+    let runs = std::slice::from_ref(&report);
+    page.iter().try_for_each(|page| page.stage(report::simulation_page(runs, &page.origin), &mut batch))?;
     if let Some(folder) = &arguments.csv {
         let files = report::run_csv(&report).map_err(Failure::undone)?;
         files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;

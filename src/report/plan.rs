@@ -11,7 +11,7 @@ use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, VlSet};
 use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
-use reconfig::scenario::{CutOffPort, DeviceReport, FabricSize};
+use reconfig::scenario::{CutOffPort, DeviceReport, FabricMap, FabricSize};
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
@@ -137,7 +137,6 @@ impl WaveFacts {
     }
 }
 
-/// Nodes of `here` that `there`, of the same indices, lacks.
 impl PlanFacts {
     /// Tells what `leaves` from the switches that lose every way; the end ports among these are told as cut off.
     fn with_departures(self, plan: &Plan, leaves: impl Fn(Guid) -> bool) -> PlanFacts {
@@ -155,6 +154,7 @@ impl PlanFacts {
     }
 }
 
+/// Nodes of `here` that `there`, of the same indices, lacks.
 fn missing_nodes(here: &Fabric, there: &Fabric) -> Vec<String> {
     let gone = here.nodes().filter(|&(id, node)| node.present && !there.node(id).present);
     gone.map(|(id, _)| here.describe_node(id)).collect()
@@ -196,6 +196,9 @@ pub struct PlanReport {
     pub devices: Option<DeviceReport>,
     /// Nanoseconds for which barriers wait by the clock on these devices, whatever the traffic.
     pub waits_ns: u64,
+    /// The fabric as it is drawn, where a plan was drawn up.
+    #[serde(skip)]
+    pub map: Option<FabricMap>,
     /// What a reader should know of the captures.
     pub notes: Vec<String>,
     /// The file that holds the plan, where one was written.
@@ -231,6 +234,7 @@ impl PlanReport {
             cut_off_meant: false,
             devices: None,
             waits_ns: 0,
+            map: None,
             notes: Vec::new(),
             file: None,
             certificate: None,
@@ -251,6 +255,7 @@ impl PlanReport {
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
             cut_off: cut_off_by(vetted.plan(), leaves),
+            map: Some(map(vetted.plan(), leaves)),
             notes: drawn.notes.clone(),
             ..PlanReport::nothing_to_change(departure, engine)
         }
@@ -304,6 +309,12 @@ impl PlanReport {
     pub fn is_yes(&self) -> bool {
         self.refusal.is_none() && self.strands().is_none()
     }
+}
+
+/// What becomes of the nodes and cables of a plan.
+fn map(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> FabricMap {
+    let draft = plan.draft();
+    FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| leaves(draft.routed.node(node).guid))
 }
 
 /// The end ports that a plan cuts off; a node that `leaves` takes its own along.

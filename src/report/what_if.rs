@@ -151,7 +151,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
             number(count(loss.cut_off_elsewhere as u64)),
             number(of(|own| count(own.pairs))),
             number(of(|own| if own.pairs == 0 { "–".to_string() } else { duration(own.reconnected_ns) })),
-            Cell::new(own.map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })),
+            Cell::new(scheme_name(loss)),
             number(of(|own| count(own.waves as u64))),
             number(of(|own| count(own.smps as u64))),
         ]);
@@ -178,6 +178,11 @@ pub fn what_if(report: &WhatIfReport) -> String {
         );
     }
     text + &answer(report)
+}
+
+/// The scheme of the change that answers a loss.
+pub(super) fn scheme_name(loss: &LossReport) -> &'static str {
+    loss.change.as_ref().map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })
 }
 
 /// The answer, in a line.

@@ -18,6 +18,7 @@ pub struct Cell {
     /// The paper's figure; none if it has none.
     pub paper: Option<f64>,
     /// The measured figure; NaN where there was nothing to measure, as a latency while nothing arrives.
+    #[schemars(with = "Option<f64>")]
     pub ours: f64,
     /// The band for the measured figure.
     pub band: Band,

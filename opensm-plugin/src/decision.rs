@@ -12,7 +12,8 @@ use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::plans::{self, NoPlan};
 use crate::sight::{Seen, Sight, SightError};
 use reconfig::change::{ChangeError, InForce, KnownBase, engine_listed};
-use reconfig::ids::Guid;
+use reconfig::fabric::Fabric;
+use reconfig::ids::{Guid, Lid, PortNum};
 use reconfig::routing::{Engine, Parameters, RouteError};
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig::verify::ProofStatistics;
@@ -216,7 +217,7 @@ impl Router {
     /// A switch does not tell its table: what was handed over last is written to its end.
     fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
         let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
-        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let lfts = owned(&sight.fabric, carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts));
         let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
         Ok(Answer { lfts, notes: vec![Note { level: Level::Error, text }], again: None, accepted: None })
     }
@@ -224,7 +225,7 @@ impl Router {
     /// The last wave was not written to its end: each mixture of before and after it is proved, so it is written again.
     fn finished(&mut self, sight: &Sight) -> Answer {
         let memory = self.memory.as_ref().expect("what is unfinished was begun");
-        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let lfts = owned(&sight.fabric, carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts));
         let again = self.again(false);
         self.answer(lfts, "the last tables were not written everywhere: they are written again".to_string(), again)
     }
@@ -369,7 +370,7 @@ impl Router {
         let course = self.course.as_mut().expect("a course was begun");
         let plan = course.plan.clone();
         let lfts = match course.next() {
-            None => sight.lfts.clone(),
+            None => owned(&sight.fabric, sight.lfts.clone()),
             Some(step) => {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
                 if wait > Duration::ZERO {
@@ -380,6 +381,7 @@ impl Router {
                     return Answer { notes, again: Some(Again::Later(wait)), ..held };
                 }
                 let lfts = carried(&plan.plan().draft().before, &step.lfts, &sight.fabric, &sight.lfts);
+                let lfts = owned(&sight.fabric, lfts);
                 course.advance();
                 self.since = None;
                 if notes.is_empty() {
@@ -403,7 +405,7 @@ impl Router {
     }
 
     fn hold(&mut self, sight: &Sight, text: String) -> Answer {
-        let lfts = sight.lfts.clone();
+        let lfts = owned(&sight.fabric, sight.lfts.clone());
         self.remember(sight, &lfts);
         self.answer(lfts, text, None)
     }
@@ -436,6 +438,20 @@ impl Router {
             }
         }
     }
+}
+
+/// Tables without entries for LIDs that nobody owns: those of what has died. Sources go on sending there, and no later
+/// change is proved beside ways that lead to nobody. Without them packets are discarded sooner, and nothing else changes.
+fn owned(fabric: &Fabric, mut lfts: Vec<Arc<Lft>>) -> Vec<Arc<Lft>> {
+    for lft in &mut lfts {
+        let strays: Vec<Lid> =
+            lft.routes().map(|(lid, _)| lid).filter(|&lid| fabric.lid_owner(lid).is_none()).collect();
+        if !strays.is_empty() {
+            let own = Arc::make_mut(lft);
+            strays.into_iter().for_each(|lid| own.set(lid, PortNum::NO_ROUTE));
+        }
+    }
+    lfts
 }
 
 /// How long a wave that must wait so many rounds still has to.

@@ -1,6 +1,7 @@
 //! Debian's OpenSM with the plugin, on ibsim and on a served fabric, judged from outside.
 
 mod adoption;
+mod dead;
 mod decision;
 mod harness;
 mod killed;

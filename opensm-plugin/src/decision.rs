@@ -3,12 +3,13 @@
 //! On entry of [`Router::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that every
 //! mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in silence. The
 //! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
-//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast, service levels.
+//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), service levels.
 
 use crate::config::{Config, OnRefusal};
 use crate::course::{Course, life};
 use crate::evidence::Accepted;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
+use crate::multicast::Unicast;
 use crate::plans::{self, NoPlan};
 use crate::sight::{Seen, Sight, SightError};
 use reconfig::change::{ChangeError, InForce, KnownBase, engine_listed};
@@ -145,6 +146,12 @@ impl Router {
         let memory = self.memory.as_ref().filter(|_| self.course.as_ref().is_none_or(Course::is_over))?;
         let sm = memory.fabric.lid_ports().find(|&port| memory.fabric.recorded_port_guid(port) == Some(sm))?;
         Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm))
+    }
+
+    /// Unicast as it was last handed over.
+    pub fn unicast(&self) -> Option<Unicast> {
+        let Memory { fabric, lfts, earlier } = self.memory.clone()?;
+        Some(Unicast { fabric, earlier, lfts })
     }
 
     /// What is known of it, now or later.

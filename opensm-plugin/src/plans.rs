@@ -14,7 +14,9 @@ use reconfig::plan::{self, Observer, PlanError, PlanInput, Policy, Scheme, Table
 use reconfig::repair::{Budget, RepairInput, repair};
 use reconfig::routing::{Demand, Engine, RouteError, choose_root, stranded, switch_order};
 use reconfig::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
-use reconfig::verify::{self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, prove_tables};
+use reconfig::verify::{
+    self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, UnicastWaits, prove_tables,
+};
 use reconfig::vet::{Objection, Vetted, vet};
 use std::sync::Arc;
 
@@ -76,22 +78,23 @@ pub fn prove_in_force(sight: &Sight) -> Result<(), Refusal> {
 
 /// A wave over a subnet of which it is known what was in force.
 struct Beside<'a> {
-    known: &'a Comparison,
+    whole: &'a Fabric,
+    now: &'a Fabric,
     tables: [SubnetTables; 2],
 }
 
 impl Transition for Beside<'_> {
     fn fabric(&self) -> &Fabric {
-        &self.known.whole
+        self.whole
     }
 
     fn surviving(&self) -> &Fabric {
-        &self.known.now
+        self.now
     }
 
     fn waves(&self) -> Vec<ProofWave<'_>> {
         let mut injected = [false; 2];
-        self.known.whole.halves().iter().for_each(|half| injected[half.index()] = true);
+        self.whole.halves().iter().for_each(|half| injected[half.index()] = true);
         let [before, after] = &self.tables;
         let ways = Default::default();
         let (empty, gone) = (VlSet::EMPTY, [false; 2]);
@@ -110,7 +113,25 @@ impl Transition for Beside<'_> {
 /// What is wrong.
 pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>]) -> Result<(), Refusal> {
     let tables = [known.lfts.clone(), wanted.to_vec()].map(|lfts| on_one_lane(&known.whole, lfts));
-    verify::prove(Beside { known, tables }).map(drop).map_err(|(_, refusal)| refusal)
+    let beside = Beside { whole: &known.whole, now: &known.now, tables };
+    verify::prove(beside).map(drop).map_err(|(_, refusal)| refusal)
+}
+
+/// What unicast packets can wait for by tables; rows without a way lose what comes to them.
+///
+/// # Errors
+/// What is wrong with them, but for cycles.
+pub fn waits(fabric: &Fabric, lfts: &[Arc<Lft>]) -> Result<UnicastWaits, Refusal> {
+    UnicastWaits::of_tables(fabric, &on_one_lane(fabric, lfts.to_vec()), &Scope { losses: true, ..scope(fabric) })
+}
+
+/// The same in every mixture of two tables.
+///
+/// # Errors
+/// What is wrong with them, but for cycles.
+pub fn waits_while_written(fabric: &Fabric, before: &[Arc<Lft>], after: &[Arc<Lft>]) -> Result<UnicastWaits, Refusal> {
+    let tables = [before, after].map(|lfts| on_one_lane(fabric, lfts.to_vec()));
+    UnicastWaits::of(&Beside { whole: fabric, now: fabric, tables })
 }
 
 /// What the base engine makes of what OpenSM's port reaches, and its tables.

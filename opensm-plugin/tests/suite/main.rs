@@ -6,6 +6,7 @@ mod decision;
 mod harness;
 mod killed;
 mod moments;
+mod multicast;
 mod settings;
 mod sixteen;
 mod subnet;

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 /// One line for ibsim's console.
-fn console(served: &mut Served, line: &str) {
+pub fn console(served: &mut Served, line: &str) {
     let stdin = served.server.as_mut().and_then(|server| server.stdin.as_mut()).expect("ibsim's console is open");
     writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("ibsim reads its console");
 }

@@ -116,7 +116,8 @@ impl Watchman {
                 Some(ring) => (Level::Error, format!("multicast: {ring}"), true),
                 None => {
                     let groups = self.rows.iter().map(|row| row.mlid).collect::<BTreeSet<u16>>().len();
-                    let text = format!("multicast: the trees of {groups} groups close no ring, nor with unicast ways");
+                    let plural = if groups == 1 { "" } else { "s" };
+                    let text = format!("multicast: {groups} tree{plural} in force, and no ring with unicast ways or each other");
                     (Level::Info, text, false)
                 }
             },

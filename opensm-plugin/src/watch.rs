@@ -117,7 +117,9 @@ impl Watchman {
                 None => {
                     let groups = self.rows.iter().map(|row| row.mlid).collect::<BTreeSet<u16>>().len();
                     let plural = if groups == 1 { "" } else { "s" };
-                    let text = format!("multicast: {groups} tree{plural} in force, and no ring with unicast ways or each other");
+                    let text = format!(
+                        "multicast: {groups} tree{plural} in force, and no ring with unicast ways or each other"
+                    );
                     (Level::Info, text, false)
                 }
             },

@@ -201,3 +201,47 @@ fn several_lids_for_each_port() {
         assert_eq!((rings, last.audited().verdict()), (0, AuditVerdict::Safe), "LMC {lmc}: {said}");
     }
 }
+
+/// Engines that need several lanes: their tables are judged on one, where those of trees stand and others have rings.
+#[test]
+fn tables_that_rest_on_several_lanes_are_judged_on_one() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let (adopted, mended) = ("the tables in force are adopted", "the tables in force are mended");
+    let kept = "no change in place is proved, so the tables in force stay";
+    for (topology, engine, expected) in [
+        ("fat-tree-4-2", "dfsssp", mended),
+        ("fat-tree-4-2", "lash", adopted),
+        ("torus-4x4", "dfsssp", kept),
+        ("torus-4x4", "lash", kept),
+        ("random-regular-16-4", "dfsssp", kept),
+        ("random-regular-16-4", "lash", kept),
+        ("random-regular-16-4", "nue", mended),
+    ] {
+        let fabric = bundled(topology);
+        let subnet = Subnet::serve(&fabric, 0.0);
+        let theirs = run(&subnet, "", &format!("routing_engine {engine}"));
+        assert!(theirs.log().contains(&format!("{engine} tables configured on all switches")), "{}", theirs.log());
+        drop(theirs);
+        let before = subnet.events().len();
+        let mut opensm = run(&subnet, "", "");
+        if expected == mended {
+            opensm.until("the mended tables", |opensm| opensm.said().iter().any(|said| said.contains("handed over")));
+            opensm.quiet(QUIET, || subnet.written());
+        }
+        let said = opensm.said().join("\n");
+        assert!(said.contains(expected), "{topology} {engine}: {said}");
+        if expected == kept {
+            drop(opensm);
+            opensm = run(&subnet, "on_refusal: rewrite", "");
+            let said = opensm.said().join("\n");
+            assert!(said.contains("WARNING: all tables are rewritten and NOT proved"), "{topology} {engine}: {said}");
+        }
+        let whole = opensm.seen(&fabric);
+        let (last, _, rings) = judged(&subnet, &whole, before);
+        let said = opensm.said().join("\n");
+        assert_eq!(last.audited_with_switches().verdict(), AuditVerdict::Safe, "{topology} {engine}: {said}");
+        assert!(rings == 0 || expected == kept, "{topology} {engine}: {rings} moments with a ring: {said}");
+    }
+}

@@ -8,7 +8,7 @@ use crate::memory::Comparison;
 use crate::sight::Sight;
 use reconfig::change::{self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Vl, VlSet};
+use reconfig::ids::{Half, Lid, Vl, VlSet};
 use reconfig::lid;
 use reconfig::plan::{self, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
 use reconfig::repair::{Budget, RepairInput, repair};
@@ -145,12 +145,40 @@ pub fn rerouted(
 ) -> Result<(Arc<RoutingFunction>, Vec<Arc<Lft>>), NoPlan> {
     let lids = fabric.end_ports().map(|port| usize::from(fabric.port(port).lmc.lids() / 2)).min();
     let demand = Demand::joined_with(fabric, sm, lids.unwrap_or(1).max(1)).within(1);
-    let function = engine.route(fabric, &demand)?;
+    let function = on_one_layer(engine.route(fabric, &demand)?)?;
+    let lfts = lid::realise(fabric, &function, &[Half::Lower, Half::Upper]);
+    Ok((Arc::new(function), lfts))
+}
+
+/// Tables by which each LID of a port has a path of its own, as far as the base engine has as many: path k on the k-th.
+///
+/// # Errors
+/// As [`rerouted`].
+fn spread(engine: &dyn Engine, fabric: &Fabric, sm: PortId) -> Result<Vec<Arc<Lft>>, NoPlan> {
+    let lids = fabric.end_ports().map(|port| usize::from(fabric.port(port).lmc.lids())).min();
+    let demand = Demand::joined_with(fabric, sm, lids.unwrap_or(1).max(1)).within(1);
+    let function = on_one_layer(engine.route(fabric, &demand)?)?;
+    let mut lfts = vec![Lft::new(); fabric.node_count()];
+    for (rank, &port) in function.destinations().iter().enumerate() {
+        let held = fabric.port(port);
+        let lids = held.lid.into_iter().flat_map(|lid| (lid.0..lid.0 + held.lmc.lids()).map(Lid));
+        for (lid, k) in lids.zip(0..) {
+            for switch in fabric.switches() {
+                if let Some(output) = function.output(switch, rank, k % function.needed(rank)) {
+                    lfts[switch.index()].set(lid, output);
+                }
+            }
+        }
+    }
+    Ok(lfts.into_iter().map(Arc::new).collect())
+}
+
+/// A routing, if it makes do with one layer.
+fn on_one_layer(function: RoutingFunction) -> Result<RoutingFunction, NoPlan> {
     if function.path_layers().is_some() || function.layers() > 1 {
         return Err(NoPlan::Layers { engine: function.engine(), layers: function.layers() });
     }
-    let lfts = lid::realise(fabric, &function, &[Half::Lower, Half::Upper]);
-    Ok((Arc::new(function), lfts))
+    Ok(function)
 }
 
 /// What a change begins with, by the nodes of `before`.
@@ -222,7 +250,10 @@ pub fn in_one_wave(sight: &Sight, target: Vec<Arc<Lft>>) -> Result<Arc<Vetted>, 
 /// # Errors
 /// It cannot route the fabric, or its tables do not serve all of it.
 pub fn brought_up(engine: &dyn Engine, sight: &Sight) -> Result<(Vec<Arc<Lft>>, ProofStatistics), NoPlan> {
-    let (_, target) = rerouted(engine, &sight.fabric, sight.sm)?;
+    let target = match sight.fabric.has_both_halves() {
+        true => spread(engine, &sight.fabric, sight.sm)?,
+        false => rerouted(engine, &sight.fabric, sight.sm)?.1,
+    };
     let tables = on_one_lane(&sight.fabric, target);
     let proof = prove_tables(&sight.fabric, &tables, &scope(&sight.fabric));
     let proof = proof.map_err(|refusal| NoPlan::Objection(Objection::Refused(refusal)))?;
@@ -256,7 +287,10 @@ pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan>
 /// What [`NoPlan`] lists.
 pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>, NoPlan> {
     let fabric = &*sight.fabric;
-    let (function, target) = rerouted(engine, fabric, sight.sm)?;
+    let (function, mut target) = rerouted(engine, fabric, sight.sm)?;
+    if fabric.has_both_halves() {
+        target = spread(engine, fabric, sight.sm)?;
+    }
     let initial = on_one_lane(fabric, sight.lfts.clone());
     let mut senders = InjectionRules::default();
     fabric.halves().iter().for_each(|half| senders.injected[half.index()] = true);
@@ -277,9 +311,7 @@ pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>
     let found = found.map_err(|error| NoPlan::Change(Box::new(ChangeError::Repair(error))))?;
     // A wave that would have to wait for what was sent before is not worth it: nothing is lost without it.
     let steps = found.waves.into_iter().take_while(|wave| !wave.aged_before);
-    let both =
-        |lfts: Vec<Arc<Lft>>| if fabric.has_both_halves() { lid::mirrored(fabric, &lfts, Half::Lower) } else { lfts };
-    let steps: Vec<TableStep> = steps.map(|wave| TableStep { lfts: both(wave.lfts), aged_before: false }).collect();
+    let steps: Vec<TableStep> = steps.map(|wave| TableStep { lfts: wave.lfts, aged_before: false }).collect();
     let Some(last) = steps.last().map(|step| step.lfts.clone()).filter(|last| *last != sight.lfts) else {
         return Ok(None);
     };

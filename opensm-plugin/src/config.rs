@@ -73,6 +73,8 @@ struct Document {
     multicast: Multicast,
     #[serde(default)]
     evidence: Option<EvidenceConfig>,
+    #[serde(default)]
+    metrics: Option<PathBuf>,
 }
 
 fn yes() -> bool {
@@ -92,13 +94,15 @@ pub struct Config {
     pub multicast: Multicast,
     /// Where plans and certificates go; nowhere by default.
     pub evidence: Option<EvidenceConfig>,
+    /// The file of metrics; none by default.
+    pub metrics: Option<PathBuf>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
         let (on_refusal, multicast) = (OnRefusal::default(), Multicast::default());
-        Config { engines, on_refusal, renew: true, multicast, evidence: None }
+        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None }
     }
 }
 
@@ -166,7 +170,12 @@ impl Config {
         if document.evidence.as_ref().is_some_and(|evidence| evidence.mib == 0) {
             return Err(malformed("`evidence.mib` is 0: leave `evidence` out to keep none".to_string()));
         }
-        let Document { on_refusal, renew, multicast, evidence, .. } = document;
-        Ok(Config { engines, on_refusal, renew, multicast, evidence })
+        if document.metrics.as_ref().is_some_and(|file| !file.is_absolute()) {
+            return Err(malformed(
+                "`metrics` must be a whole path: a daemon has a working folder of its own".to_string(),
+            ));
+        }
+        let Document { on_refusal, renew, multicast, evidence, metrics, .. } = document;
+        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics })
     }
 }

@@ -4,7 +4,8 @@
 
 use crate::ahead::Ahead;
 use crate::config::{Config, Multicast};
-use crate::decision::{Again, Answer, Failure, Level, Router};
+use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
+use crate::metrics::{Metrics, Run, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
 use crate::watch::{Surroundings, Watch};
@@ -15,7 +16,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::slice;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const NO_PEER: u32 = u32::MAX;
@@ -144,8 +145,10 @@ struct Engine {
     osm: Osm,
     started: Instant,
     state: Mutex<State>,
-    worker: Worker,
+    // Before the worker, to which it tells what it counts.
     watch: Watch,
+    worker: Arc<Worker>,
+    metrics: Arc<Mutex<Metrics>>,
     /// Whether trees of multicast are ours.
     orders: bool,
 }
@@ -213,20 +216,26 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
     }
     let orders = config.as_ref().is_ok_and(|config| config.multicast == Multicast::Ordered);
     let evidence = config.as_ref().ok().and_then(|config| config.evidence.clone());
+    let metrics = config.as_ref().ok().and_then(|config| config.metrics.clone());
     let router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
     let worker = Worker::start(Outside {
         sweep: Box::new(move || ask(osm)),
-        clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence },
+        clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence, metrics },
     })?;
+    let (worker, metrics) = (Arc::new(worker), Arc::new(Mutex::new(Metrics::default())));
     let watch = Watch::start(Surroundings {
         look: Box::new(move || look(osm)),
         say: Box::new(move |level, text| say(osm, level, text)),
+        count: {
+            let (worker, metrics) = (worker.clone(), metrics.clone());
+            Box::new(move |trees, ring| counted(&worker, &metrics, |metrics| metrics.judged(trees, ring)))
+        },
         stand_back,
         rebuild: orders.then(|| -> Box<dyn Fn() + Send> { Box::new(move || rebuild(osm)) }),
     })?;
     let (ahead, trees) = (Ahead::start(stand_back)?, TreeBuilder::default());
     let state = Mutex::new(State { router, again: None, ahead, trees, sm: 0 });
-    Ok(Engine { osm, started: Instant::now(), state, worker, watch, orders })
+    Ok(Engine { osm, started: Instant::now(), state, watch, worker, metrics, orders })
 }
 
 // Functions take `Osm` whole: a closure that named its field would hold a bare pointer, which cannot move to a thread.
@@ -245,6 +254,13 @@ fn complain(osm: Osm, text: &str) {
 
 fn say(osm: Osm, level: Level, text: &str) {
     osm.log(level, text);
+}
+
+/// Counts something, and publishes all counts.
+fn counted(worker: &Worker, metrics: &Mutex<Metrics>, count: impl FnOnce(&mut Metrics)) {
+    let mut metrics = metrics.lock().unwrap_or_else(PoisonError::into_inner);
+    count(&mut metrics);
+    worker.publish(metrics.text());
 }
 
 fn look(osm: Osm) -> Option<Vec<TreeRow>> {
@@ -297,14 +313,22 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
         let mut state = engine.state();
         (state.again, state.sm) = (None, fabric.sm_port_guid);
         let now = engine.now();
+        let mut sizes = None;
         let routed = match &mut state.router {
-            Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| router.route(&sight, now)),
+            Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| {
+                sizes = Some(Sizes::of(&sight.fabric));
+                router.route(&sight, now)
+            }),
             Err(why) => {
                 engine.osm.log(Level::Error, why);
                 return FAILED;
             }
         };
         let took = engine.now() - now;
+        let (outcome, writes) = routed.as_ref().map_or((Outcome::Failed, false), |own| (own.outcome, own.writes));
+        let waves_left = state.router.as_ref().map_or(0, Router::waves_left);
+        let run = Run { outcome, writes, took };
+        counted(&engine.worker, &engine.metrics, |metrics| metrics.ran(run, waves_left, sizes));
         match routed {
             Ok(answer) => {
                 state.again = answer.again;

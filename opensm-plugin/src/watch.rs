@@ -21,6 +21,8 @@ pub struct Surroundings {
     pub look: Box<dyn Fn() -> Option<Vec<TreeRow>> + Send>,
     /// Writes to OpenSM's log.
     pub say: Box<dyn Fn(Level, &str) + Send>,
+    /// Hears how many trees are in force, and whether they close a ring.
+    pub count: Box<dyn Fn(usize, bool) + Send>,
     /// Has the thread that calls take the processor when nobody else wants it.
     pub stand_back: fn(),
     /// Asks for a whole sweep, in which trees are built anew; none where OpenSM builds them.
@@ -110,12 +112,12 @@ impl Watchman {
         let Some((unicast, waits)) = &mut self.known else { return };
         let waits = waits.get_or_insert_with(|| Waits::of(unicast));
         let fabric = &*unicast.fabric;
+        let groups = self.rows.iter().map(|row| row.mlid).collect::<BTreeSet<u16>>().len();
         let (level, text, ring) = match &waits.settled {
             Err(why) => (Level::Error, format!("multicast is not judged, because unicast is not sound: {why}"), false),
             Ok(settled) => match judge(fabric, settled, &self.rows) {
                 Some(ring) => (Level::Error, format!("multicast: {ring}"), true),
                 None => {
-                    let groups = self.rows.iter().map(|row| row.mlid).collect::<BTreeSet<u16>>().len();
                     let plural = if groups == 1 { "" } else { "s" };
                     let text = format!(
                         "multicast: {groups} tree{plural} in force, and no ring with unicast ways or each other"
@@ -131,6 +133,7 @@ impl Watchman {
             (self.surroundings.say)(Level::Error, &format!("multicast, while OpenSM was writing: {ring}"));
             self.said.clear();
         }
+        (self.surroundings.count)(groups, ring);
         if text != self.said {
             (self.surroundings.say)(level, &text);
             self.said = text;

@@ -30,6 +30,8 @@ fn a_fault_is_named() {
         ("renew: maybe", "line 1"),
         ("evidence: {folder: /tmp, mib: 0}", "`evidence.mib` is 0"),
         ("engines: nue", "engines"),
+        ("metrics: reconfig.prom", "`metrics` must be a whole path"),
+        ("multicast: mine", "mine"),
     ] {
         let error = refused(text);
         assert!(error.starts_with("reconfig.yaml: ") && error.contains(expected), "{text}: {error}");

@@ -15,12 +15,15 @@ use std::time::Duration;
 /// How often it looks by itself: OpenSM's own sweep interval by default.
 pub const PERIOD: Duration = Duration::from_secs(10);
 
+/// Writes a line to OpenSM's log.
+pub type Say = Box<dyn Fn(Level, &str) + Send>;
+
 /// What it needs.
 pub struct Surroundings {
     /// What OpenSM's multicast tables hold; none where that cannot be had.
     pub look: Box<dyn Fn() -> Option<Vec<TreeRow>> + Send>,
     /// Writes to OpenSM's log.
-    pub say: Box<dyn Fn(Level, &str) + Send>,
+    pub say: Say,
     /// Hears how many trees are in force, and whether they close a ring.
     pub count: Box<dyn Fn(usize, bool) + Send>,
     /// Has the thread that calls take the processor when nobody else wants it.

@@ -159,6 +159,8 @@ struct State {
     again: Option<Again>,
     ahead: Ahead,
     trees: TreeBuilder,
+    /// Whether a tree lacks members on switches that the routing takes in later.
+    trees_lack: bool,
     /// PortGUID of OpenSM's port in the last run.
     sm: u64,
 }
@@ -234,7 +236,7 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
         rebuild: orders.then(|| -> Box<dyn Fn() + Send> { Box::new(move || rebuild(osm)) }),
     })?;
     let (ahead, trees) = (Ahead::start(stand_back)?, TreeBuilder::default());
-    let state = Mutex::new(State { router, again: None, ahead, trees, sm: 0 });
+    let state = Mutex::new(State { router, again: None, ahead, trees, trees_lack: false, sm: 0 });
     Ok(Engine { osm, started: Instant::now(), state, watch, worker, metrics, orders })
 }
 
@@ -388,6 +390,10 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
         }
         let unicast = state.router.as_ref().ok().filter(|_| event != EVENT_HEAVY_SWEEP).and_then(Router::unicast);
         unicast.into_iter().for_each(|unicast| engine.watch.tell(unicast));
+        // OpenSM builds trees in whole sweeps only.
+        if event == EVENT_WRITTEN && state.again.is_none() && std::mem::take(&mut state.trees_lack) {
+            engine.osm.sweep_all();
+        }
         if let Some(wait) = due {
             state.again = None;
             engine.worker.run_in(wait);
@@ -433,6 +439,7 @@ extern "C" fn reconfig_order_tree(
             Ok(tree) => {
                 let complain = |text: &String| engine.osm.log(Level::Error, &format!("multicast: {text}"));
                 tree.complaints.iter().for_each(complain);
+                state.trees_lack |= tree.ahead;
                 for row in rows {
                     let own = tree.rows.iter().find(|own| own.switch.0 == row.guid);
                     for port in own.into_iter().flat_map(|own| &own.ports) {

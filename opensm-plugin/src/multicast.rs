@@ -185,6 +185,8 @@ pub struct OrderedTree {
     pub rows: Vec<TreeRow>,
     /// Members that no tree reaches, and a ring where no tree that was tried is free of one.
     pub complaints: Vec<String>,
+    /// Whether a member is on a switch that unicast does not know yet.
+    pub ahead: bool,
 }
 
 impl TreeBuilder {
@@ -221,7 +223,7 @@ impl TreeBuilder {
             complaints.push(format!("no tree of MLID 0x{mlid:x} reaches {lost} of its {} members", members.len()));
         }
         let rows = current.tree.rows(fabric, mlid, &attached);
-        Ok(OrderedTree { rows, complaints })
+        Ok(OrderedTree { rows, complaints, ahead: attached.len() < members.len() })
     }
 
     fn grow(

@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub enum NoPlan {
     /// The base engine cannot route the fabric.
     #[error(transparent)]
-    Route(#[from] RouteError),
+    Route(RouteError),
     /// What the base engine computed needs service levels that OpenSM's hosts do not have.
     #[error(
         "engine {engine} separates paths by {layers} virtual layers, and this engine leaves service levels as they are: \
@@ -35,7 +35,7 @@ pub enum NoPlan {
         /// The engine.
         engine: &'static str,
         /// Layers.
-        layers: u8,
+        layers: usize,
     },
     /// The change cannot be made.
     #[error(transparent)]
@@ -49,6 +49,15 @@ pub enum NoPlan {
     /// A judge objects.
     #[error("{0}")]
     Objection(Objection),
+}
+
+impl From<RouteError> for NoPlan {
+    fn from(why: RouteError) -> NoPlan {
+        match why {
+            RouteError::TooFewLayers { engine, needed, .. } => NoPlan::Layers { engine, layers: needed },
+            why => NoPlan::Route(why),
+        }
+    }
 }
 
 /// The scope of everything: all LIDs, on every service level, switches' own included.
@@ -176,7 +185,7 @@ fn spread(engine: &dyn Engine, fabric: &Fabric, sm: PortId) -> Result<Vec<Arc<Lf
 /// A routing, if it makes do with one layer.
 fn on_one_layer(function: RoutingFunction) -> Result<RoutingFunction, NoPlan> {
     if function.path_layers().is_some() || function.layers() > 1 {
-        return Err(NoPlan::Layers { engine: function.engine(), layers: function.layers() });
+        return Err(NoPlan::Layers { engine: function.engine(), layers: usize::from(function.layers()) });
     }
     Ok(function)
 }

@@ -311,11 +311,12 @@ extern "C" fn reconfig_unsure(engine: *mut c_void, fabric: *mut PlainFabric) -> 
 extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c_int {
     // SAFETY: as for reconfig_unsure.
     let (engine, fabric) = unsafe { (&*engine.cast::<Engine>(), &mut *fabric) };
-    guarded(engine, "routing", FAILED, |engine| {
+    let now = engine.now();
+    let mut run = Run { outcome: Outcome::Failed, writes: false, took: Duration::ZERO };
+    let (mut sizes, mut waves_left) = (None, 0);
+    let result = guarded(engine, "routing", FAILED, |engine| {
         let mut state = engine.state();
         (state.again, state.sm) = (None, fabric.sm_port_guid);
-        let now = engine.now();
-        let mut sizes = None;
         let routed = match &mut state.router {
             Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| {
                 sizes = Some(Sizes::of(&sight.fabric));
@@ -327,14 +328,13 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
             }
         };
         let took = engine.now() - now;
-        let (outcome, writes) = routed.as_ref().map_or((Outcome::Failed, false), |own| (own.outcome, own.writes));
-        let waves_left = state.router.as_ref().map_or(0, Router::waves_left);
-        let run = Run { outcome, writes, took };
-        counted(&engine.worker, &engine.metrics, |metrics| metrics.ran(run, waves_left, sizes));
+        waves_left = state.router.as_ref().map_or(0, Router::waves_left);
         match routed {
             Ok(answer) => {
                 state.again = answer.again;
+                let (outcome, writes) = (answer.outcome, answer.writes);
                 hand_over(engine, fabric, answer, took);
+                run = Run { outcome, writes, took };
                 0
             }
             Err(failure) => {
@@ -345,7 +345,12 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
                 FAILED
             }
         }
-    })
+    });
+    let run = Run { took: engine.now() - now, ..run };
+    guarded(engine, "counting", (), |engine| {
+        counted(&engine.worker, &engine.metrics, |metrics| metrics.ran(run, waves_left, sizes));
+    });
+    result
 }
 
 fn hand_over(engine: &Engine, fabric: &mut PlainFabric, answer: Answer, took: Duration) {

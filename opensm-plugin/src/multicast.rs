@@ -13,14 +13,15 @@ use reconfig::ids::{Guid, PortNum};
 use reconfig::routing::{choose_root, switch_order};
 use reconfig::tables::Lft;
 use reconfig::verify::{Refusal, TreeTurn, TurnWait, UnicastWaits};
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
 /// How many trees of shortest ways are tried at most.
 const TRIED: usize = 64;
-/// From how many roots a tree is grown cable by cable, where none of those is good.
-const GROWN: usize = 16;
+/// How many waits may be looked at while trees are grown cable by cable, where none of those is good: about a second.
+const WORK: usize = 400_000_000;
 /// The orders of engines by which trees are tried first.
 const ORDERS: [&str; 2] = ["up-down-robust", "up-down"];
 
@@ -248,19 +249,24 @@ impl TreeBuilder {
             let turns = tree.turns(fabric, &ends);
             waits.go_with(fabric, &[&turns[..], &left[..]].concat())
         };
-        let by_distance = SpanningTree::by_distance(fabric, &ends, &takes_part);
-        let likely = self.likely(fabric, &ends, &takes_part).into_iter().chain(by_distance.iter().take(TRIED).cloned());
-        let likely: Vec<SpanningTree> = likely.into_iter().filter(goes).collect();
-        let found = likely.iter().find(|tree| goes_with_both(tree)).or(likely.first()).cloned().or_else(|| {
-            let roots = by_distance.iter().filter_map(|tree| tree.order.first()).take(GROWN);
-            let mut grown = roots.map(|&root| SpanningTree::grown(fabric, root, &takes_part, &waits));
+        let mut nearest: Option<SpanningTree> = None;
+        let roots = LazyCell::new(|| SpanningTree::roots(fabric, &ends, &takes_part));
+        let by_distance = (0..TRIED).map_while(|at| roots.get(at).copied());
+        let by_distance = by_distance.map(|root| SpanningTree::from(fabric, root, &takes_part));
+        let likely = self.likely(fabric, &ends, &takes_part);
+        let good = likely.into_iter().chain(by_distance).filter(goes);
+        let found = good.inspect(|tree| nearest = nearest.take().or(Some(tree.clone()))).find(goes_with_both);
+        let found = found.or(nearest).or_else(|| {
+            let mut checks = WORK / (waits.count() + 1);
+            let mut grown =
+                roots.iter().map(|&root| SpanningTree::grown(fabric, root, &takes_part, &waits, &mut checks));
             grown.find(|tree| tree.reaches(&ends) && goes(tree))
         });
         if let Some(tree) = found {
             return Ok(Current::of(unicast, switches, ends, tree, None));
         }
         let nothing = SpanningTree { up: vec![None; fabric.node_count()], order: Vec::new() };
-        let tree = by_distance.into_iter().next().unwrap_or(nothing);
+        let tree = roots.first().map_or(nothing, |&root| SpanningTree::from(fabric, root, &takes_part));
         let rows = tree.rows(fabric, 0, &ends.iter().map(|&end| (end, PortNum::ZERO)).collect::<Vec<_>>());
         let ring = judge(fabric, &waits, &rows).map(|Ring { waits, .. }| {
             format!(
@@ -301,21 +307,24 @@ impl Current {
 }
 
 impl SpanningTree {
-    /// Shortest ways to each switch, the most central one first.
-    fn by_distance(fabric: &Fabric, ends: &BTreeSet<NodeId>, takes_part: &dyn Fn(NodeId) -> bool) -> Vec<SpanningTree> {
-        let roots = fabric.switches().filter(|&switch| takes_part(switch));
-        let mut trees: Vec<(usize, Guid, SpanningTree)> = roots
-            .map(|root| {
-                let tree = SpanningTree::from(fabric, root, takes_part);
-                (tree.depth(fabric, ends), fabric.node(root).guid, tree)
-            })
-            .collect();
-        trees.sort_unstable_by_key(|&(depth, guid, _)| (depth, guid));
-        trees.into_iter().map(|(_, _, tree)| tree).collect()
+    /// Switches, the most central one first.
+    fn roots(fabric: &Fabric, ends: &BTreeSet<NodeId>, takes_part: &dyn Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let mut roots: Vec<NodeId> = fabric.switches().filter(|&switch| takes_part(switch)).collect();
+        roots.sort_by_cached_key(|&root| {
+            (SpanningTree::from(fabric, root, takes_part).depth(fabric, ends), fabric.node(root).guid)
+        });
+        roots
     }
 
-    /// From a root outwards, each switch by the first cable whose turns go with what unicast packets can wait for.
-    fn grown(fabric: &Fabric, root: NodeId, takes_part: &dyn Fn(NodeId) -> bool, waits: &UnicastWaits) -> SpanningTree {
+    /// From a root outwards, each switch by the first cable whose turns go with what unicast packets can wait for; as far as
+    /// so many `checks` of that lead.
+    fn grown(
+        fabric: &Fabric,
+        root: NodeId,
+        takes_part: &dyn Fn(NodeId) -> bool,
+        waits: &UnicastWaits,
+        checks: &mut usize,
+    ) -> SpanningTree {
         let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: vec![root] };
         let mut turns: Vec<TreeTurn> = Vec::new();
         let mut ports: Vec<Vec<PortId>> = vec![Vec::new(); fabric.node_count()];
@@ -329,6 +338,10 @@ impl SpanningTree {
                 if !fabric.node(other).is_switch() || !takes_part(other) || !is_new {
                     continue;
                 }
+                if *checks == 0 {
+                    return tree;
+                }
+                *checks -= 1;
                 let before = turns.len();
                 for &own in &ports[at.index()] {
                     turns.extend([TreeTurn { input: own, output: port }, TreeTurn { input: port, output: own }]);

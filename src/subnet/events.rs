@@ -96,6 +96,16 @@ impl<T: Transport> Manager<T> {
         }
     }
 
+    /// Runs the light sweep now. Returns its duration in nanoseconds; what it finds are events.
+    ///
+    /// # Errors
+    /// The SM's own port failed.
+    pub async fn sweep_lightly(&mut self) -> Result<u64, SubnetError> {
+        let start_ns = self.transport.now_ns();
+        self.light_sweep().await?;
+        Ok(self.transport.now_ns() - start_ns)
+    }
+
     /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Does nothing
     /// if no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {

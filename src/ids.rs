@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A 64-bit globally unique identifier of a node, a port or a system image.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Guid(pub u64);
 
@@ -59,7 +59,9 @@ impl TryFrom<String> for Guid {
 }
 
 /// A subnet's rank among those of a fabric of several.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
 pub struct SubnetId(pub u16);
 
@@ -72,7 +74,7 @@ impl SubnetId {
 }
 
 /// A subnet's prefix: the upper half of the GIDs of its ports (section 4.1.1).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct GidPrefix(pub u64);
 
@@ -121,7 +123,7 @@ impl TryFrom<String> for GidPrefix {
 }
 
 /// A partition key: the lower 15 bits name the partition, the highest says full member (section 10.9.3).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct PKey(pub u16);
 
@@ -162,7 +164,7 @@ impl Default for PKey {
 }
 
 /// A 16-bit local identifier: unicast 0x0001–0xBFFF, multicast 0xC000–0xFFFE, permissive 0xFFFF, reserved 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Lid(pub u16);
 
@@ -212,7 +214,7 @@ pub struct OutOfRange {
 macro_rules! small_number {
     ($(#[$doc:meta])* $name:ident, $what:literal, $most:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(try_from = "u8", into = "u8")]
         pub struct $name(u8);
 
@@ -303,7 +305,7 @@ impl Lmc {
 }
 
 /// A port's number on its node: 0 is a switch's management port, external ports count from 1.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct PortNum(pub u8);
 
@@ -333,7 +335,9 @@ impl fmt::Debug for PortNum {
 }
 
 /// One half of an end port's LIDs and of the service levels (docs/GLOSSARY.md, *half*).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Half {
     /// The lower 2^(LMC−1) LIDs; SL 0–7.
@@ -398,7 +402,7 @@ impl fmt::Display for Half {
 }
 
 /// A service level that is of neither half, and the data lane that it has to itself (docs/PROTOCOL.md, section K).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReservedLevel {
     /// The service level of multicast and of management to and from switches.
@@ -408,7 +412,7 @@ pub struct ReservedLevel {
 }
 
 /// A set of virtual lanes, as a mask: bit v stands for VL v.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct VlSet(pub u16);
 

@@ -49,7 +49,7 @@ pub struct Question<'a> {
 }
 
 /// What was found of the paths.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathAudit {
     /// Paths by routers crossed, from none on; numbers of crossings that no pair has are omitted.
     pub by_crossings: Vec<CrossingPaths>,
@@ -65,7 +65,7 @@ pub struct PathAudit {
 }
 
 /// Pairs of hosts that are so many routers apart.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct CrossingPaths {
     /// Routers on each path.
     pub crossings: u8,
@@ -80,7 +80,7 @@ pub struct CrossingPaths {
 }
 
 /// A pair of hosts between which packets are lost on some path.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathFault {
     /// The host that sends, with its subnet.
     pub source: String,
@@ -91,7 +91,7 @@ pub struct PathFault {
 }
 
 /// What becomes of a packet that does not arrive.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Stray {
     /// No router leads to the destination's subnet.

@@ -8,7 +8,7 @@ use serde::Serialize;
 pub const SHOWN: usize = 10;
 
 /// How many there are, and the first of them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Findings<T> {
     /// All.
     pub count: usize,
@@ -33,7 +33,7 @@ impl<T> Findings<T> {
 }
 
 /// Whether the routing is free of every fault that an audit looks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AuditVerdict {
     /// Nothing was found.
@@ -62,7 +62,7 @@ impl From<bool> for AuditVerdict {
 }
 
 /// What is audited, in numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Size {
     /// Switches.
     pub switches: usize,
@@ -75,7 +75,7 @@ pub struct Size {
 }
 
 /// Ports that send and are sent to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ends {
     /// Ports of CAs and routers.
@@ -85,7 +85,7 @@ pub enum Ends {
 }
 
 /// What was found of one routing, or of all mixtures of two.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Audit {
     /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
     /// `wrong-arrivals`, `unreachable-pairs`.
@@ -130,7 +130,7 @@ impl Audit {
 }
 
 /// Lanes that can wait for each other in cycles.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct CreditLoops {
     /// The strongly connected components of lanes, largest first.
     pub components: Vec<LaneComponent>,
@@ -144,14 +144,14 @@ pub struct CreditLoops {
 }
 
 /// Lanes of which each can wait for each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LaneComponent {
     /// How many.
     pub lanes: usize,
 }
 
 /// At one switch, a packet in the input lane can wait for the output lane.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AuditedDependency {
     /// The switch.
     pub switch: NamedDevice,
@@ -176,7 +176,7 @@ pub struct AuditedDependency {
 }
 
 /// Switches that send one DLID round.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AuditedLoop {
     /// The DLID.
     pub lid: Lid,
@@ -187,7 +187,7 @@ pub struct AuditedLoop {
 }
 
 /// A device that discards packets.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AuditedHole {
     /// The device.
     pub device: NamedDevice,
@@ -203,7 +203,7 @@ pub struct AuditedHole {
 }
 
 /// Why a device discards packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum DiscardCause {
     /// No output port.
@@ -225,7 +225,7 @@ pub enum DiscardCause {
 }
 
 /// A source and a DLID between which packets may be lost.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct UnreachablePair {
     /// The source.
     pub source: String,
@@ -238,7 +238,7 @@ pub struct UnreachablePair {
 }
 
 /// What becomes of packets that do not arrive.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossReason {
     /// They are discarded.
@@ -254,7 +254,7 @@ pub enum LossReason {
 }
 
 /// What was found of an update: of each routing by itself, and of every mixture of both.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct UpdateAudit {
     /// The routing before.
     pub before: Audit,

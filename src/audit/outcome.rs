@@ -9,7 +9,7 @@ use crate::ids::GidPrefix;
 use serde::Serialize;
 
 /// An audit of subnets, of which there may be one.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AuditReport {
     /// The name and version of the JSON object.
     pub schema: &'static str,
@@ -26,7 +26,7 @@ pub struct AuditReport {
 }
 
 /// What was judged, and how it is.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Audited {
     /// Tables of one subnet, as they run.
@@ -42,7 +42,7 @@ pub enum Audited {
 }
 
 /// The two routings of an update.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct TransitionReport {
     /// The routing before.
     pub before: Judged,
@@ -51,7 +51,7 @@ pub struct TransitionReport {
 }
 
 /// One routing of an update, by itself.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Judged {
     /// Whether nothing was found.
     pub verdict: AuditVerdict,
@@ -61,7 +61,7 @@ pub struct Judged {
 }
 
 /// One subnet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AuditedSubnet {
     /// Its name.
     pub name: String,

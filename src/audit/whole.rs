@@ -33,7 +33,7 @@ pub struct RoutedSubnets<'a> {
 }
 
 /// What was found of subnets and the routers between them.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WholeAudit {
     /// The engine that routed them.
     pub engine: String,

@@ -5,7 +5,7 @@ use crate::scenario::{Ending, SimulationReport};
 use serde::{Deserialize, Serialize};
 
 /// A run and its figures; times in nanoseconds. Fields without a value did not occur, or could not be measured.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunRow {
     /// Its place in the campaign.
     pub run: usize,

@@ -10,7 +10,7 @@ const TAIL: f64 = 0.025;
 const NORMAL: f64 = 1.959_963_985;
 
 /// How many of how many, and within which shares the true one lies (Wilson, JASA 22, 1927).
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Share {
     /// Runs of this kind.
     pub count: u64,
@@ -21,7 +21,7 @@ pub struct Share {
 }
 
 /// A mean, and how far it may be from the true one (Student's t). Skewed figures of few runs may lie beyond.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// Figures.
     pub count: u64,
@@ -32,7 +32,7 @@ pub struct Estimate {
 }
 
 /// The runs of one scheme under otherwise equal settings.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SchemeSummary {
     /// The fabric, as described.
     pub fabric: String,

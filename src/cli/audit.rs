@@ -4,7 +4,8 @@ use super::Common;
 use super::choice::{self, engine_names};
 use super::input::{Captured, check_options, only, read_captured, read_dump, read_lfts_of};
 use super::outcome::{Answer, Failure};
-use super::output::{self, Screen, check_places};
+use super::output::{self, Batch, Screen, check_places};
+use super::page::Page;
 use crate::report;
 use anyhow::anyhow;
 use reconfig::audit::across::SubnetRouting;
@@ -79,6 +80,9 @@ pub(super) struct Arguments {
     /// Write the shortest credit loop as Graphviz; of several subnets, that through routers.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
+    /// The file for the result as a page of HTML that needs nothing beside itself.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     several: Several,
     #[command(flatten)]
@@ -147,9 +151,12 @@ struct After {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let screen = Screen::beside(common, [arguments.dot.as_ref()])?;
-    check_places([arguments.dot.as_ref()])?;
+    let files = [arguments.dot.as_ref(), arguments.report.as_ref()];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
     let (subnets, known) = read_captured(&arguments.fabric, common)?;
+    let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     check_options(&subnets, &arguments.several.options(), &[])?;
     let report = match &arguments.several.engine {
         None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, known, common)?,
@@ -159,7 +166,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             return Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")));
         }
     };
-    arguments.draw(report::audit_drawing(&report))?;
+    let mut batch = Batch::default();
+    arguments.draw(report::audit_drawing(&report), &mut batch)?;
+    if let Some(page) = page {
+        page.stage(report::audit_page(&report, &page.origin), &mut batch)?;
+    }
+    batch.finish()?;
     screen.show(&report, || report::audit(&report))?;
     Ok(report.is_safe().into())
 }
@@ -186,10 +198,10 @@ impl Tables {
 
 impl Arguments {
     /// Writes a drawing, where a file for it is named; reports where there is nothing to draw.
-    fn draw(&self, drawing: Option<String>) -> Result<(), Failure> {
+    fn draw(&self, drawing: Option<String>, batch: &mut Batch) -> Result<(), Failure> {
         match (&self.dot, drawing) {
             (None, _) => {}
-            (Some(file), Some(drawing)) => output::deliver(&drawing, Some(file))?,
+            (Some(file), Some(drawing)) => batch.stage_text(file, drawing)?,
             (Some(_), None) => output::remark("no credit loop was found: there is nothing to draw"),
         }
         Ok(())

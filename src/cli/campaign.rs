@@ -79,8 +79,8 @@ impl Shard {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct CampaignDocument<'a> {
     schema: &'static str,
     runs: usize,
     rows: usize,
@@ -255,7 +255,7 @@ fn bar(runs: usize) -> ProgressBar {
 
 fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {
     let (summaries, pooled) = (summaries(rows), pooled(rows));
-    let document = Document {
+    let document = CampaignDocument {
         schema: "reconfig.campaign-summary/1",
         runs: keys.len(),
         rows: rows.len(),

@@ -137,8 +137,8 @@ pub(super) fn run(command: FabricCommand, common: Common) -> Result<Answer, Fail
 }
 
 /// The JSON form of a fabric in numbers.
-#[derive(Serialize)]
-struct ShownFabric {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ShownFabric {
     #[serde(flatten)]
     summary: Summary,
     /// Of a list of one subnet nothing is said.
@@ -168,8 +168,8 @@ fn print_summary(summary: &(impl Serialize + ToString), common: Common) -> Resul
 }
 
 /// The JSON form of a difference.
-#[derive(Serialize)]
-struct DifferenceReport {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct DifferenceReport {
     schema: &'static str,
     same: bool,
     #[serde(flatten)]

@@ -53,8 +53,8 @@ pub(super) fn file_name(guid: Guid) -> String {
 }
 
 /// What is shown.
-#[derive(serde::Serialize)]
-struct JournalReport<'a> {
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(super) struct JournalReport<'a> {
     schema: &'static str,
     journal: String,
     /// The records, without their plans.

@@ -34,10 +34,12 @@ mod removal;
 mod reproduce;
 mod rescue;
 mod route;
+mod schema;
 mod serve;
 mod simulate;
 mod sm;
 mod status;
+mod watch;
 mod what_if;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
@@ -147,6 +149,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Show the state of the manager that runs here.
     Status(status::Arguments),
+    /// Watch the manager that runs here on one screen: its state, the change under way, the last events.
+    Watch(watch::Arguments),
     /// Make the manager that runs here empty a switch or a cable before it is removed.
     Change(change::Arguments),
     /// Follow the events of the manager that runs here.
@@ -158,6 +162,8 @@ enum Command {
     Rescue(rescue::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
+    /// Print the JSON Schema of what a command prints with --json.
+    Schema(schema::Arguments),
     /// Write the manual, a page for each command.
     Man(man::Arguments),
 }
@@ -190,6 +196,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Simulate(arguments) => simulate::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Campaign(arguments) => campaign::run(&arguments, common),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::WhatIf(arguments) => what_if::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Audit(arguments) => audit::run(&arguments, common),
@@ -205,6 +212,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Journal(command) => journal::run(&command, common),
         Command::Rescue(arguments) => rescue::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }
 }

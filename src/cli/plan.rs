@@ -8,9 +8,10 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
-use super::input::{only, read_after, read_captured};
+use super::input::{Captured, only, read_after, read_captured};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
+use super::page::Page;
 use super::progress::Waiting;
 use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
@@ -58,6 +59,9 @@ pub(super) struct Arguments {
     /// The file for the certificate of the plan's proof, which others can check (docs/CERTIFICATE.md).
     #[arg(long, value_name = "FILE", requires = "output")]
     certificate: Option<PathBuf>,
+    /// The file for the result as a page of HTML that needs nothing beside itself.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// What AFTER lacks leaves once the routing has changed (the default; such a plan halts if it leaves earlier).
     #[arg(long, conflicts_with = "sudden")]
     planned: bool,
@@ -115,15 +119,21 @@ pub(super) struct Arguments {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.output.as_ref(), arguments.certificate.as_ref(), arguments.evidence.file()];
+    let (evidence, page) = (arguments.evidence.file(), arguments.report.as_ref());
+    let files = [arguments.output.as_ref(), arguments.certificate.as_ref(), evidence, page];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let mut batch = Batch::default();
-    let report = match arguments.draw(common)? {
+    let before = arguments.before(common)?;
+    let page = page.map(|file| Page::of(file, [&before.0])).transpose()?;
+    let report = match arguments.draw(before, common)? {
         Ok(drawn) => arguments.keep(&drawn, &mut batch)?,
         Err(without) => *without,
     };
     arguments.evidence.draw(report.refusal.as_ref(), &mut batch)?;
+    if let Some(page) = page {
+        page.stage(report::plan_page(&report, &page.origin), &mut batch)?;
+    }
     batch.finish()?;
     screen.show(&report, || report::plan(&report))?;
     arguments.evidence.show(report.refusal.as_ref(), screen)?;
@@ -158,9 +168,14 @@ impl Arguments {
         if self.sudden { Departure::Sudden } else { Departure::Planned }
     }
 
-    fn draw(&self, common: Common) -> Result<Outcome, Failure> {
+    /// The fabric before, as captured.
+    fn before(&self, common: Common) -> Result<(Fabric, Captured), Failure> {
         let (subnets, captured) = read_captured(&self.before, common)?;
         let before = only(subnets, &self.before, ", but one fabric is needed here: name a file that it lists")?.fabric;
+        Ok((before, captured))
+    }
+
+    fn draw(&self, (before, captured): (Fabric, Captured), common: Common) -> Result<Outcome, Failure> {
         let after = match &self.after {
             Some(file) => read_after((&before, &captured), file, common)?,
             // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.

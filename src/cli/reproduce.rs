@@ -3,6 +3,7 @@
 use super::Common;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
+use super::page::Page;
 use crate::report;
 use reconfig::reproduce::{self, ReproduceError, ResultTable, Study, StudyRequest};
 use serde::Serialize;
@@ -55,10 +56,13 @@ pub(super) struct Arguments {
     /// The file for a plot of the figures, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+    /// The file for the result as a page of HTML that needs nothing beside itself.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct StudyDocument<'a> {
     schema: &'static str,
     study: &'static str,
     fabrics: usize,
@@ -70,7 +74,7 @@ struct Document<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.csv.as_ref(), arguments.plot.as_ref()];
+    let files = [arguments.csv.as_ref(), arguments.plot.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let request = arguments.request();
@@ -79,7 +83,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
     let schema = "reconfig.reproduction/1";
-    let document = Document { schema, study, fabrics, seed, inside, banded, tables: &tables };
+    let document = StudyDocument { schema, study, fabrics, seed, inside, banded, tables: &tables };
     screen.show(&document, || report::reproduction(&request, &tables, arguments.bands))?;
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
@@ -87,6 +91,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     if let Some(file) = &arguments.plot {
         batch.stage_text(file, reproduce::plot(&tables))?;
+    }
+    if let Some(file) = &arguments.report {
+        let page = Page::of(file, [])?;
+        page.stage(report::reproduction_page(&request, &tables, &page.origin), &mut batch)?;
     }
     batch.finish()?;
     Ok((inside == banded).into())

@@ -41,8 +41,8 @@ pub(super) struct Arguments {
 }
 
 /// What was found, and done.
-#[derive(serde::Serialize)]
-struct RescueReport {
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(super) struct RescueReport {
     schema: &'static str,
     /// The port of a manager that says it is master.
     master: Option<String>,
@@ -55,7 +55,7 @@ struct RescueReport {
     faults: Vec<String>,
 }
 
-#[derive(serde::Serialize)]
+#[derive(serde::Serialize, schemars::JsonSchema)]
 struct ClosedRow {
     place: String,
     service_levels: Vec<Sl>,

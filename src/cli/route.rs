@@ -6,7 +6,8 @@ use super::element::find_node;
 use super::evidence::draw;
 use super::input::{check_options, read_subnets};
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, Screen};
+use super::output::{self, Batch, Screen, check_places};
+use super::page::Page;
 use crate::report::{self, RouteFacts, RouteReport, SubnetRoute, WorstFacts};
 use anyhow::anyhow;
 use reconfig::change::{self, LmcWish, Realised, RouteInput, Routed};
@@ -68,6 +69,9 @@ pub(super) struct Arguments {
     /// Where the routing is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
+    /// The file for the result as a page of HTML that needs nothing beside itself.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 /// The engine and its options.
@@ -176,6 +180,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let subnets = read_subnets(file, common)?;
     check_options(&subnets, &[], &arguments.of_one_fabric())?;
     let screen = arguments.screen(common)?;
+    check_places([arguments.report.as_ref()])?;
+    let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let several = subnets.len() > 1;
     let routed = subnets.subnets().map(|(_, subnet)| match several {
         true => arguments.route(subnet).map_err(|failure| failure.within(&subnet.name)),
@@ -194,14 +201,17 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         draw(arguments.dot.as_deref(), own.facts.refusal.as_ref(), &mut batch)?;
     }
+    if let Some(page) = page {
+        page.stage(report::route_page(&report, &page.origin), &mut batch)?;
+    }
     batch.finish()?;
     screen.show(&report, || report::route(&report))?;
     Ok(report.is_safe().into())
 }
 
 /// An engine, as `--list --json` prints it.
-#[derive(Serialize)]
-struct Listed {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ListedEngine {
     name: &'static str,
     about: &'static str,
     safe: bool,
@@ -209,7 +219,8 @@ struct Listed {
 
 fn list(common: Common) -> Result<Answer, Failure> {
     if common.json {
-        let engines = ENGINES.iter().map(|entry| Listed { name: entry.name, about: entry.about, safe: entry.safe });
+        let engines =
+            ENGINES.iter().map(|entry| ListedEngine { name: entry.name, about: entry.about, safe: entry.safe });
         output::print_json(&engines.collect::<Vec<_>>())?;
     } else {
         output::print(&report::engines(ENGINES))?;
@@ -222,7 +233,7 @@ impl Arguments {
     fn screen(&self, common: Common) -> Result<Screen, Failure> {
         let worst = self.worst.worst_permutation.as_ref().and_then(Option::as_ref);
         let exports = self.exports.forms().map(|(asked, ..)| asked.as_ref());
-        Screen::beside(common, exports.into_iter().chain([worst, self.dot.as_ref()]))
+        Screen::beside(common, exports.into_iter().chain([worst, self.dot.as_ref(), self.report.as_ref()]))
     }
 
     fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {

@@ -409,17 +409,27 @@ enum AccountingChoice {
 }
 
 /// The report with what scheme `auto` would do.
-#[derive(Serialize)]
-struct Beside<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Beside<'a> {
     #[serde(flatten)]
     report: &'a SimulationReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     auto_instead: Option<AutoInstead>,
 }
 
+/// The reports of `--compare`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Comparison<'a> {
+    schema: &'static str,
+    /// One of each scheme that ran, the one chosen by itself first.
+    reports: &'a [SimulationReport],
+    /// The schemes that cannot make this change, each with the reason.
+    not_possible: &'a [String],
+}
+
 /// The report with the lines of `--accounting`.
-#[derive(Serialize)]
-struct Accounted<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct Accounted<'a> {
     #[serde(flatten)]
     report: &'a SimulationReport,
     accounting: Vec<scenario::Line>,
@@ -432,18 +442,15 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let files = [&arguments.plan, &arguments.certificate, &arguments.dot, &arguments.report].map(|file| file.as_ref());
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
-    let page = arguments
-        .report
-        .as_deref()
-        .map(|file| Page::new(file, subnets.subnets().map(|(_, subnet)| &subnet.fabric)))
-        .transpose()?;
+    let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
+    let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
     let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
     let routers = Routers { engine: arguments.method.engine.clone(), running };
     if arguments.method.compare {
         let (answer, reports) = compare(&routers, &scenario, screen)?;
-        page.iter().try_for_each(|page| page.stage(&mut batch, |origin| report::page(&reports, origin)))?;
+        page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, &page.origin), &mut batch))?;
         batch.finish()?;
         return Ok(answer);
     }
@@ -472,8 +479,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
-    page.iter()
-        .try_for_each(|page| page.stage(&mut batch, |origin| report::page(std::slice::from_ref(&report), origin)))?;
+    let runs = std::slice::from_ref(&report);
+    page.iter().try_for_each(|page| page.stage(report::simulation_page(runs, &page.origin), &mut batch))?;
     if let Some(folder) = &arguments.csv {
         let files = report::run_csv(&report).map_err(Failure::undone)?;
         files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
@@ -606,7 +613,9 @@ fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(An
         Ok::<_, Failure>((reports, absent))
     })?;
     absent.iter().for_each(|why| eprintln!("{why}"));
-    screen.show(&reports, || report::comparison(&reports))?;
+    let comparison =
+        Comparison { schema: "reconfig.simulation-comparison/1", reports: &reports, not_possible: &absent };
+    screen.show(&comparison, || report::comparison(&reports))?;
     Ok((reports.first().is_some_and(SimulationReport::is_yes).into(), reports))
 }
 

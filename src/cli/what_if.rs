@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     /// Write every loss to this file, a line each: names of columns first, times in nanoseconds.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a page of HTML to this file: every loss, sortable by each column.
+    /// The file for the result as a page of HTML that needs nothing beside itself.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -101,21 +101,23 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let fabric = read_fabric(&arguments.fabric, common)?;
-    let page = arguments.report.as_deref().map(|file| Page::new(file, std::iter::once(&fabric))).transpose()?;
-    let mut report = arguments.losses(&fabric)?;
+    let page = arguments.report.as_deref().map(|file| Page::of(file, [&fabric])).transpose()?;
+    let mut report = arguments.look(&fabric)?;
     report.rank();
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
         batch.stage_text(file, report::what_if_csv(&report).map_err(Failure::undone)?)?;
     }
-    page.iter().try_for_each(|page| page.stage(&mut batch, |origin| report::what_if_page(&report, origin)))?;
+    if let Some(page) = page {
+        page.stage(report::what_if_page(&report, &page.origin), &mut batch)?;
+    }
     batch.finish()?;
     screen.show(&report, || report::what_if(&report))?;
     Ok(report.is_yes().into())
 }
 
 impl Arguments {
-    fn losses(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
+    fn look(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
         let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
         let engines = self.from.engines(fabric, self.engine.engines()?)?;
         let profile = self.devices.devices_or(DeviceProfile::Agents);

@@ -29,7 +29,20 @@ use crate::ids::{Half, VlSet};
 
 /// Identifies one question to the fabric: no two questions of one machine share a ticket, and an answer carries the
 /// ticket of its question.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How far the plans for single losses are.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ForeseenCount {
     /// Switches and cables between switches that can be lost.
     pub losses: usize,

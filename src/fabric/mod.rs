@@ -28,13 +28,13 @@ use std::fmt;
 use std::ops::Range;
 
 /// A node's dense index within its fabric.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct NodeId(pub u32);
 
 /// A port's dense index within its fabric, port 0 of every node included; also names the channel into which the port
 /// sends.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct PortId(pub u32);
 
@@ -67,7 +67,7 @@ impl fmt::Debug for PortId {
 }
 
 /// The kind of a node (NodeInfo:NodeType).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeKind {
     /// Forwards packets by its forwarding table.
@@ -89,7 +89,7 @@ impl fmt::Display for NodeKind {
 }
 
 /// A switch's port 0 (SwitchInfo: EnhancedPort0).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PortZero {
     /// Management only; LMC 0.
@@ -100,7 +100,7 @@ pub enum PortZero {
 }
 
 /// One node.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Node {
     /// Its kind.
     pub kind: NodeKind,
@@ -137,7 +137,7 @@ impl Node {
 }
 
 /// One port.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Port {
     /// The node it belongs to.
     pub node: NodeId,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const SCHEMA: &str = "reconfig.journal/1";
 
 /// A record with its time.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JournalEntry {
     /// Unix time in nanoseconds; in a simulation, simulated nanoseconds.
     pub at_ns: u64,
@@ -20,7 +20,7 @@ pub struct JournalEntry {
 }
 
 /// One record.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum JournalRecord {
     /// The journal begins; always the first.
@@ -83,7 +83,7 @@ impl JournalRecord {
 }
 
 /// A change that is about to begin, with all that is needed to go on with it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChangeBegun {
     /// Its scheme.
     pub scheme: Scheme,

@@ -82,7 +82,7 @@ impl Event {
 }
 
 /// Where a change stands, as a journal has it: enough to go on, since every wave and every barrier may be repeated (C.4).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangePosition {
     /// The wave of which the writes or the barriers are under way, from 0; while it is called off, the last of which a write
@@ -197,7 +197,7 @@ pub enum Outcome {
 }
 
 /// Why a change was undone.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallOff {
     /// The user requested it.

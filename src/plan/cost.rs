@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The cost of a wave's writes; barriers wait for traffic and come on top.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WaveCost {
     /// Writes by the attribute that is `Set`; a change at the SM itself counts as `SA`.
     pub writes: BTreeMap<&'static str, usize>,

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// FNV-1a over GUIDs, port counts, links, LIDs and LMCs, in order of GUID: fabrics that agree in all of these have the
 /// same digest, in whatever order they were read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct FabricDigest(pub u64);
 

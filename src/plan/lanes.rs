@@ -7,7 +7,7 @@ use crate::tables::SlToVl;
 
 /// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets; the last one apart, where a service level
 /// is reserved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
     /// All of them, but the reserved one.

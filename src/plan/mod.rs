@@ -47,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The named assumptions of a plan. Each is a contract with the environment that no table can enforce.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
     /// General management packets to switch LIDs, which have no halves, are paused during the change.

@@ -23,7 +23,7 @@ macro_rules! choice {
         $(besides { $($(#[$odoc:meta])* $other:ident = $otext:literal;)+ })?
     ) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, schemars::JsonSchema)]
         pub enum $name {
             $($(#[$vdoc])* #[serde(rename = $text)] $variant,)+
             $($($(#[$odoc])* #[serde(rename = $otext)] $other),+)?
@@ -175,7 +175,7 @@ choice! {
 }
 
 /// The user's choices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Port states during *install*.

@@ -83,7 +83,7 @@ impl Default for Budget {
 }
 
 /// What a wave is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WavePurpose {
     /// Gives ways to lost rows at once; rows that a later wave sets anew may lose their entries.
@@ -111,7 +111,7 @@ pub struct RepairWave {
 }
 
 /// What tables differ by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct Changes {
     /// Entries.
     pub entries: usize,

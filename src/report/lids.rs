@@ -9,7 +9,7 @@ use reconfig::scenario::FabricSize;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LidReport {
     pub schema: &'static str,
     pub engine: &'static str,
@@ -24,7 +24,7 @@ pub struct LidReport {
 }
 
 /// LIDs that end ports need in each half.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LidCount {
     /// The heuristic; none where the function of the engine itself states its needs.
     pub heuristic: Option<String>,
@@ -40,7 +40,7 @@ pub struct LidCount {
     pub time_ns: u64,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PortNeed {
     pub port: String,
     /// LIDs that it needs in each half.

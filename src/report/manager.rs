@@ -5,25 +5,33 @@ use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
 use reconfig::plan::LanePartition;
 use reconfig::sm::control::{
-    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, Status, SweepStatus,
+    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, Status, SweepStatus,
 };
+
+/// Who a running manager is.
+pub fn manager_line(status: &Status) -> String {
+    let (port, up) = (&status.port, duration(status.uptime_ns));
+    let OwnPort { adapter, port: number, guid, priority } = port;
+    format!("{} for {up}, through {adapter} port {number} (GUID {guid}), priority {priority}", status.role)
+}
+
+/// What a running manager does, in a table.
+pub fn manager_facts(status: &Status) -> String {
+    let mut text = String::new();
+    line(&mut text, format_args!("{}", size(&status.fabric)));
+    for degraded in &status.degraded {
+        line(&mut text, format_args!("DEGRADED: {}", degraded.in_words()));
+    }
+    if let Some(trouble) = &status.trouble {
+        line(&mut text, format_args!("TROUBLE: {trouble}"));
+    }
+    show(&mut text, &facts(status));
+    text.trim_end().to_string()
+}
 
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {
-    let mut text = String::new();
-    let port = &status.port;
-    line(
-        &mut text,
-        format_args!(
-            "{} for {}, through {} port {} (GUID {}), priority {}",
-            status.role,
-            duration(status.uptime_ns),
-            port.adapter,
-            port.port,
-            port.guid,
-            port.priority
-        ),
-    );
+    let mut text = manager_line(status) + "\n";
     let up = if status.subnet_up { "up" } else { "NOT up" };
     let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
     let fabric = &status.fabric;

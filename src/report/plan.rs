@@ -11,12 +11,12 @@ use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, VlSet};
 use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
-use reconfig::scenario::{CutOffPort, DeviceReport, FabricSize};
+use reconfig::scenario::{CutOffPort, DeviceReport, FabricMap, FabricSize};
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
 
 /// The contents of a plan, in numbers and names. Times are nanoseconds.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PlanFacts {
     pub scheme: Scheme,
     /// Identifies the fabric it is for.
@@ -61,7 +61,7 @@ pub struct PlanFacts {
 }
 
 /// The data lanes of a plan, by number.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LaneFacts {
     pub all: Vec<u8>,
     /// Those that retire.
@@ -70,7 +70,7 @@ pub struct LaneFacts {
     pub b: Vec<u8>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WaveFacts {
     pub name: String,
     /// Its part in the scheme.
@@ -83,7 +83,7 @@ pub struct WaveFacts {
 }
 
 /// What must run empty before the last phase.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DrainFacts {
     pub channels: usize,
     /// Channels on its longest path.
@@ -137,7 +137,6 @@ impl WaveFacts {
     }
 }
 
-/// Nodes of `here` that `there`, of the same indices, lacks.
 impl PlanFacts {
     /// Tells what `leaves` from the switches that lose every way; the end ports among these are told as cut off.
     fn with_departures(self, plan: &Plan, leaves: impl Fn(Guid) -> bool) -> PlanFacts {
@@ -155,6 +154,7 @@ impl PlanFacts {
     }
 }
 
+/// Nodes of `here` that `there`, of the same indices, lacks.
 fn missing_nodes(here: &Fabric, there: &Fabric) -> Vec<String> {
     let gone = here.nodes().filter(|&(id, node)| node.present && !there.node(id).present);
     gone.map(|(id, _)| here.describe_node(id)).collect()
@@ -167,7 +167,7 @@ fn missing_cables(here: &Fabric, there: &Fabric) -> Vec<String> {
     gone.map(|(a, _)| here.describe_port(a)).collect()
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PlanReport {
     pub schema: &'static str,
     /// `proved`, `refused` or `nothing-to-change`.
@@ -196,6 +196,9 @@ pub struct PlanReport {
     pub devices: Option<DeviceReport>,
     /// Nanoseconds for which barriers wait by the clock on these devices, whatever the traffic.
     pub waits_ns: u64,
+    /// The fabric as it is drawn, where a plan was drawn up.
+    #[serde(skip)]
+    pub map: Option<FabricMap>,
     /// What a reader should know of the captures.
     pub notes: Vec<String>,
     /// The file that holds the plan, where one was written.
@@ -205,7 +208,7 @@ pub struct PlanReport {
 }
 
 /// A refusal: in words, and the evidence.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Refused {
     pub text: String,
     pub evidence: Refusal,
@@ -231,6 +234,7 @@ impl PlanReport {
             cut_off_meant: false,
             devices: None,
             waits_ns: 0,
+            map: None,
             notes: Vec::new(),
             file: None,
             certificate: None,
@@ -251,6 +255,7 @@ impl PlanReport {
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
             cut_off: cut_off_by(vetted.plan(), leaves),
+            map: Some(map(vetted.plan(), leaves)),
             notes: drawn.notes.clone(),
             ..PlanReport::nothing_to_change(departure, engine)
         }
@@ -306,6 +311,12 @@ impl PlanReport {
     }
 }
 
+/// What becomes of the nodes and cables of a plan.
+fn map(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> FabricMap {
+    let draft = plan.draft();
+    FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| leaves(draft.routed.node(node).guid))
+}
+
 /// The end ports that a plan cuts off; a node that `leaves` takes its own along.
 fn cut_off_by(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
     CutOffPort::named(&plan.draft().before, &plan.draft().stranded, leaves)
@@ -322,7 +333,7 @@ impl Refused {
     }
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct CheckReport {
     pub schema: &'static str,
     /// Whether the lint found nothing and every wave is safe, by the prover or by the certificate.

@@ -69,7 +69,7 @@ fn each(text: &mut String, one: &ResultTable) {
     show(text, &screen);
 }
 
-fn figure(cell: &Cell) -> String {
+pub(super) fn figure(cell: &Cell) -> String {
     let mark = if cell.inside == Some(false) { " !" } else { "" };
     let decimals = cell.decimals;
     match cell.paper {

@@ -18,7 +18,7 @@ pub struct RouteReport {
 }
 
 /// One subnet.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SubnetRoute {
     pub subnet: String,
     /// Whether its routing was proved by itself.
@@ -28,7 +28,7 @@ pub struct SubnetRoute {
 }
 
 /// The routing of a subnet.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RouteFacts {
     pub engine: &'static str,
     /// The root of its spanning tree, where it has one.
@@ -54,7 +54,7 @@ pub struct RouteFacts {
     pub files: Vec<String>,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LidFacts {
     /// LMC of end ports: the least and the greatest.
     pub lmc: [u8; 2],
@@ -69,7 +69,7 @@ pub struct LidFacts {
 }
 
 /// Paths between end ports, one for each LID that a destination needs and the source may send to.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathFacts {
     pub count: u64,
     /// Fewest switches on one.
@@ -81,7 +81,7 @@ pub struct PathFacts {
 }
 
 /// Paths over cables between switches, each direction by itself.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LoadFacts {
     /// Directions of cables.
     pub channels: usize,
@@ -94,7 +94,7 @@ pub struct LoadFacts {
 }
 
 /// Several paths of a pair of end ports.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DispersalFacts {
     /// Paths that a source may choose from, at most: LIDs of a half.
     pub paths: usize,
@@ -109,7 +109,7 @@ pub struct DispersalFacts {
 }
 
 /// Load of channels between switches under uniform traffic, in units of what an end port sends to all others together.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct UniformFacts {
     /// Of the average channel.
     pub mean: f64,
@@ -118,8 +118,9 @@ pub struct UniformFacts {
 }
 
 /// The report as JSON. What is of one subnet stands at the top, too, where there is one only.
-#[derive(Serialize)]
-struct RouteObject<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "RouteReport")]
+pub struct RouteObject<'a> {
     schema: &'static str,
     safe: bool,
     #[serde(flatten)]

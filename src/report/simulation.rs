@@ -65,7 +65,7 @@ pub fn simulation(report: &SimulationReport) -> String {
 }
 
 /// What scheme `auto` would do, for who ran the Double Scheme.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum AutoInstead {
     /// Its plan.

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 
 /// The losses that were looked at, and what each would do. Times are nanoseconds.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WhatIfReport {
     pub fabric: FabricSize,
     /// Who made the tables in force.
@@ -39,7 +39,7 @@ pub struct WhatIfReport {
 }
 
 /// What a loss would do.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LossReport {
     /// What dies.
     pub dies: Vec<String>,
@@ -56,7 +56,7 @@ pub struct LossReport {
 }
 
 /// The change that answers a loss.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeFacts {
     pub scheme: Scheme,
     /// Pairs of an end port and a LID that had no way, and have one afterwards.
@@ -151,7 +151,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
             number(count(loss.cut_off_elsewhere as u64)),
             number(of(|own| count(own.pairs))),
             number(of(|own| if own.pairs == 0 { "–".to_string() } else { duration(own.reconnected_ns) })),
-            Cell::new(own.map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })),
+            Cell::new(scheme_name(loss)),
             number(of(|own| count(own.waves as u64))),
             number(of(|own| count(own.smps as u64))),
         ]);
@@ -178,6 +178,11 @@ pub fn what_if(report: &WhatIfReport) -> String {
         );
     }
     text + &answer(report)
+}
+
+/// The scheme of the change that answers a loss.
+pub(super) fn scheme_name(loss: &LossReport) -> &'static str {
+    loss.change.as_ref().map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })
 }
 
 /// The answer, in a line.

@@ -8,7 +8,7 @@ use reconfig::fabric::PortId;
 use reconfig::tables::{Crossings, Selection};
 use serde::Serialize;
 
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WorstFacts {
     /// By which paths pairs send: a row for each way of choosing them.
     pub uses: Vec<WorstOfUse>,
@@ -23,7 +23,7 @@ pub struct WorstFacts {
 }
 
 /// The worst permutation where pairs send by certain paths.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WorstOfUse {
     /// Which: base, single, spread over so many.
     pub selection: String,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The range in which our figure must lie.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Band {
     /// From the first to the second, both included.
@@ -13,11 +13,12 @@ pub enum Band {
 }
 
 /// One figure.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Cell {
     /// The paper's figure; none if it has none.
     pub paper: Option<f64>,
     /// The measured figure; NaN where there was nothing to measure, as a latency while nothing arrives.
+    #[schemars(with = "Option<f64>")]
     pub ours: f64,
     /// The band for the measured figure.
     pub band: Band,
@@ -64,7 +65,7 @@ impl Cell {
 }
 
 /// A row.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ResultRow {
     /// The configuration that it describes.
     pub name: String,
@@ -73,7 +74,7 @@ pub struct ResultRow {
 }
 
 /// A table.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ResultTable {
     /// Study and number: `seed-000 4a`.
     pub name: String,

@@ -15,7 +15,7 @@ use std::str::FromStr;
 const LEVELS: u8 = 8;
 
 /// What a router does with the service level.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelsRule {
     /// A layer higher with each crossing.

@@ -14,7 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Which way ports of routers look at partitions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartEnforce {
     /// At what comes in and at what goes out.

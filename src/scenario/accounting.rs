@@ -29,7 +29,7 @@ pub enum Accounting {
 const PAPER_SMP_NS: u64 = 18_600;
 
 /// One line of the table.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Line {
     /// What is counted.
     pub what: &'static str,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// An end port of the fabric before the change that no links join with the subnet manager's part after it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct CutOffPort {
     /// The description of its node, as captured.
     pub node: String,

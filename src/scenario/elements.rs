@@ -180,7 +180,7 @@ fn kind(fabric: &Fabric, node: NodeId) -> &'static str {
 }
 
 /// What leaves and comes, each element by its kind and name.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct MovesReport {
     /// What leaves.
     pub leaves: Vec<String>,

@@ -1,7 +1,7 @@
 //! A subnet as it is drawn: its nodes and cables, and what becomes of each by the change.
 
 use super::subnet_setup::SubnetSetup;
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::routing::Connectivity;
 use std::collections::BTreeMap;
 
@@ -41,13 +41,69 @@ pub struct MapLink {
     pub cables: usize,
 }
 
-/// Everything that is there before or after the change.
+/// Everything that is there before or after the change, but for aggregation nodes and gateways within switches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FabricMap {
     /// The nodes, in the order of the capture.
     pub nodes: Vec<MapNode>,
     /// The cables, by their ends.
     pub links: Vec<MapLink>,
+}
+
+impl FabricMap {
+    /// What becomes of nodes and cables between two fabrics of one index space. Of the nodes that `after` lacks, those
+    /// that `leaves` names leave, and the others are cut off. `sm` is the subnet manager's port.
+    pub fn between(before: &Fabric, after: &Fabric, sm: PortId, leaves: impl Fn(NodeId) -> bool) -> FabricMap {
+        let joined = Connectivity::of(after);
+        let is_joined = |node: NodeId| after.ports_of(node).any(|port| joined.joins(port, sm));
+        let fate = |node: NodeId| match (before.node(node).present, after.node(node).present) {
+            (true, false) if leaves(node) => Fate::Leaves,
+            (_, false) => Fate::CutOff,
+            (_, true) if !is_joined(node) => Fate::CutOff,
+            (false, true) => Fate::Comes,
+            (true, true) => Fate::Stays,
+        };
+        let present = before.nodes().map(|(id, _)| id).filter(|&id| before.node(id).present || after.node(id).present);
+        let nodes = present.map(|id| {
+            let own = if before.node(id).present { before } else { after };
+            (
+                id,
+                own.role(id) != NodeRole::InSwitch,
+                MapNode { name: own.describe_node(id), is_switch: own.node(id).is_switch(), fate: fate(id) },
+            )
+        });
+        let gone =
+            before.links().map(|(a, b)| ((a, b), if after.peer(a) == Some(b) { Fate::Stays } else { Fate::Leaves }));
+        let new = after.links().filter(|&(a, b)| before.peer(a) != Some(b)).map(|ends| (ends, Fate::Comes));
+        let end = |(a, b): (PortId, PortId)| [a, b].map(|port| before.port(port).node);
+        FabricMap::of(nodes, gone.chain(new).map(|(ends, fate)| (end(ends), fate)))
+    }
+
+    /// Of nodes, with whether they are drawn, and of cables; a cable shares the fate of an end that does not stay.
+    fn of(
+        nodes: impl Iterator<Item = (NodeId, bool, MapNode)>,
+        links: impl Iterator<Item = ([NodeId; 2], Fate)>,
+    ) -> FabricMap {
+        let (ids, nodes): (Vec<NodeId>, Vec<MapNode>) =
+            nodes.filter(|(_, is_drawn, _)| *is_drawn).map(|(id, _, node)| (id, node)).unzip();
+        let rank: BTreeMap<NodeId, usize> = ids.iter().enumerate().map(|(rank, &id)| (id, rank)).collect();
+        let mut cables: BTreeMap<((usize, usize), Fate), usize> = BTreeMap::new();
+        for (ends, fate) in links {
+            let [Some(&a), Some(&b)] = ends.map(|end| rank.get(&end)) else { continue };
+            let has_end = |fate: Fate| nodes[a].fate == fate || nodes[b].fate == fate;
+            let fate = match fate {
+                Fate::Leaves if !has_end(Fate::CutOff) => Fate::Leaves,
+                _ if has_end(Fate::Leaves) => Fate::Leaves,
+                Fate::Comes => Fate::Comes,
+                _ if has_end(Fate::Comes) => Fate::Comes,
+                _ if has_end(Fate::CutOff) => Fate::CutOff,
+                fate => fate,
+            };
+            *cables.entry(((a.min(b), a.max(b)), fate)).or_default() += 1;
+        }
+        let link = |((ends, fate), cables)| MapLink { ends, fate, cables };
+        FabricMap { nodes, links: cables.into_iter().map(link).collect() }
+    }
 }
 
 /// The map of a subnet that changes.
@@ -63,27 +119,19 @@ pub(super) fn map(own: &SubnetSetup) -> FabricMap {
         _ if new.nodes.contains(&node) => Fate::Comes,
         _ => Fate::Stays,
     };
-    let present: Vec<NodeId> = whole.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect();
-    let nodes: Vec<MapNode> = present
-        .iter()
-        .map(|&id| MapNode { name: whole.describe_node(id), is_switch: whole.node(id).is_switch(), fate: fate(id) })
-        .collect();
-    let rank: BTreeMap<NodeId, usize> = present.iter().enumerate().map(|(rank, &id)| (id, rank)).collect();
-    let mut cables: BTreeMap<((usize, usize), Fate), usize> = BTreeMap::new();
-    for (a, b) in whole.links() {
-        let ends = [a, b].map(|port| rank[&whole.port(port).node]);
+    let nodes = whole.nodes().filter(|(_, node)| node.present).map(|(id, node)| {
+        // An aggregation node is a part of its switch, which is no leaf by having one.
+        let is_drawn = whole.role(id) != NodeRole::InSwitch;
+        (id, is_drawn, MapNode { name: whole.describe_node(id), is_switch: node.is_switch(), fate: fate(id) })
+    });
+    let links = whole.links().map(|(a, b)| {
         let among = |links: &[PortId]| links.contains(&a) || links.contains(&b);
-        let has_end = |fate: Fate| ends.iter().any(|&end| nodes[end].fate == fate);
         let fate = match () {
-            () if among(&gone.links) || has_end(Fate::Leaves) => Fate::Leaves,
-            () if among(&new.links) || has_end(Fate::Comes) => Fate::Comes,
-            () if has_end(Fate::CutOff) => Fate::CutOff,
+            () if among(&gone.links) => Fate::Leaves,
+            () if among(&new.links) => Fate::Comes,
             () => Fate::Stays,
         };
-        *cables.entry(((ends[0].min(ends[1]), ends[0].max(ends[1])), fate)).or_default() += 1;
-    }
-    FabricMap {
-        nodes,
-        links: cables.into_iter().map(|((ends, fate), cables)| MapLink { ends, fate, cables }).collect(),
-    }
+        ([a, b].map(|port| whole.port(port).node), fate)
+    });
+    FabricMap::of(nodes, links)
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Outages of ordered pairs of end ports, from the event on. A pair is out from the moment that a packet of it is lost
 /// until a packet arrives that was sent after all that it lost.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct OutageReport {
     /// Pairs that were out: the sum of `back`, `still_out` and `not_seen_again`.
     pub pairs: usize,
@@ -31,7 +31,7 @@ pub struct OutageReport {
 }
 
 /// The longest outage, and the first pair, by source and destination, that it befell.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LongestOutage {
     /// Who sends.
     pub source: String,

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "reconfig.simulation/1";
 
 /// How the change ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// Every wave and barrier was passed.
@@ -38,7 +38,7 @@ pub enum Ending {
 
 /// One simulated change, of one subnet or among several. Top-level fields describe the run as a whole; fields of a
 /// single change (`change`, `sweep`, `phases`, `change_ns`, `smps`) describe it if exactly one subnet changes.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SimulationReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -63,6 +63,7 @@ pub struct SimulationReport {
     pub seed: u64,
     /// Digest of every event.
     #[serde(serialize_with = "hexadecimal")]
+    #[schemars(with = "String")]
     pub trace_hash: u64,
     /// The size before the change, over all subnets.
     pub fabric: FabricSize,
@@ -151,7 +152,7 @@ pub struct SimulationReport {
 }
 
 /// A packet that lost its place among those of the same SLID, DLID and SL, and why packets of that run can.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct OvertakenReport {
     /// Its source.
     pub source: String,
@@ -167,7 +168,7 @@ pub struct OvertakenReport {
 
 /// What reorders the packets of one class. Its tables send every one by one way on one lane, first in, first out; so
 /// either a forwarding entry of the class changed under them, or an SL-to-VL table did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DisorderCause {
     /// The class was moved to other lanes (scheme `double` writes no forwarding entry of a half in use).
@@ -182,7 +183,7 @@ pub enum DisorderCause {
 }
 
 /// Sizes of a fabric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct FabricSize {
     /// Switches.
     pub switches: usize,
@@ -205,7 +206,7 @@ impl FabricSize {
 }
 
 /// The change.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeReport {
     /// A description: what leaves or comes.
     pub what: String,
@@ -227,7 +228,7 @@ pub struct ChangeReport {
 }
 
 /// The settings of a run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Settings {
     /// Offered load, a fraction of each end port's rate.
     pub load: f64,
@@ -259,7 +260,7 @@ pub struct Settings {
 }
 
 /// The profile of the devices, and what is in force of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DeviceReport {
     /// The profile.
     pub profile: DeviceProfile,
@@ -278,7 +279,7 @@ impl DeviceReport {
 }
 
 /// Settings between subnets.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct BetweenSettings {
     /// The share of the load for other subnets.
     pub cross: f64,
@@ -294,7 +295,7 @@ pub struct BetweenSettings {
 }
 
 /// One subnet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SubnetReport {
     /// Its name.
     pub name: String,
@@ -311,7 +312,7 @@ pub struct SubnetReport {
 }
 
 /// One router.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RouterReport {
     /// Its description.
     pub name: String,
@@ -322,7 +323,7 @@ pub struct RouterReport {
 }
 
 /// A port of a router.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RouterPortReport {
     /// `subnet:node[port]`.
     pub name: String,
@@ -333,7 +334,7 @@ pub struct RouterPortReport {
 }
 
 /// The load of a port's link in a period, in each direction.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct PortLoad {
     /// Bytes of data sent to the port.
     pub bytes_in: u64,
@@ -346,7 +347,7 @@ pub struct PortLoad {
 }
 
 /// The change in one subnet.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SubnetChange {
     /// The subnet.
     pub subnet: String,
@@ -375,7 +376,7 @@ pub struct SubnetChange {
 }
 
 /// Packets from one subnet to one subnet.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RelationReport {
     /// The subnet of their sources.
     pub from: String,
@@ -401,7 +402,7 @@ pub struct RelationReport {
 }
 
 /// One phase.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PhaseReport {
     /// `split`, `install`, `swap`, `drain`, `restore`; other schemes have others.
     pub name: String,
@@ -414,7 +415,7 @@ pub struct PhaseReport {
 }
 
 /// A value for each period of a run.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Periods<T> {
     /// Under R alone.
     pub before: T,
@@ -425,7 +426,7 @@ pub struct Periods<T> {
 }
 
 /// Quantiles of latency.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Latency {
     /// Median.
     pub p50: u64,
@@ -436,7 +437,7 @@ pub struct Latency {
 }
 
 /// The traffic pattern, and the size of what a file specified.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "pattern", rename_all = "kebab-case")]
 pub enum TrafficReport {
     /// Every end port sends equally to every other.
@@ -484,7 +485,7 @@ impl TrafficReport {
 }
 
 /// How sources use their paths.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SourceReport {
     /// The choice of LID pairs, their number, and what advances to the next pair.
     #[serde(flatten)]
@@ -494,7 +495,7 @@ pub struct SourceReport {
 }
 
 /// Loads of the channels between switches in a period, as fractions of their capacity.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct LinkLoads {
     /// The mean over all channels.
     pub mean: f64,
@@ -505,7 +506,7 @@ pub struct LinkLoads {
 }
 
 /// A channel between switches.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct BusyLink {
     /// `switch[port]` that sends.
     pub from: String,
@@ -518,7 +519,7 @@ pub struct BusyLink {
 }
 
 /// SMPs by attribute.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct SmpReport {
     /// By `Method(Attribute)`.
     pub by_attribute: BTreeMap<String, u64>,
@@ -527,7 +528,7 @@ pub struct SmpReport {
 }
 
 /// The result of the proof.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ProofReport {
     /// `proved` or `refused`.
     pub status: &'static str,
@@ -553,7 +554,7 @@ pub struct ProofReport {
 }
 
 /// Proof of several subnets as a whole, at every moment.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WholeProof {
     /// What the proof covers, if there is one.
     pub statistics: Option<AcrossStatistics>,
@@ -562,7 +563,7 @@ pub struct WholeProof {
 }
 
 /// The adversary's part.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AdversaryReport {
     /// `steered`: it aimed at the cycle that the refusal names; `generic`: random delays, saturated traffic.
     pub kind: &'static str,
@@ -575,7 +576,7 @@ pub struct AdversaryReport {
 }
 
 /// The prover's earlier verdict on a deadlock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Foresight {
     /// How well it was foreseen.
     pub how: Foreseen,
@@ -585,7 +586,7 @@ pub struct Foresight {
 }
 
 /// How well a deadlock was foreseen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Foreseen {
     /// The refusal names this cycle, lane by lane.
@@ -603,7 +604,7 @@ pub enum Foreseen {
 }
 
 /// One packet of a deadlock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct StuckReport {
     /// `switch[port]` whose buffer holds the packet.
     pub input: String,

@@ -10,7 +10,7 @@ use crate::sim::{OrderCounts, Sim, SimConfig};
 use serde::Serialize;
 
 /// Results of traffic over a period after a warm-up.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SteadyReport {
     /// Bytes delivered, as a fraction of what all end ports could receive.
     pub throughput: f64,

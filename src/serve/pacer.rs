@@ -24,7 +24,7 @@ pub struct Pacer {
 }
 
 /// What became of the time so far, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Times {
     /// Simulated nanoseconds to be passed in a real one while no MAD is under way.
     pub speed: f64,

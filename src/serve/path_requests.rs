@@ -46,7 +46,7 @@ pub struct PathRequests {
 }
 
 /// How many paths were asked for and with what success.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct PathCounts {
     /// Wanted or asked for, and not yet known.
     pub open: usize,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: &str = "reconfig.serve/1";
 
 /// Everything counted.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ServeStatus {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -51,11 +51,12 @@ pub struct ServeStatus {
     pub clients: Vec<ClientStatus>,
     /// Digest of every event.
     #[serde(serialize_with = "hexadecimal")]
+    #[schemars(with = "String")]
     pub trace_hash: u64,
 }
 
 /// One period of measurement.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PeriodStatus {
     /// How long it lasted, or has lasted so far.
     pub length_ns: u64,
@@ -74,7 +75,7 @@ pub struct PeriodStatus {
 }
 
 /// One client.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ClientStatus {
     /// Its ID.
     pub id: u32,
@@ -87,7 +88,7 @@ pub struct ClientStatus {
 }
 
 /// One packet of a deadlock.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Stuck {
     /// The input port in whose buffer it stands.
     pub input: String,

@@ -7,7 +7,7 @@ use crate::ids::ReservedLevel;
 use serde::{Deserialize, Serialize};
 
 /// When a switch chooses output port and lane for a packet (docs/GLOSSARY.md, *latch*).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Latch {
     /// On arrival, however long the packet then waits: the hardest case.
@@ -20,7 +20,7 @@ pub enum Latch {
 }
 
 /// What an ARMED port does with data (docs/PROTOCOL.md, *arming*).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ArmedPort {
     /// Holds it until the port is ACTIVE: the model of the Double Scheme's authors.
@@ -31,7 +31,7 @@ pub enum ArmedPort {
 }
 
 /// The traffic pattern: which end port sends to which.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
     /// Every destination alike.
@@ -55,7 +55,7 @@ pub enum Traffic {
 
 /// Hardware, management, traffic and faults of a run. Its yes-or-no settings stay `bool`s: each is chosen by itself, and
 /// every combination makes sense.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimConfig {
     /// Seed of everything random.
     pub seed: u64,

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub const GMP_BYTES: u16 = 256 + 34;
 
 /// What became of general management packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GmpCounts {
     /// Handed to a send queue, or discarded instead.
     pub sent: u64,

@@ -20,7 +20,7 @@ use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
 
 /// Packets by what became of them. `injected` is the sum of the others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct PacketCounts {
     /// Handed to a send queue, replies included.
     pub injected: u64,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub(super) const MONITOR: u32 = NIL - 2;
 
 /// Hosts that ask switches for their counters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Monitor {
     /// The service level of the questions.
     pub sl: Sl,
@@ -28,7 +28,7 @@ pub struct Monitor {
 }
 
 /// What became of questions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuestionCounts {
     /// Handed to a send queue.
     pub sent: u64,

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// What arrived, and what arrived late.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct OrderCounts {
     /// Packets delivered.
     pub packets: u64,

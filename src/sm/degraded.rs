@@ -7,7 +7,7 @@ use crate::wire::{AttributeId, Method};
 use serde::{Deserialize, Serialize};
 
 /// A device that fails at an attribute, and what follows.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Degraded {
     /// Its name.
     pub device: String,

@@ -5,7 +5,7 @@ use crate::ids::{Guid, PortNum};
 use serde::{Deserialize, Serialize};
 
 /// An element of the subnet by name: a description, a GUID, or ibnetdiscover's name (`S-GUID`).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubnetElement {
     /// A switch.

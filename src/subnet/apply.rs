@@ -58,15 +58,28 @@ pub(super) enum OnFailure {
 #[derive(Debug)]
 enum Failure {
     NoAnswer(Failed),
-    NotTaken { request: MadRequest, asked: String, answered: String },
+    NotTaken {
+        request: MadRequest,
+        asked: String,
+        answered: String,
+    },
+    /// The port has no link any more.
+    LinkDown {
+        request: MadRequest,
+        asked: String,
+        answered: String,
+    },
 }
 
 impl Failure {
-    /// The request that failed, and how its device did.
-    fn at(&self) -> (&MadRequest, FailingAs) {
+    /// The request that failed, and how its device did; it did not where a cable went, or the device behind it.
+    fn at(&self) -> (&MadRequest, Option<FailingAs>) {
         match self {
-            Failure::NoAnswer(failed) => (&failed.request, failed.status.map_or(FailingAs::Silent, FailingAs::Refuses)),
-            Failure::NotTaken { request, .. } => (request, FailingAs::HoldsOther),
+            Failure::NoAnswer(failed) => {
+                (&failed.request, Some(failed.status.map_or(FailingAs::Silent, FailingAs::Refuses)))
+            }
+            Failure::NotTaken { request, .. } => (request, Some(FailingAs::HoldsOther)),
+            Failure::LinkDown { request, .. } => (request, None),
         }
     }
 }
@@ -138,7 +151,7 @@ impl<T: Transport> Manager<T> {
         let quiet_ns = self.quieten().await?;
         match course.failure {
             Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
-            Some(Failure::NotTaken { request, asked, answered }) => {
+            Some(Failure::NotTaken { request, asked, answered } | Failure::LinkDown { request, asked, answered }) => {
                 Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
             }
             None => {
@@ -232,7 +245,7 @@ impl WaveProgress {
                 OnFailure::Ends => exchange.abandon(),
                 OnFailure::GoesOnElsewhere => _ = exchange.withdraw(request.device, |_| true),
             }
-            self.failed.push((request.tag, fails));
+            self.failed.extend(fails.map(|fails| (request.tag, fails)));
             self.failure.get_or_insert(failure);
         }
     }
@@ -271,10 +284,12 @@ impl WaveProgress {
                     return Ok(());
                 }
                 let taken = change.compare(&info);
+                let is_down = info.port_state == wire::PortState::Down;
                 // Whether or not the change was accepted: this is what the port holds now.
                 self.port_infos.push((*port, info));
                 match taken {
                     Ok(held) => self.not_held.extend((!held).then_some(*port)),
+                    Err((asked, answered)) if is_down => return Err(Failure::LinkDown { request, asked, answered }),
                     Err((asked, answered)) => return Err(Failure::NotTaken { request, asked, answered }),
                 }
                 Ok(())

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 const OPENSM_LIFETIME_NS: u64 = 4096 << 18;
 
 /// A named profile of devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceProfile {
     /// Agents in the devices show that lanes are empty, and hosts move when they are told.
@@ -25,13 +25,14 @@ pub enum DeviceProfile {
 }
 
 /// What is settled by a profile. Times are nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DeviceSettings {
     /// The observer of empty lanes.
     #[serde(rename = "drain")]
     pub observer: Observer,
     /// How sources are moved; fenced ones may send on both halves between changes.
     #[serde(flatten, serialize_with = "by_name")]
+    #[schemars(with = "NamedSources")]
     pub sources: SourceControl,
     /// How long a switch keeps a packet (SwitchInfo:LifeTimeValue); 0: for ever.
     pub switch_life_ns: u64,
@@ -49,13 +50,15 @@ pub struct DeviceSettings {
     pub barrier_timeout_ns: u64,
 }
 
+/// How sources are moved, as reports say it.
+#[derive(Serialize, schemars::JsonSchema)]
+struct NamedSources {
+    sources: &'static str,
+    settle_ns: Option<u64>,
+}
+
 fn by_name<S: Serializer>(sources: &SourceControl, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Named {
-        sources: &'static str,
-        settle_ns: Option<u64>,
-    }
-    Named { sources: sources.name(), settle_ns: sources.settle_ns() }.serialize(serializer)
+    NamedSources { sources: sources.name(), settle_ns: sources.settle_ns() }.serialize(serializer)
 }
 
 impl DeviceProfile {

@@ -6,7 +6,7 @@ use crate::ids::{Half, Lid, PortNum};
 use std::sync::Arc;
 
 /// PortInfo:PortState.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PortState {
     /// No link.

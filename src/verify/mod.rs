@@ -198,7 +198,7 @@ impl ProofWave<'_> {
 }
 
 /// What a proof covers.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ProofStatistics {
     /// Waves judged; 0 for a routing function by itself.
     pub waves: usize,

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// Why a routing function or a transition is not accepted. Each names the wave; the moment before the first wave is
 /// called `steady`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Refusal {
     /// The input contradicts itself or the fabric; nothing was judged.
@@ -46,7 +46,7 @@ impl Refusal {
 }
 
 /// A device, by GUID and by the name that people know.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct NamedDevice {
     /// Its node GUID.
     pub guid: Guid,
@@ -61,7 +61,7 @@ impl NamedDevice {
 }
 
 /// Which of two tables a choice was read from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryAge {
     /// As it was when the wave began; the wave changes it.
@@ -94,7 +94,7 @@ impl fmt::Display for EntryAge {
 }
 
 /// A port of a switch and a virtual lane.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, schemars::JsonSchema)]
 pub struct PortLane {
     /// The port.
     pub port: PortNum,
@@ -103,7 +103,7 @@ pub struct PortLane {
 }
 
 /// At one switch, a packet in the input lane can wait for the output lane.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Dependency {
     /// The switch.
     pub switch: NamedDevice,
@@ -142,7 +142,7 @@ impl fmt::Display for Dependency {
 }
 
 /// Dependencies that close: the output lane of each is the input lane of the next, at the other end of the cable.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Cycle {
     /// The wave in which it can close.
     pub wave: String,
@@ -161,7 +161,7 @@ impl fmt::Display for Cycle {
 }
 
 /// Switches that can send one class round.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ClassLoop {
     /// The wave in which it can happen.
     pub wave: String,
@@ -172,7 +172,7 @@ pub struct ClassLoop {
 }
 
 /// One switch of a loop.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LoopHop {
     /// The switch.
     pub switch: NamedDevice,
@@ -191,7 +191,7 @@ impl fmt::Display for ClassLoop {
 }
 
 /// Where packets disappear.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct BlackHole {
     /// The wave in which it can happen.
     pub wave: String,
@@ -206,7 +206,7 @@ pub struct BlackHole {
 }
 
 /// What a switch does with packets that it discards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HoleCause {
     /// No output port.
@@ -255,7 +255,7 @@ impl fmt::Display for BlackHole {
 }
 
 /// A port that packets reach in some wave without being theirs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WaveArrival {
     /// The wave in which it can happen.
     pub wave: String,
@@ -265,7 +265,7 @@ pub struct WaveArrival {
 }
 
 /// A port that packets reach without being theirs.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WrongArrival {
     /// The DLID.
     pub lid: Lid,

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 /// The way of a packet from its source to the switch at which it waits.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Witness {
     /// The name of the end port that sends it.
     pub source: String,
@@ -46,7 +46,7 @@ pub struct Witness {
 }
 
 /// One switch on a way.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WitnessHop {
     /// The switch.
     pub switch: NamedDevice,

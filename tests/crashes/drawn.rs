@@ -149,7 +149,8 @@ fn live(case: &Case) -> Vec<&'static str> {
 
 /// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance asked a
 /// switch that died meanwhile for one port after the other; a switch that was silent because the cable to it went stayed
-/// left out; and so did one whose port went down because its neighbour died.
+/// left out; and so did one whose port went down because its neighbour died, before its ARMED port was to become ACTIVE or
+/// amid that.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, SwitchDies, SwitchRevives};
@@ -174,6 +175,11 @@ fn what_went_wrong_once_does_not_again() {
         Case {
             setting: agents("leaf-spine:4,3,2"),
             deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, SwitchDies(75))],
+            deaths: Vec::new(),
+        },
+        Case {
+            setting: Setting { loss: 0.02, seed: 564, ..agents("leaf-spine:4,3,2") },
+            deeds: vec![(0, SwitchDies(4)), (0, SwitchRevives), (10_000_000, SwitchDies(809))],
             deaths: Vec::new(),
         },
     ];

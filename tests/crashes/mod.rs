@@ -79,7 +79,8 @@ fn sound(world: &World, port: PortId, successor: &Life, may_lose: bool, at: &str
     let proved = prove_tables(&view.routed, &view.tables, &scope);
     assert!(proved.is_ok(), "{at}: {next:?}: {:?}", proved.err(), next = successor);
     let known = Held::of(&within(&view.alive, &world.within_reach(port)), &view.tables);
-    assert!(known == held, "{at}: {successor:?}: known and held: {:?}", &known.differences(&held));
+    let differing = (known.differences(&held), held.differences(&known));
+    assert!(known == held, "{at}: {successor:?}: known and not held, held and not known: {differing:?}");
     let packets = world.packets();
     assert!(packets.lost_to_change == 0 || may_lose, "{at}: {packets:?}, {successor:?}");
     assert_eq!(packets.in_flight, 0, "{at}: {packets:?}, {successor:?}");

@@ -96,9 +96,11 @@ fn packets_lost_to_the_change_and_changes_that_end_early_are_a_no() {
 }
 
 #[test]
-fn a_comparison_is_a_list_and_answers_for_the_cheapest_scheme() {
-    let (code, reports) = json(&["--remove-root", "--planned", "--compare"]);
-    let reports = reports.as_array().expect("a list");
+fn a_comparison_lists_the_reports_and_answers_for_the_cheapest_scheme() {
+    let (code, comparison) = json(&["--remove-root", "--planned", "--compare"]);
+    assert_eq!(comparison["schema"], "reconfig.simulation-comparison/1");
+    assert_eq!(comparison["not_possible"].as_array().map(Vec::len), Some(0));
+    let reports = comparison["reports"].as_array().expect("a list");
     let schemes: Vec<_> = reports.iter().map(|report| report["scheme"].as_str().expect("a name")).collect();
     assert_eq!((code, schemes), (Some(0), vec!["ordered", "double", "ordered", "static", "in-place"]));
     let chosen: Vec<_> = reports.iter().map(|report| report["auto"] == true).collect();

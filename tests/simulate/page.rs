@@ -1,99 +1,127 @@
-//! `simulate --report`: a page by itself, whose numbers are those of `--json`.
+//! `--report`: a page that needs nothing beside itself, loads in a browser without an error, and tells what `--json` does.
 
 use super::command::{FABRIC, QUICK, simulate};
-use crate::support::tools::all_there;
+use crate::support::browser::{self, browse};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs;
+use std::path::Path;
 
-const GHOST_CYCLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ghost-cycle.ibnetdiscover");
+/// What a script of ours adds to a copy of the page: it sorts the losses and measures the layout, and leaves both in the
+/// document.
+const PROBE: &str = "<script>
+for (const own of document.querySelectorAll('details')) own.open = true;
+const table = document.querySelector('table.sortable');
+table.querySelectorAll('th button')[1].click();
+document.body.dataset.sorted = [...table.tBodies[0].rows].map((row) => row.cells[1].dataset.rank).join(' ');
+document.body.dataset.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+</script>";
 
-/// The page of a run and its JSON.
-fn made(folder: &Path, arguments: &[&str]) -> (PathBuf, String, Value) {
+/// The page of a run, and what the run printed with `--json`.
+fn page(arguments: &[&str], folder: &Path) -> (String, Value) {
     let file = folder.join("page.html");
-    let named = file.to_str().expect("UTF-8");
-    let output = simulate(&[arguments, &["--json", "--report", named]].concat());
-    let page = std::fs::read_to_string(&file)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    (file, page, serde_json::from_slice(&output.stdout).expect("JSON beside the page"))
+    let report = ["--json", "--report", file.to_str().expect("a folder in UTF-8"), FABRIC];
+    let output = simulate(&[arguments, &QUICK, &report].concat());
+    let value = serde_json::from_slice(&output.stdout).expect("JSON");
+    (fs::read_to_string(file).expect("the page was written"), value)
 }
 
-/// A number as reports show it: groups of three.
-fn grouped(value: &Value) -> String {
-    let digits = value.as_u64().expect("a count").to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
-    groups.join("\u{a0}")
+/// What stands right after a label, without groups of digits.
+fn value_of(page: &str, label: &str) -> String {
+    let (_, rest) = page.split_once(label).unwrap_or_else(|| panic!("no {label}"));
+    let (_, rest) = rest.split_once('>').expect("an element follows");
+    rest.split('<').next().expect("text").chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-fn text_of(page: &str) -> String {
-    page.replace(['\u{202f}', '\u{2009}', ' '], "\u{a0}")
-}
-
-#[test]
-fn a_page_has_the_numbers_of_the_run_and_names_nothing_outside() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_, page, report) = made(folder.path(), &[&["--remove-root"], &QUICK[..], &[FABRIC]].concat());
-    let page = text_of(&page);
-    for (name, value) in [
-        ("lost to the change", &report["packets"]["lost_to_change"]),
-        ("lost in all", &report["lost_in_all"]),
-        ("SMPs", &report["smps"]["total"]),
+fn assert_tells_the_same(page: &str, json: &Value) {
+    let packets = &json["packets"];
+    for (label, value) in [
+        ("<dt>lost to the change</dt>", &packets["lost_to_change"]),
+        ("<dt>lost in all</dt>", &json["lost_in_all"]),
+        ("<dt>SMPs</dt>", &json["smps"]["total"]),
+        ("injected</th>", &packets["injected"]),
+        ("delivered</th>", &packets["delivered"]),
+        ("stranded</th>", &packets["stranded"]),
+        ("lost to the failure</th>", &packets["lost_to_failure"]),
+        ("seed</th>", &json["seed"]),
     ] {
-        let shown = format!("<dt>{}</dt>", text_of(name));
-        let after = page.split_once(&shown).unwrap_or_else(|| panic!("no figure `{name}`")).1;
-        let value = grouped(value);
-        assert!(after.split("</dd>").next().unwrap().ends_with(&format!(">{value}")), "{name}: {value}");
+        assert_eq!(value_of(page, label), value.to_string(), "{label}");
     }
-    let trace = report["trace_hash"].as_str().map(str::to_string);
-    let trace = trace.unwrap_or_else(|| format!("{:016x}", report["trace_hash"].as_u64().expect("a trace hash")));
-    assert!(page.contains(&trace), "{trace}");
-    for outside in ["http://", "https://", "src=", "@import", "url("] {
-        assert!(!page.contains(outside), "{outside}");
-    }
+    let hash = json["trace_hash"].as_str().map_or_else(|| json["trace_hash"].to_string(), str::to_string);
+    assert_eq!(value_of(page, "trace hash</th>"), hash);
 }
 
 #[test]
-fn the_same_run_gives_the_same_page() {
-    let folder = tempfile::tempdir().unwrap();
-    let arguments = [&["--remove-root", "--compare"], &QUICK[..], &[FABRIC]].concat();
-    let pages = [(); 2].map(|()| made(folder.path(), &arguments).1);
-    assert!(pages[0] == pages[1] && pages[0].contains("Schemes side by side"));
+fn a_page_needs_nothing_beside_itself_and_tells_what_json_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["--remove-root", "--seed", "7"], folder.path());
+    assert_tells_the_same(&text, &json);
+    for outside in ["http:", "https:", "src=", "url(", "@import"] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    assert!(text.contains("--remove-root --seed 7 --load 0.05"), "it tells how to run it again");
+    let [file] = <[_; 1]>::try_from(fs::read_dir(&folder).expect("a folder").collect::<Vec<_>>()).expect("one file");
+    assert_eq!(file.expect("an entry").file_name(), "page.html");
 }
 
 #[test]
-fn a_refused_run_leaves_no_page() {
-    let folder = tempfile::tempdir().unwrap();
+fn names_are_escaped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fabric = folder.path().join("named.ibnetdiscover");
+    let text = fs::read_to_string(FABRIC).expect("the fabric").replace("spine-1", "<b>&amp;");
+    fs::write(&fabric, text).expect("a file");
     let file = folder.path().join("page.html");
-    let output = simulate(&["--remove-switch", "nobody", "--report", file.to_str().unwrap(), FABRIC]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(!file.exists());
+    let [fabric, file] = [&fabric, &file].map(|path| path.to_str().expect("a folder in UTF-8"));
+    simulate(&[&["--remove-root"], &QUICK[..], &["--report", file, fabric]].concat());
+    let page = fs::read_to_string(file).expect("the page was written");
+    assert!(
+        page.contains("&lt;b&gt;&amp;amp;") && !page.contains("<b>&amp;"),
+        "the name stands as it is in the capture"
+    );
 }
 
-/// What Chromium makes of pages: no error of the script, tables that can be sorted, the deadlock drawn.
 #[test]
-fn pages_work_in_a_browser() {
-    let browser = ["chromium", "chromium-browser", "google-chrome"];
-    let starts = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
-    let Some(browser) = browser.into_iter().find(starts) else {
-        all_there(&["chromium".to_string()], "chromium");
-        return;
-    };
-    let deadlocked = ["--remove-root", "--scheme", "in-place", "--adversary", GHOST_CYCLE];
-    let compared = [&["--remove-root", "--compare"], &QUICK[..], &[FABRIC]].concat();
-    for (arguments, wanted) in
-        [(&deadlocked[..], "waits for, in the deadlock"), (&compared[..], "The same axes for all")]
-    {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, _, _) = made(folder.path(), arguments);
-        let profile = format!("--user-data-dir={}", folder.path().join("profile").display());
-        let options =
-            ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", &profile];
-        let output =
-            Command::new(browser).args(options).arg(format!("file://{}", file.display())).output().expect("it starts");
-        let (dom, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(dom.contains(wanted), "{wanted}: {log}");
-        assert!(dom.contains("<button type=\"button\">"), "the script has run: {log}");
-        assert!(!log.contains("CONSOLE"), "{log}");
+fn several_runs_share_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["--remove-root", "--compare"], folder.path());
+    let runs = json["reports"].as_array().expect("a run for each scheme");
+    assert!(runs.len() >= 4, "{} runs", runs.len());
+    assert_eq!(text.matches("<details class=\"run\"").count(), runs.len());
+    for (run, part) in runs.iter().zip(text.split("<details class=\"run\"").skip(1)) {
+        assert_eq!(value_of(part, "<dt>lost in all</dt>"), run["lost_in_all"].to_string(), "{}", run["scheme"]);
+        assert_eq!(value_of(part, "<dt>SMPs</dt>"), run["smps"]["total"].to_string(), "{}", run["scheme"]);
     }
+    let mut ids: Vec<&str> = text.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "an id stands for one element");
+}
+
+#[test]
+fn a_browser_loads_it_without_an_error_at_every_width() {
+    if !browser::is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [&["--remove-root"][..], &["--remove-root", "--compare"]] {
+        let (text, json) = page(arguments, folder.path());
+        let probed = text.replace("</body>", &format!("{PROBE}</body>"));
+        for width in [500, 820, 1400] {
+            let (document, complaints) = browse(&probed, width, folder.path());
+            assert_eq!(complaints, Vec::<String>::new(), "{arguments:?} at {width}");
+            assert!(
+                document.contains("data-wide=\"0\""),
+                "{arguments:?} at {width}: the page itself never scrolls sideways"
+            );
+            let sorted = document.split("data-sorted=\"").nth(1).and_then(|rest| rest.split('"').next());
+            let sorted: Vec<u64> =
+                sorted.expect("losses are sorted").split(' ').map(|own| own.parse().expect("a number")).collect();
+            assert!(sorted.len() > 2 && sorted.is_sorted_by(|a, b| a >= b), "{sorted:?}");
+        }
+        if json["packets"].is_object() {
+            assert_tells_the_same(&browse(&text, 820, folder.path()).0, &json);
+        }
+    }
+    let (_, complaints) = browse("<body><script>none()</script></body>", 820, folder.path());
+    assert_eq!(complaints.len(), 1, "a script that fails is noticed: {complaints:?}");
 }

@@ -3,6 +3,7 @@
 pub mod across;
 pub mod bad_input;
 pub mod brought_up;
+pub mod browser;
 pub mod bundled;
 pub mod capture;
 pub mod captures;

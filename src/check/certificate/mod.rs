@@ -35,7 +35,7 @@ use net::CheckedNet;
 use serde::Serialize;
 
 /// What a certificate covers.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Checked {
     /// Waves, the moment before the first not counted.
     pub waves: usize,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// The rules of the lint.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// The phases of the scheme, in its order, each at least once.
@@ -51,7 +51,7 @@ pub enum Rule {
 }
 
 /// One rule broken at one place.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Finding {
     /// The rule.
     pub rule: Rule,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// A node, as a difference names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct NodeName {
     /// What it is.
     pub kind: NodeKind,
@@ -26,7 +26,7 @@ impl NodeName {
 }
 
 /// One end of a cable, as a difference names it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct EndName {
     /// GUID of the node.
     pub node: Guid,
@@ -37,11 +37,11 @@ pub struct EndName {
 }
 
 /// A cable between two ports, the one with the lower node GUID first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Cable(pub EndName, pub EndName);
 
 /// A cable of which one end stayed and the other moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Moved {
     /// The end that stayed.
     pub end: EndName,
@@ -52,7 +52,7 @@ pub struct Moved {
 }
 
 /// A value before and after.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Changed<Subject, Value> {
     /// What it belongs to.
     pub of: Subject,
@@ -63,7 +63,7 @@ pub struct Changed<Subject, Value> {
 }
 
 /// Width and speed of a cable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct LinkRate(pub LinkWidth, pub LinkSpeed);
 
 impl LinkRate {
@@ -73,7 +73,7 @@ impl LinkRate {
 }
 
 /// The LIDs of a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Lids {
     /// The base LID, if it has one.
     pub lid: Option<Lid>,

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The differences between two fabrics. Every list is in the order of GUIDs and port numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Difference {
     /// Nodes only in the first.
     pub nodes_gone: Vec<NodeName>,

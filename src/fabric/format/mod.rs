@@ -181,7 +181,7 @@ pub struct Reading {
 }
 
 /// Whether a file holds its whole fabric, and what is missing.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Completeness {
     /// Whether nothing is known to be missing.
     pub complete: bool,
@@ -192,7 +192,7 @@ pub struct Completeness {
 }
 
 /// Nodes that are only named as neighbours; with [`Tolerance::Partial`] also what was left out.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct MissingParts {
     /// All.
     pub count: usize,
@@ -201,7 +201,7 @@ pub struct MissingParts {
 }
 
 /// One part that is missing.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct MissingPart {
     /// The line that shows it, counted from 1.
     pub line: usize,

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// Subnets in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SubnetsSummary {
     /// Always `reconfig.subnets-summary/1`.
     pub schema: &'static str,
@@ -27,7 +27,7 @@ pub struct SubnetsSummary {
 }
 
 /// One subnet in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SubnetSummary {
     /// Its name.
     pub name: String,
@@ -46,7 +46,7 @@ pub struct SubnetSummary {
 }
 
 /// One router.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct RouterSummary {
     /// Its GUID.
     pub guid: Guid,
@@ -57,7 +57,7 @@ pub struct RouterSummary {
 }
 
 /// One port of a router.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct RouterPort {
     /// The name of its subnet.
     pub subnet: String,

@@ -14,7 +14,7 @@ const TOP: f64 = 24.0;
 const BOTTOM: f64 = 26.0;
 
 /// A period that stands behind the plot.
-pub(super) struct TimeBand {
+pub(super) struct PhaseBand {
     pub name: String,
     pub start_ns: u64,
     pub end_ns: u64,
@@ -27,9 +27,9 @@ pub(super) struct TimeMark {
 }
 
 /// What all charts of a run share.
-pub(super) struct TimeCourse<'a> {
+pub(super) struct TimeAxis<'a> {
     pub bins: &'a [BinReport],
-    pub bands: Vec<TimeBand>,
+    pub bands: Vec<PhaseBand>,
     pub moments: Vec<TimeMark>,
     /// The end of the axis: that of the longest run on the page.
     pub end_ns: u64,
@@ -68,7 +68,7 @@ pub(super) struct Chart<'a> {
     pub label: fn(f64) -> String,
     /// The top of the axis, at least.
     pub top: f64,
-    pub course: &'a TimeCourse<'a>,
+    pub course: &'a TimeAxis<'a>,
 }
 
 /// A line with the values that a function finds in bins.
@@ -106,7 +106,7 @@ fn step(most: f64, wanted: f64) -> f64 {
     factors.iter().map(|factor| factor * power).find(|&step| step >= rough).unwrap_or(rough)
 }
 
-impl TimeCourse<'_> {
+impl TimeAxis<'_> {
     pub(super) fn x(&self, at_ns: u64) -> f64 {
         LEFT + (WIDTH - LEFT - RIGHT) * at_ns as f64 / self.end_ns.max(1) as f64
     }
@@ -131,7 +131,10 @@ impl TimeCourse<'_> {
             }
             @for at_ns in self.ticks() {
                 line class="tick" x1=(px(self.x(at_ns))) x2=(px(self.x(at_ns))) y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
-                text class="time" x=(px(self.x(at_ns))) y=(px(bottom + 17.0)) { (axis_time(at_ns)) }
+                // Centred under its mark, but for one so near the margin that it would be cut.
+                @let is_last = self.x(at_ns) > WIDTH - 24.0;
+                text class=(if is_last { "end" } else { "time" }) x=(px(self.x(at_ns) + if is_last { RIGHT } else { 0.0 }))
+                    y=(px(bottom + 17.0)) { (axis_time(at_ns)) }
             }
         }
     }

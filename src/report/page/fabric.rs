@@ -41,23 +41,17 @@ struct Shape {
 /// What is drawn between two shapes.
 type Lines = BTreeMap<(usize, usize, Fate), usize>;
 
-#[derive(Default)]
 struct Drawing {
     shapes: Vec<Shape>,
     lines: Lines,
     height: f64,
     /// Elements that do not stay and have found no place.
     omitted: usize,
-    /// By node: its shape.
-    place: Vec<Option<usize>>,
-    /// What waits for what in a deadlock.
-    waits: Vec<(usize, usize)>,
 }
 
-/// The fabric as a figure. `cycle` names the switches of a deadlock in the order in which they wait.
-pub(super) fn draw(map: &FabricMap, id: &str, cycle: &[&str]) -> Markup {
-    let mut drawing = Drawing::of(map);
-    drawing.mark(map, cycle);
+/// The fabric as a figure.
+pub(super) fn draw(map: &FabricMap, id: &str) -> Markup {
+    let drawing = Drawing::of(map);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
     let keys = [(Fate::Leaves, "leaves"), (Fate::Comes, "comes"), (Fate::CutOff, "cut off")];
@@ -70,7 +64,6 @@ pub(super) fn draw(map: &FabricMap, id: &str, cycle: &[&str]) -> Markup {
                     @for (fate, name) in keys.into_iter().filter(|(fate, _)| fates(*fate) > 0 || has_links(*fate)) {
                         span { i class={ "key " (class(fate)) } {} (name) }
                     }
-                    @if !drawing.waits.is_empty() { span { i class="key waits" {} "waits for, in the deadlock" } }
                 }
             }
             div class="scroll" tabindex="0" role="group" aria-label="The fabric" {
@@ -78,7 +71,6 @@ pub(super) fn draw(map: &FabricMap, id: &str, cycle: &[&str]) -> Markup {
                     title id=(title) { "The fabric" }
                     desc id=(about) { (described(map)) }
                     @for (&(a, b, fate), &cables) in &drawing.lines { (drawing.line((a, b), fate, cables)) }
-                    @for (rank, &(a, b)) in drawing.waits.iter().enumerate() { (drawing.wait(a, b, &format!("{id}-wait-{rank}"))) }
                     @for shape in &drawing.shapes { (shape.draw()) }
                 }
             }
@@ -156,10 +148,10 @@ impl Drawing {
         let switches = map.nodes.iter().filter(|node| node.is_switch).count();
         let folds_hosts = map.nodes.len() > MOST_NODES;
         let folds_switches = folds_hosts && switches > MOST_SWITCHES;
-        let mut drawing = Drawing::default();
-        drawing.place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
+        let mut drawing = Drawing { shapes: Vec::new(), lines: Lines::new(), height: 0.0, omitted: 0 };
+        let place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
         for link in &map.links {
-            let (Some(a), Some(b)) = (drawing.place[link.ends.0], drawing.place[link.ends.1]) else { continue };
+            let (Some(a), Some(b)) = (place[link.ends.0], place[link.ends.1]) else { continue };
             if a != b {
                 *drawing.lines.entry((a.min(b), a.max(b), link.fate)).or_default() += link.cables;
             }
@@ -282,38 +274,6 @@ impl Drawing {
         near
     }
 
-    /// Marks a deadlock, as far as its switches are drawn one by one.
-    fn mark(&mut self, map: &FabricMap, cycle: &[&str]) {
-        let by_itself = |name: &&str| {
-            let node = map.nodes.iter().position(|node| node.name == *name)?;
-            self.place[node].filter(|&shape| self.shapes[shape].folded == 0)
-        };
-        let shapes: Option<Vec<usize>> = cycle.iter().map(by_itself).collect();
-        let shapes = shapes.unwrap_or_default();
-        let next = shapes.iter().cycle().skip(1);
-        self.waits = shapes.iter().zip(next).map(|(&from, &to)| (from, to)).collect();
-    }
-
-    /// An arrow from one switch to the one that it waits for, beside their cable.
-    fn wait(&self, a: usize, b: usize, id: &str) -> Markup {
-        let (from, to) = (&self.shapes[a], &self.shapes[b]);
-        let (dx, dy) = (to.x - from.x, to.y - from.y);
-        let length = dx.hypot(dy).max(1.0);
-        // Switches cover the ends of the line, so the tip stands where the box of the other begins.
-        let back = (to.width / 2.0 / dx.abs().max(1e-9)).min((SWITCH.1 / 2.0) / dy.abs().max(1e-9)).min(0.5);
-        let (tx, ty) = (to.x - dx * back, to.y - dy * back);
-        let (ux, uy) = (dx / length, dy / length);
-        let wing = |side: f64| (tx - 11.0 * ux - side * 5.0 * uy, ty - 11.0 * uy + side * 5.0 * ux);
-        let ((lx, ly), (rx, ry)) = (wing(1.0), wing(-1.0));
-        html! {
-            g id=(id) class="waits" {
-                title { (from.about) " waits for " (to.about) }
-                line x1=(px(from.x)) y1=(px(from.y)) x2=(px(tx)) y2=(px(ty)) {}
-                path d={ "M" (px(tx)) " " (px(ty)) "L" (px(lx)) " " (px(ly)) "L" (px(rx)) " " (px(ry)) "Z" } {}
-            }
-        }
-    }
-
     fn line(&self, (a, b): (usize, usize), fate: Fate, cables: usize) -> Markup {
         let (from, to) = (&self.shapes[a], &self.shapes[b]);
         let told = format!("{} – {}: {}{}", from.about, to.about, counted(cables as u64, "cable"), word(fate));
@@ -376,7 +336,7 @@ const SWITCH: (f64, f64) = (72.0, 26.0);
 const FOLDED: (f64, f64) = (150.0, 34.0);
 
 /// A name that fits: its end, which tells names of one kind apart.
-fn short(name: &str, most: usize) -> String {
+pub(super) fn short(name: &str, most: usize) -> String {
     let length = name.chars().count();
     if length <= most {
         name.to_string()

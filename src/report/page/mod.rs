@@ -1,21 +1,32 @@
-//! A run, several side by side, or a table of losses as one page that needs nothing beside itself: no network, no script but its own few
-//! lines, which only sort tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other
-//! form.
+//! Results as one page that needs nothing beside itself: no network, no script but its own few lines, which only sort
+//! tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other form. A run of the
+//! simulator, or several side by side, has the most to show; the parts are shared by the pages of other commands.
 //!
-//! The page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
+//! A page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
 //! do, and says in words what its drawings show.
 
+mod audit;
 mod chart;
+mod cycle;
 mod fabric;
+mod parts;
+mod plan;
+mod reproduction;
+mod route;
 mod sections;
 mod verdict;
 mod what_if;
+
+pub use audit::audit_page;
+pub use plan::plan_page;
+pub use reproduction::reproduction_page;
+pub use route::route_page;
+pub use what_if::what_if_page;
 
 use super::compare;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reconfig::scenario::SimulationReport;
 use sections::Run;
-pub use what_if::what_if_page;
 
 /// Where a page comes from, so that its reader can make it again.
 pub struct Origin {
@@ -23,29 +34,28 @@ pub struct Origin {
     pub command: String,
     /// The version of this program.
     pub version: &'static str,
-    /// SHA-256 of the fabric as read, in hexadecimal, and what it is a digest of.
-    pub digest: String,
+    /// SHA-256 of the fabrics as read, in hexadecimal, and what it is a digest of; none where no fabric is read.
+    pub digest: Option<String>,
 }
 
-/// What stands above all else in a page.
-struct Heading<'a> {
-    /// The command whose result it is.
-    command: &'a str,
-    /// What the window is named.
-    title: String,
-    /// The verdict in a word, and its class.
+/// A page of any command.
+struct ResultPage {
+    /// The command.
+    command: &'static str,
+    /// The verdict in a word, with its class: `good` or `bad`.
     word: (&'static str, &'static str),
     /// The verdict in a sentence.
     sentence: String,
-    /// What belongs to it.
+    /// Sentences that qualify it.
     beside: Vec<String>,
-    /// What was done, in a line.
+    /// What the verdict is about.
     what: String,
+    /// Everything below.
+    body: Markup,
 }
 
-impl Heading<'_> {
-    /// The page of a heading and what follows.
-    fn above(&self, main: &Markup, origin: &Origin) -> String {
+impl ResultPage {
+    fn render(&self, version: &str) -> String {
         let (word, class) = self.word;
         let markup = html! {
             (DOCTYPE)
@@ -56,20 +66,20 @@ impl Heading<'_> {
                     meta name="color-scheme" content="light dark";
                     meta http-equiv="Content-Security-Policy"
                         content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-                    meta name="generator" content={ "reconfig " (origin.version) };
+                    meta name="generator" content={ "reconfig " (version) };
                     link rel="icon" href="data:,";
-                    title { (self.title) ": " (word) }
+                    title { (self.what) ": " (word) }
                     style { (PreEscaped(include_str!("style.css"))) }
                 }
                 body {
                     a class="skip" href="#main" { "Skip to the results" }
                     header {
-                        p class="kicker" { (self.command) }
-                        h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
-                        @for told in &self.beside { p class="beside" { (told) } }
+                        p class="kicker" { "reconfig " (self.command) }
+                        h1 { span class={ "word " (class) } { (word) } " " (unbroken(&self.sentence)) }
+                        @for told in &self.beside { p class="beside" { (unbroken(told)) } }
                         p class="what" { (self.what) }
                     }
-                    main id="main" { (main) }
+                    main id="main" { (self.body) }
                     script { (PreEscaped(include_str!("script.js"))) }
                 }
             }
@@ -78,25 +88,40 @@ impl Heading<'_> {
     }
 }
 
+/// A text whose numbers no line break parts from their groups of digits or their units.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
+    let mut told = String::with_capacity(text.len());
+    for word in text.split(' ') {
+        let bare = word.trim_end_matches(|c: char| c.is_ascii_punctuation());
+        let joins = bare.starts_with(|c: char| c.is_ascii_digit()) || UNITS.contains(&bare);
+        if !told.is_empty() {
+            told.push(if joins && told.ends_with(|c: char| c.is_ascii_digit()) { '\u{a0}' } else { ' ' });
+        }
+        told += word;
+    }
+    told
+}
+
 /// The page of one run, or of several of one change under different schemes. Panics if there is none.
-pub fn page(reports: &[SimulationReport], origin: &Origin) -> String {
+pub fn simulation_page(reports: &[SimulationReport], origin: &Origin) -> String {
     let first = reports.first().expect("a page shows a run");
-    let heading = Heading {
-        command: "reconfig simulate",
-        title: first.what.clone(),
-        word: verdict::word(first),
-        sentence: verdict::sentence(first),
-        beside: verdict::beside(first),
-        what: headline(first, reports.len()),
-    };
-    let main = html! {
+    let body = html! {
         @match reports {
             [only] => { (Run::new(only, "r0", None).whole()) }
             several => { (side_by_side(several)) }
         }
-        (sections::again(first, origin))
+        (parts::again(origin, sections::settings(first)))
     };
-    heading.above(&main, origin)
+    let page = ResultPage {
+        command: "simulate",
+        word: verdict::word(first),
+        sentence: verdict::sentence(first),
+        beside: verdict::beside(first),
+        what: headline(first, reports.len()),
+        body,
+    };
+    page.render(origin.version)
 }
 
 fn headline(report: &SimulationReport, runs: usize) -> String {

@@ -3,8 +3,9 @@
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, root_pair, size_of};
 use super::super::series;
-use super::chart::{Chart, ChartLine, Form, TimeBand, TimeCourse, TimeMark, axis_time, highest, line, px};
-use super::{Origin, fabric};
+use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px};
+use super::parts::{self, TableField, named, table};
+use super::{cycle, fabric};
 use maud::{Markup, html};
 use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport};
 
@@ -16,7 +17,7 @@ pub(super) struct Run<'a> {
     pub report: &'a SimulationReport,
     /// What the names of its elements begin with.
     id: &'a str,
-    course: TimeCourse<'a>,
+    course: TimeAxis<'a>,
 }
 
 /// What is drawn over time: the end of its id, its title, its axis, how it is drawn, its lines, and how values read.
@@ -71,7 +72,7 @@ const DISCARDS: Kind = Kind {
 const PAIRS: Kind = Kind {
     id: "pairs",
     title: "Pairs without connection",
-    axis: "ordered pairs of end ports between which nothing has arrived since a loss",
+    axis: "ordered pairs of end ports that are out",
     form: Form::Stacked,
     lines: |bins| vec![line("out", "c2", bins, |bin| Some(bin.pairs_out as f64))],
     label: number,
@@ -121,7 +122,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(report: &'a SimulationReport, id: &'a str, end_ns: Option<u64>) -> Run<'a> {
         let (bins, marks) = (&report.series.bins[..], &report.series.marks);
         let own_end = bins.last().map_or(1, |bin| bin.end_ns);
-        let band = |phase: &PhaseReport| TimeBand {
+        let band = |phase: &PhaseReport| PhaseBand {
             name: phase.name.clone(),
             start_ns: phase.start_ns,
             end_ns: phase.end_ns.max(phase.start_ns),
@@ -136,7 +137,7 @@ impl<'a> Run<'a> {
         let changes = report.has_change();
         let moments = [moment(begins, marks.during_ns.filter(|_| changes)), moment("sources stop", marks.stop_ns)];
         let moments = moments.into_iter().flatten().collect();
-        Run { report, id, course: TimeCourse { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
+        Run { report, id, course: TimeAxis { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
     }
 
     /// Every section.
@@ -213,11 +214,7 @@ impl<'a> Run<'a> {
             ("SMPs", count(report.smps.total), ""),
             ("proof", report.proof.status.to_string(), if report.proof.refusal.is_some() { "bad" } else { "" }),
         ];
-        html! {
-            dl class="figures" {
-                @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } }
-            }
-        }
+        parts::figures(&figures)
     }
 
     fn change(&self) -> Markup {
@@ -231,7 +228,7 @@ impl<'a> Run<'a> {
                     (named("Cut off for good", &change.cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }
                 @if change.cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
-                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id), &self.cycle())) }
+                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id))) }
             }
         }
     }
@@ -263,8 +260,8 @@ impl<'a> Run<'a> {
         ];
         let rows = rows.into_iter().filter(|(name, ..)| *name != "during" || self.report.has_change());
         let rows = rows.map(|(name, own, through)| {
-            let times = [own.p50, own.p99, own.max].map(|ns| PageField::ranked(latency(ns), ns));
-            [PageField::text(name)].into_iter().chain(times).chain([PageField::ranked(percent(through), 0)]).collect()
+            let times = [own.p50, own.p99, own.max].map(|ns| TableField::ranked(latency(ns), ns));
+            [TableField::text(name)].into_iter().chain(times).chain([TableField::ranked(percent(through), 0)]).collect()
         });
         let header = ["period", "latency p50", "p99", "max", "throughput"];
         table(
@@ -286,7 +283,7 @@ impl<'a> Run<'a> {
             ("lost to the failure", packets.lost_to_failure),
             ("lost to the change", packets.lost_to_change),
         ];
-        let fates = fates.into_iter().map(|(name, number)| vec![PageField::text(name), PageField::count(number)]);
+        let fates = fates.into_iter().map(|(name, number)| vec![TableField::text(name), TableField::count(number)]);
         html! {
             section {
                 h2 { "What was lost" }
@@ -304,11 +301,11 @@ impl<'a> Run<'a> {
         hosts.sort_by_key(|host| std::cmp::Reverse(host.lost_sent + host.lost_received));
         let omitted = hosts.len().saturating_sub(MOST_HOSTS) as u64;
         let row = |host: &&HostLosses| {
-            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(PageField::count);
+            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(TableField::count);
             let longest = host
                 .longest_ns
-                .map_or(PageField::ranked("–".to_string(), 0), |ns| PageField::ranked(duration(ns), ns));
-            [PageField::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
+                .map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns));
+            [TableField::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
         };
         let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back", "longest outage"];
         html! {
@@ -324,30 +321,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The switches of the deadlock, one after the other as their packets wait; none without one.
-    fn cycle(&self) -> Vec<&str> {
-        let stuck = self.report.deadlock.iter().flatten();
-        stuck.map(|stuck| stuck.input.rsplit_once('[').map_or(&stuck.input[..], |(switch, _)| switch)).collect()
-    }
-
     fn deadlock(&self) -> Markup {
         let Some(cycle) = &self.report.deadlock else { return html! {} };
         let rows = cycle.iter().map(|stuck| {
             vec![
-                PageField::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
-                PageField::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
-                PageField::count(stuck.dlid.into()),
-                PageField::count(stuck.sl.into()),
-                PageField::ranked(duration(stuck.born_ns), stuck.born_ns),
+                TableField::text(&format!("{} VL {}", stuck.input, stuck.input_vl)),
+                TableField::text(&format!("{} VL {}", stuck.output, stuck.output_vl)),
+                TableField::count(stuck.dlid.into()),
+                TableField::count(stuck.sl.into()),
+                TableField::ranked(duration(stuck.born_ns), stuck.born_ns),
             ]
         });
         let caption = "The cycle: each packet waits for the buffer that the next one fills";
-        table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false)
+        html! {
+            (cycle::stuck(cycle, &format!("{}-stuck", self.id)))
+            (table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false))
+        }
     }
 
     fn attributes(&self) -> Markup {
         let smps = &self.report.smps.by_attribute;
-        let rows = smps.iter().map(|(name, &number)| vec![PageField::text(name), PageField::count(number)]);
+        let rows = smps.iter().map(|(name, &number)| vec![TableField::text(name), TableField::count(number)]);
         html! {
             @if !smps.is_empty() {
                 details {
@@ -368,38 +362,30 @@ impl<'a> Run<'a> {
         ];
         let engine = engine_pair(&report.engine, report.engine_after.as_deref());
         let roots = root_pair(report.change.root_before.as_deref(), report.change.root_after.as_deref());
-        let status = vec![PageField::text("proof before the first write"), PageField::value(proof.status)];
+        let status = vec![TableField::text("proof before the first write"), TableField::value(proof.status)];
         let rows = [
-            vec![PageField::text("scheme"), PageField::value(&compare::name(report))],
-            vec![PageField::text("routing"), PageField::value(&format!("{engine}{roots}"))],
+            vec![TableField::text("scheme"), TableField::value(&compare::name(report))],
+            vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))],
             status,
         ];
-        let counts =
-            numbers.into_iter().map(|(name, number)| vec![PageField::text(name), PageField::count(number as u64)]);
+        // A proof that was refused counted nothing.
+        let numbers = numbers.into_iter().filter(|(name, _)| proof.refusal.is_none() || *name == "waves");
+        let counts = numbers.map(|(name, number)| vec![TableField::text(name), TableField::count(number as u64)]);
         html! {
             section {
                 h2 { "Plan and proof" }
                 (table("The plan in numbers", &["what", "value"], rows.into_iter().chain(counts), false))
-                @if let Some(refusal) = &proof.refusal { p class="refusal" { "Refused: " (refusal) } }
-                @if let Some(cycle) = &proof.cycle {
-                    details open {
-                        summary { "The cycle that the refusal names" }
-                        ol { @for dependency in &cycle.dependencies { li { code { (dependency.to_string()) } } } }
-                    }
-                }
-                @if !report.assumptions.is_empty() {
-                    p { "Assumed, since the manager cannot check it: " @for (rank, own) in report.assumptions.iter().enumerate() { @if rank > 0 { ", " } code { (own) } } "." }
-                }
-                @if !report.notes.is_empty() {
-                    details { summary { "Notes (" (report.notes.len()) ")" } ul { @for note in &report.notes { li { (note) } } } }
-                }
+                @if let Some(refusal) = &proof.refusal { (parts::refusal(refusal)) }
+                @if let Some(cycle) = &proof.cycle { (cycle::refused(cycle, &format!("{}-cycle", self.id))) }
+                (parts::assumed(report.assumptions.iter().map(String::as_str)))
+                (parts::notes(&report.notes))
             }
         }
     }
 
     /// The bins as a table: what the charts show, for those who read numbers.
     fn bins(&self) -> Markup {
-        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(PageField::plain).collect());
+        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(TableField::plain).collect());
         html! {
             section {
                 h2 { "In numbers" }
@@ -428,12 +414,12 @@ pub(super) fn shared(runs: &[Run<'_>]) -> Markup {
     }
 }
 
-impl<'a> TimeCourse<'a> {
+impl<'a> TimeAxis<'a> {
     /// The same without names of phases, which small charts have no room for.
-    fn shared(&self) -> TimeCourse<'a> {
-        let band = |band: &TimeBand| TimeBand { name: String::new(), ..*band };
+    fn shared(&self) -> TimeAxis<'a> {
+        let band = |band: &PhaseBand| PhaseBand { name: String::new(), ..*band };
         let moment = |own: &TimeMark| TimeMark { ..*own };
-        TimeCourse {
+        TimeAxis {
             bins: self.bins,
             bands: self.bands.iter().map(band).collect(),
             moments: self.moments.iter().map(moment).collect(),
@@ -442,11 +428,11 @@ impl<'a> TimeCourse<'a> {
     }
 }
 
-/// How to run it again.
-pub(super) fn again(report: &SimulationReport, origin: &Origin) -> Markup {
+/// The settings that a run depends on, beside its command.
+pub(super) fn settings(report: &SimulationReport) -> Vec<(&'static str, String)> {
     let settings = &report.settings;
     let size = &report.fabric;
-    let rows = [
+    vec![
         ("seed", report.seed.to_string()),
         ("trace hash", format!("{:016x}", report.trace_hash)),
         ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
@@ -454,103 +440,13 @@ pub(super) fn again(report: &SimulationReport, origin: &Origin) -> Markup {
         ("packet", counted(settings.packet_bytes.into(), "byte")),
         ("data VLs, LMC", format!("{}, {}", settings.data_vls, settings.lmc)),
         ("devices", format!("{} (drain by {})", settings.devices.profile.name(), settings.drain)),
-    ];
-    rerun(origin, rows, "The same input and seed give the same trace hash")
+    ]
 }
 
-/// The command, and what it was given.
-pub(super) fn rerun(origin: &Origin, rows: impl IntoIterator<Item = (&'static str, String)>, caption: &str) -> Markup {
-    let version = ("version", format!("reconfig {}", origin.version));
-    let digest = ("digest of the fabric", origin.digest.clone());
-    let rows = [version].into_iter().chain(rows).chain([digest]);
-    let rows = rows.map(|(name, value)| vec![PageField::text(name), PageField::value(&value)]);
-    html! {
-        section {
-            h2 { "Run it again" }
-            pre tabindex="0" { code { (origin.command) } }
-            (table(caption, &["what", "value"], rows, false))
-        }
-    }
-}
-
-fn named(title: &str, names: &[String], class: &str) -> Markup {
-    html! {
-        @if !names.is_empty() {
-            div {
-                h3 { i class={ "key " (class) } {} (title) " (" (names.len()) ")" }
-                ul class="names" {
-                    @for name in names.iter().take(24) { li { (name) } }
-                    @if names.len() > 24 {
-                        li { details { summary { "and " (names.len() - 24) " more" } ul { @for name in &names[24..] { li { (name) } } } } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A field of a table.
-pub(super) struct PageField {
-    shown: String,
-    /// The number by which it is sorted; none for text.
-    rank: Option<u64>,
-    class: &'static str,
-}
-
-impl PageField {
-    pub(super) fn text(text: &str) -> PageField {
-        PageField { shown: text.to_string(), rank: None, class: "" }
-    }
-
-    /// A text among numbers, which may be long.
-    fn value(text: &str) -> PageField {
-        PageField { class: "value", ..PageField::text(text) }
-    }
-
-    /// A number that is shown as it stands in a file.
-    fn plain(shown: String) -> PageField {
-        PageField { shown, rank: None, class: "number" }
-    }
-
-    pub(super) fn count(number: u64) -> PageField {
-        PageField::ranked(count(number), number)
-    }
-
-    pub(super) fn ranked(shown: String, rank: u64) -> PageField {
-        PageField { shown, rank: Some(rank), class: "number" }
-    }
-}
-
-pub(super) fn table(caption: &str, header: &[&str], rows: impl Iterator<Item = Vec<PageField>>, sorts: bool) -> Markup {
-    let rows: Vec<Vec<PageField>> = rows.collect();
-    let class = |column: usize| rows.first().map_or("", |row| row[column].class);
-    html! {
-        div class="scroll" tabindex="0" role="group" aria-label=(caption) {
-            table class=[sorts.then_some("sortable")] {
-                caption { (caption) }
-                thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
-                tbody {
-                    @for row in &rows {
-                        tr {
-                            @for (rank, field) in row.iter().enumerate() {
-                                @if rank == 0 {
-                                    th scope="row" { (field.shown) }
-                                } @else {
-                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] { (field.shown) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn phase_row(phase: &PhaseReport) -> Vec<PageField> {
+fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
     let took = phase.end_ns.saturating_sub(phase.start_ns);
-    let times = [phase.start_ns, phase.end_ns, took].map(|ns| PageField::ranked(duration(ns), ns));
-    [PageField::text(&phase.name)].into_iter().chain(times).chain([PageField::count(phase.smps)]).collect()
+    let times = [phase.start_ns, phase.end_ns, took].map(|ns| TableField::ranked(duration(ns), ns));
+    [TableField::text(&phase.name)].into_iter().chain(times).chain([TableField::count(phase.smps)]).collect()
 }
 
 /// Phases as bars under each other.

@@ -20,18 +20,28 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
     let took = report.change_ns.or_else(|| report.changes.iter().map(|change| change.change_ns).max());
     let took = took.map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
     let why = report.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+    let change_lost = report.packets.lost_to_change;
     match report.outcome {
         Ending::Completed if !report.has_change() => match report.lost_in_all {
             0 => "Nothing changed, and nothing was lost.".to_string(),
             lost => format!("Nothing changed, and {} were discarded.", counted(lost, "packet")),
         },
-        Ending::Completed => format!("The change completed{took}; {}.", losses(report)),
+        // Who reads only this sentence is to know of both.
+        Ending::Completed if change_lost == 0 && report.packets.lost_to_failure > 0 => {
+            let lost = counted(report.packets.lost_to_failure, "packet");
+            format!("The change completed{took} and itself lost no packet; the failure cost {lost}.")
+        }
+        Ending::Completed if change_lost == 0 => format!("The change completed{took} and lost no packet."),
+        Ending::Completed => format!("The change completed{took}, but lost {}.", counted(change_lost, "packet")),
         Ending::Deadlocked => {
             let cycle = report.deadlock.as_ref().map_or(0, Vec::len) as u64;
             let stuck = counted(report.packets.in_flight, "packet");
-            let lost = if report.lost_in_all > 0 { format!("; {}", losses(report)) } else { String::new() };
+            let lost = match change_lost {
+                0 => String::new(),
+                lost => format!(" The change lost {}.", counted(lost, "packet")),
+            };
             format!(
-                "The subnet deadlocked: {cycle} packets wait for each other in a circle, and {stuck} are stuck{lost}."
+                "The subnet deadlocked: {cycle} packets wait for each other in a circle, and {stuck} are stuck.{lost}"
             )
         }
         Ending::Aborted => format!("The change was called off{why}."),
@@ -39,48 +49,27 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
     }
 }
 
-/// What was lost, and to what.
-fn losses(report: &SimulationReport) -> String {
-    let (failure, change) = (report.packets.lost_to_failure, report.packets.lost_to_change);
-    match (failure, change) {
-        (0, 0) => "no packet was lost".to_string(),
-        (0, change) => format!("{} lost to it", were(change)),
-        (failure, 0) => format!("{} lost to the failure, none to the change", were(failure)),
-        (failure, change) => format!("{} lost to the failure and {} to the change", were(failure), count(change)),
-    }
-}
-
-fn were(packets: u64) -> String {
-    format!("{} {}", counted(packets, "packet"), if packets == 1 { "was" } else { "were" })
-}
-
-/// What the losses mean, and who is without connection.
+/// What the failure itself cost, and who is without connection.
 pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     let mut told = Vec::new();
     let lost = report.packets.lost_to_failure;
     if lost > 0 && report.has_change() {
-        told.push("Packets are lost to the failure whose way had died and was not yet replaced.".to_string());
+        let packets = counted(lost, "packet");
+        told.push(format!("Lost to the failure are {packets} whose way had died, and was not yet replaced."));
     }
     if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
-        let mut ends = Vec::new();
-        match &outage.longest {
-            Some(longest) if outage.back == outage.pairs => {
-                ends.push(format!("all are back, the longest after {}", duration(longest.ns)));
+        let pairs = counted(outage.pairs as u64, "pair");
+        let missing = outage.still_out + outage.not_seen_again;
+        told.push(match (missing, &outage.longest) {
+            (0, Some(longest)) => {
+                format!("{pairs} of end ports were out, the longest for {}; all are back.", duration(longest.ns))
             }
-            Some(longest) => {
-                let back = count(outage.back as u64);
-                ends.push(format!("{back} are back, the longest after {}", duration(longest.ns)));
-            }
-            None => ends.push("none is back".to_string()),
-        }
-        if outage.still_out > 0 {
-            ends.push(format!("{} are still out", count(outage.still_out as u64)));
-        }
-        if outage.not_seen_again > 0 {
-            let unseen = counted(outage.not_seen_again as u64, "pair");
-            ends.push(format!("{unseen} sent nothing again before the run ended"));
-        }
-        told.push(format!("{} of end ports were out: {}.", counted(outage.pairs as u64, "pair"), ends.join(", ")));
+            _ => format!(
+                "{pairs} of end ports were out; {} of them are back, {} are not.",
+                count(outage.back as u64),
+                count(missing as u64)
+            ),
+        });
     }
     let cut_off = report.change.cut_off.len() as u64;
     if cut_off > 0 {

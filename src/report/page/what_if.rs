@@ -1,120 +1,93 @@
-//! What each loss would do, as a page: the worst first, every column sortable.
+//! The page about losses: each switch and cable, the worst first.
 
 use super::super::quantity::{count, counted, duration, size_of};
-use super::super::what_if::{LossReport, WhatIfReport, answer};
-use super::sections::{PageField, rerun, table};
-use super::{Heading, Origin};
+use super::super::what_if::{self, ChangeFacts, LossReport, WhatIfReport};
+use super::parts::{self, TableField, table};
+use super::{Origin, ResultPage};
 use maud::{Markup, html};
 
-/// The most losses of the table: the worst.
+/// The most losses that the page lists: the worst.
 const MOST_LOSSES: usize = 5_000;
 
-/// The page of a report whose worst losses come first.
+/// The page of `reconfig what-if`.
 pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
-    let word = if report.is_yes() { ("all answered", "good") } else { ("not all answered", "bad") };
-    let answer = answer(report);
-    let mut sentence = answer.trim().to_string();
-    if let Some(first) = sentence.get(..1) {
-        sentence.replace_range(..1, &first.to_uppercase());
-    }
-    let standby = report.losses.iter().filter(|loss| loss.needs_standby).count() as u64;
-    let mut beside = Vec::new();
-    if standby > 0 {
-        let they = if standby == 1 {
-            "takes the subnet manager with it, and needs"
-        } else {
-            "take the subnet manager with them, and need"
-        };
-        beside.push(format!("{} {they} a standby.", counted(standby, "loss")));
-    }
-    let at_once = if report.at_once == 1 { "each alone" } else { "every two at once" };
-    let looked = [(report.switches, "switch"), (report.cables, "cable"), (report.host_cables, "host cable")];
-    let looked: Vec<String> =
-        looked.iter().filter(|(number, _)| *number > 0).map(|&(number, name)| counted(number as u64, name)).collect();
-    let heading = Heading {
-        command: "reconfig what-if",
-        title: "What if".to_string(),
-        word,
-        sentence: format!("{sentence}."),
-        beside,
-        what: format!("{}, {at_once}; engine {}, SM on {}", looked.join(", "), report.engine, report.sm),
+    let unproved = report.losses.iter().filter(|loss| loss.change.is_none()).count();
+    let size = report.fabric;
+    let at_once = if report.at_once == 1 { "each loss alone" } else { "every two losses at once" };
+    let page = ResultPage {
+        command: "what-if",
+        word: if report.is_yes() { ("every loss answered", "good") } else { ("not every loss answered", "bad") },
+        sentence: parts::sentence(&what_if::answer(report)),
+        beside: Vec::new(),
+        what: format!("{at_once}; routing {}, SM on {}", report.engine, report.sm),
+        body: html! {
+            (glance(report, unproved))
+            (losses(&report.losses))
+            @if unproved > 0 { (refusals(&report.losses)) }
+            (parts::notes(&report.notes))
+            (parts::again(origin, vec![
+                ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
+                ("devices", report.devices.profile.name().to_string()),
+            ]))
+        },
     };
-    heading.above(&html! { (figures(report)) (losses(report)) (refusals(report)) (again(report, origin)) }, origin)
+    page.render(origin.version)
 }
 
-fn figures(report: &WhatIfReport) -> Markup {
-    let of = |is: &dyn Fn(&LossReport) -> bool| count(report.losses.iter().filter(|loss| is(loss)).count() as u64);
-    let unproved = report.losses.iter().any(|loss| loss.change.is_none());
-    let slowest = report.losses.iter().filter_map(|loss| loss.change.as_ref()).map(|own| own.reconnected_ns).max();
-    let figures = [
-        ("losses", count(report.losses.len() as u64), ""),
-        ("without a proved change", of(&|loss| loss.change.is_none()), if unproved { "bad" } else { "good" }),
-        ("cut off end ports", of(&|loss| !loss.cut_off.is_empty()), ""),
-        ("move hosts", of(&|loss| loss.change.as_ref().is_some_and(|own| own.scheme.name() == "double")), ""),
-        ("need no write", of(&|loss| loss.change.as_ref().is_some_and(|own| own.waves == 0)), ""),
-        ("longest until back", slowest.map_or("–".to_string(), duration), ""),
-    ];
-    html! {
-        dl class="figures" { @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } } }
-    }
+fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
+    let losses = &report.losses;
+    let number = |is: fn(&LossReport) -> bool| count(losses.iter().filter(|loss| is(loss)).count() as u64);
+    let longest = losses.iter().filter_map(|loss| loss.change.as_ref()).filter(|own| own.pairs > 0);
+    let longest = longest.map(|own| own.reconnected_ns).max().map_or("–".to_string(), duration);
+    parts::figures(&[
+        ("losses looked at", count(losses.len() as u64), ""),
+        ("without a proved change", count(unproved as u64), if unproved > 0 { "bad" } else { "good" }),
+        ("cut off end ports", number(|loss| !loss.cut_off.is_empty()), ""),
+        ("of others than their own", number(|loss| loss.cut_off_elsewhere > 0), ""),
+        ("need a standby manager", number(|loss| loss.needs_standby), ""),
+        ("back at the latest after", longest, ""),
+    ])
 }
 
-fn losses(report: &WhatIfReport) -> Markup {
-    let header = ["loss", "cut off", "elsewhere", "pairs out", "back after", "scheme", "waves", "SMPs"];
-    let row = |loss: &LossReport| {
-        let number = |value: Option<u64>| {
-            value.map_or(PageField::ranked("–".to_string(), 0), |value| PageField::ranked(count(value), value))
-        };
-        let own = loss.change.as_ref();
-        let back = own.filter(|own| own.pairs > 0).map(|own| own.reconnected_ns);
-        let scheme = own.map_or("none proved", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() });
-        vec![
-            PageField::text(&loss.dies.join(" and ")),
-            PageField::count(loss.cut_off.len() as u64),
-            PageField::count(loss.cut_off_elsewhere as u64),
-            number(own.map(|own| own.pairs)),
-            back.map_or(PageField::ranked("–".to_string(), 0), |ns| PageField::ranked(duration(ns), ns)),
-            PageField::text(scheme),
-            number(own.map(|own| own.waves as u64)),
-            number(own.map(|own| own.smps as u64)),
-        ]
-    };
-    let omitted = report.losses.len().saturating_sub(MOST_LOSSES) as u64;
+fn losses(losses: &[LossReport]) -> Markup {
+    let header = ["loss", "rank", "cut off", "elsewhere", "pairs out", "back after", "scheme", "waves", "SMPs"];
+    let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
     html! {
         section {
-            h2 { "Losses, the worst first" }
-            (table(
-                "Pairs of an end port and a LID are out until the change that answers the loss; finding it and planning come before",
-                &header,
-                report.losses.iter().take(MOST_LOSSES).map(row),
-                true,
-            ))
+            h2 { "Losses by harm" }
+            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. Times count from the manager's first write." }
+            (table("A press on a heading sorts by it", &header, losses.iter().take(MOST_LOSSES).enumerate().map(row), true))
             @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
         }
     }
 }
 
-fn refusals(report: &WhatIfReport) -> Markup {
-    let refused: Vec<(String, &String)> =
-        report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?))).collect();
-    html! {
-        @if !refused.is_empty() {
-            section {
-                h2 { "Why no change is proved" }
-                @for (dies, why) in refused.iter().take(50) { h3 { (dies) } pre tabindex="0" { code { (why) } } }
-            }
-        }
-    }
+fn row((rank, loss): (usize, &LossReport)) -> Vec<TableField> {
+    let own = loss.change.as_ref();
+    let of = |value: fn(&ChangeFacts) -> u64| {
+        own.map_or(TableField::ranked("–".to_string(), 0), |own| TableField::count(value(own)))
+    };
+    let back = own.filter(|own| own.pairs > 0).map(|own| own.reconnected_ns);
+    vec![
+        TableField::text(&loss.dies.join(" and ")),
+        TableField::count(rank as u64 + 1),
+        TableField::count(loss.cut_off.len() as u64),
+        TableField::count(loss.cut_off_elsewhere as u64),
+        of(|own| own.pairs),
+        back.map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns)),
+        TableField::text(what_if::scheme_name(loss)),
+        of(|own| own.waves as u64),
+        of(|own| own.smps as u64),
+    ]
 }
 
-fn again(report: &WhatIfReport, origin: &Origin) -> Markup {
-    let size = &report.fabric;
-    let rows = [
-        ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
-        ("devices", report.devices.profile.name().to_string()),
-    ];
+fn refusals(losses: &[LossReport]) -> Markup {
     html! {
-        @for note in &report.notes { p class="unit" { "Note: " (note) } }
-        (rerun(origin, rows, "The same input gives the same table"))
+        section {
+            h2 { "Why no change is proved" }
+            @for loss in losses.iter().take(100) {
+                @if let Some(why) = &loss.refusal { h3 { (loss.dies.join(" and ")) } (parts::refusal(why)) }
+            }
+        }
     }
 }

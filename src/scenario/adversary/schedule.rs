@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A schedule that creates a cycle of waiting packets. Times are nanoseconds from the start of the run.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Schedule {
     /// The wave in which the cycle closes.
     pub wave: String,
@@ -42,7 +42,7 @@ impl Schedule {
 }
 
 /// One step, as text.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Step {
     /// When it begins.
     pub at_ns: u64,
@@ -52,7 +52,7 @@ pub struct Step {
 }
 
 /// What a step does.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Deed {
     /// The element dies.
@@ -79,7 +79,7 @@ pub enum Deed {
 }
 
 /// Packets of one class, sent one after another.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Train {
     /// Their purpose.
     pub role: Role,
@@ -105,7 +105,7 @@ pub struct Train {
 }
 
 /// The purpose of packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Packets of the cycle: they fill their lane, and the first waits for the next lane.
@@ -117,7 +117,7 @@ pub enum Role {
 }
 
 /// A write and the time at which it lands.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Landing {
     /// The write.
     #[serde(skip)]

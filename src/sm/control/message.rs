@@ -25,7 +25,7 @@ pub const EVENT_SCHEMA: &str = "reconfig.event/1";
 pub const CHANGE_SCHEMA: &str = "reconfig.change/1";
 
 /// An order to a running manager.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ControlOrder {
     /// Report the state. Answered by [`Reply::Status`].
@@ -54,7 +54,7 @@ pub enum ControlOrder {
 }
 
 /// A change that a client requests.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeOrder {
     /// The element to remove.
@@ -71,7 +71,7 @@ pub struct ChangeOrder {
 }
 
 /// A message from the manager.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
     /// Its state.
@@ -102,7 +102,7 @@ impl Reply {
 }
 
 /// Where the fault lies if an order was not carried out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// In the request: it cannot be parsed, or names something that does not exist.
@@ -114,7 +114,7 @@ pub enum Fault {
 }
 
 /// The state of a manager.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Status {
     /// [`STATUS_SCHEMA`].
     pub schema: String,
@@ -188,7 +188,7 @@ pub struct Status {
 }
 
 /// The use of the channels between switches, when every end port sends to every other.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChannelStatus {
     /// Channels from one switch to another.
     pub channels: usize,
@@ -211,7 +211,7 @@ impl ChannelStatus {
 }
 
 /// The port that a manager uses.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OwnPort {
     /// The adapter's name.
     pub adapter: String,
@@ -224,7 +224,7 @@ pub struct OwnPort {
 }
 
 /// The size of a fabric.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FabricStatus {
     /// Switches.
     pub switches: u64,
@@ -247,7 +247,7 @@ impl FabricStatus {
 }
 
 /// LIDs in use.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LidStatus {
     /// Every end port has 2^LMC.
     pub lmc: u8,
@@ -258,7 +258,7 @@ pub struct LidStatus {
 }
 
 /// A node by GUID and description.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NamedNode {
     /// Its GUID.
     pub guid: Guid,
@@ -275,7 +275,7 @@ impl NamedNode {
 }
 
 /// How changes are made.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PolicyStatus {
     /// The scheme, or `auto`.
     pub scheme: String,
@@ -291,7 +291,7 @@ pub struct PolicyStatus {
 }
 
 /// SMPs sent.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SmpStatus {
     /// All, retries included.
     pub total: u64,
@@ -314,7 +314,7 @@ impl From<&SmpCounts> for SmpStatus {
 }
 
 /// Sweeps and traps.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepStatus {
     /// Heavy sweeps: of the whole subnet.
     pub heavy: u64,
@@ -327,7 +327,7 @@ pub struct SweepStatus {
 }
 
 /// An event and its time.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ControlEvent {
     /// [`EVENT_SCHEMA`].
     pub schema: String,
@@ -346,7 +346,7 @@ impl ControlEvent {
 }
 
 /// The kinds of event.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
     /// The election changed the manager's role.
@@ -420,7 +420,7 @@ pub enum EventKind {
 }
 
 /// One phase of a change.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PhaseStatus {
     /// The phase's name.
     pub name: String,
@@ -440,7 +440,7 @@ impl From<&PhaseRecord> for PhaseStatus {
 }
 
 /// How a change ended.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeOutcome {
     /// The new routing is in force.
@@ -477,7 +477,7 @@ impl ChangeOutcome {
 }
 
 /// The result of a change.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChangeDone {
     /// [`CHANGE_SCHEMA`].
     pub schema: String,

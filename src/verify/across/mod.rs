@@ -64,7 +64,7 @@ pub struct Whole<'a> {
 }
 
 /// What a proof across subnets covers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct AcrossStatistics {
     /// Subnets.
     pub subnets: usize,

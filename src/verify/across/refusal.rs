@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fmt;
 
 /// Why subnets joined by routers are not accepted.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "evidence", rename_all = "kebab-case")]
 pub enum AcrossRefusal {
     /// What was handed in contradicts itself; nothing was judged.
@@ -50,7 +50,7 @@ pub enum AcrossRefusal {
 }
 
 /// Lanes of several subnets that can wait for each other.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct AcrossCycle {
     /// When it can close: the wave of each subnet that changes; nothing where none does.
     pub moment: Vec<MomentOf>,
@@ -65,7 +65,7 @@ pub struct AcrossCycle {
 }
 
 /// The wave of a changing subnet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct MomentOf {
     /// The subnet.
     pub subnet: String,
@@ -74,7 +74,7 @@ pub struct MomentOf {
 }
 
 /// One dependency of a cycle.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "where", rename_all = "lowercase")]
 pub enum Link {
     /// In a switch.
@@ -90,7 +90,7 @@ pub enum Link {
 }
 
 /// Packets that came to a router wait for room beyond another of its ports.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Crossing {
     /// The name of the router.
     pub router: String,
@@ -103,7 +103,7 @@ pub struct Crossing {
 }
 
 /// A lane at a port of a router.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RouterLane {
     /// The subnet of the port.
     pub subnet: String,

@@ -62,7 +62,7 @@ enum Who {
 }
 
 /// The size of a partition.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Membership {
     /// The partition's name.
     pub name: String,

@@ -1,0 +1,109 @@
+//! The page about an audit.
+
+use super::super::audit::audit;
+use super::super::quantity::{count, counted};
+use super::parts;
+use super::{Origin, ResultPage, cycle};
+use maud::{Markup, html};
+use reconfig::audit::{Audit, AuditReport, AuditVerdict, Audited};
+
+/// The page of `reconfig audit`.
+pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
+    let told = audit(report);
+    let page = ResultPage {
+        command: "audit",
+        word: match report.verdict {
+            AuditVerdict::Safe => ("safe", "good"),
+            AuditVerdict::Unsafe => ("unsafe", "bad"),
+            AuditVerdict::Unknown => ("not known", "bad"),
+        },
+        sentence: sentence(report),
+        beside: Vec::new(),
+        what: match &report.found {
+            Audited::Tables { transition: None, .. } => "the routing as it runs".to_string(),
+            Audited::Tables { .. } => "an update in place, and both routings".to_string(),
+            Audited::Whole(_) => format!("{} with their routers", counted(report.subnets.len() as u64, "subnet")),
+        },
+        body: html! {
+            @match &report.found {
+                Audited::Tables { found, transition: None } => { (judged("The routing", found, "audit")) }
+                Audited::Tables { found, transition: Some(routings) } => {
+                    (judged("Before the update", &routings.before.found, "before"))
+                    (judged("During it: every mixture of old and new entries", found, "during"))
+                    (judged("After it", &routings.after.found, "after"))
+                }
+                Audited::Whole(own) => {
+                    @if let Some(refusal) = &own.refusal {
+                        section { h2 { "The refusal" } (parts::refusal(&refusal.to_string())) }
+                    }
+                }
+            }
+            (parts::in_full(&told, matches!(report.found, Audited::Whole(_))))
+            (parts::again(origin, Vec::new()))
+        },
+    };
+    page.render(origin.version)
+}
+
+fn sentence(report: &AuditReport) -> String {
+    let moment = matches!(report.found, Audited::Tables { transition: Some(_), .. });
+    match report.verdict {
+        AuditVerdict::Safe if moment => {
+            "The update is safe at every moment: made in place, in any order, it closes no credit loop."
+        }
+        AuditVerdict::Safe => "No credit loop, no loop, no black hole: every path arrives.",
+        AuditVerdict::Unsafe => {
+            return format!(
+                "{}: {}.",
+                if moment { "Faults at some moment" } else { "Faults in the routing" },
+                faults(report).join(", ")
+            );
+        }
+        AuditVerdict::Unknown => "No fault in what is known, but a part of the fabric or of its tables is not known.",
+    }
+    .to_string()
+}
+
+/// The faults at any moment, in words, each once.
+fn faults(report: &AuditReport) -> Vec<String> {
+    let audits: Vec<&Audit> = match &report.found {
+        Audited::Tables { found, transition: None } => vec![found],
+        Audited::Tables { found, transition: Some(own) } => vec![&own.before.found, found, &own.after.found],
+        Audited::Whole(_) => return vec!["a deadlock or lost paths across subnets, told below".to_string()],
+    };
+    let mut faults: Vec<String> =
+        audits.iter().flat_map(|own| &own.faults).map(|name| name.replace('-', " ")).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    faults.retain(|fault| seen.insert(fault.clone()));
+    faults
+}
+
+fn judged(title: &str, audit: &Audit, id: &str) -> Markup {
+    let class = |found: usize| if found > 0 { "bad" } else { "good" };
+    let loops = audit.credit_loops.components.len();
+    let figures = [
+        ("knots of credit loops", loops),
+        ("loops", audit.loops.count),
+        ("black holes", audit.black_holes.count),
+        ("wrong arrivals", audit.wrong_arrivals.count),
+        ("pairs not connected", audit.unreachable_pairs.count),
+        ("pairs not known", audit.unknown_pairs.count),
+    ]
+    .map(|(name, found)| (name, count(found as u64), class(found)));
+    html! {
+        section {
+            h2 { (title) }
+            (parts::figures(&figures))
+            @if let Some(own) = &audit.credit_loops.cycle {
+                p { @if audit.credit_loops.shortest { "The shortest credit loop" } @else { "A short credit loop" } " has " (counted(own.len() as u64, "lane")) "." }
+                (cycle::audited(own, &format!("{id}-cycle")))
+            }
+            (parts::pairs("What was judged", [
+                ("pairs of source and LID", count(audit.pairs as u64)),
+                ("channels occupied", count(audit.channels as u64)),
+                ("lanes", count(audit.lanes as u64)),
+                ("dependencies", count(audit.dependencies as u64)),
+            ]))
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What every page is made of: tables, lists of names, numbers at a glance, and how to run it again.
+
+use super::super::quantity::count;
+use super::Origin;
+use maud::{Markup, html};
+
+/// A number at a glance: its name, its value, and `good`, `bad` or nothing.
+pub(super) type Figure<'a> = (&'a str, String, &'a str);
+
+/// The numbers that people ask for first.
+pub(super) fn figures(figures: &[Figure<'_>]) -> Markup {
+    html! {
+        dl class="figures" {
+            @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } }
+        }
+    }
+}
+
+/// How to run it again: the command, and what its result depends on.
+pub(super) fn again(origin: &Origin, settings: Vec<(&'static str, String)>) -> Markup {
+    let version = ("version", format!("reconfig {}", origin.version));
+    let own = [version].into_iter().chain(origin.digest.clone().map(|digest| ("digest of the fabric", digest)));
+    html! {
+        section {
+            h2 { "Run it again" }
+            pre tabindex="0" { code { (origin.command) } }
+            (pairs("The same input gives the same result", own.chain(settings)))
+        }
+    }
+}
+
+/// A table of names and values.
+pub(super) fn pairs(caption: &str, rows: impl IntoIterator<Item = (&'static str, String)>) -> Markup {
+    let rows = rows.into_iter().map(|(name, value)| vec![TableField::text(name), TableField::value(&value)]);
+    table(caption, &["what", "value"], rows, false)
+}
+
+/// The report as it is on the screen, folded unless `open`.
+pub(super) fn in_full(text: &str, open: bool) -> Markup {
+    html! {
+        section {
+            h2 { "In full" }
+            details open[open] { summary { "The report as it is on the screen" } pre class="screen" tabindex="0" { (text) } }
+        }
+    }
+}
+
+/// An answer of the screen as a sentence.
+pub(super) fn sentence(answer: &str) -> String {
+    let answer = answer.trim();
+    let mut letters = answer.chars();
+    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
+    first.chain(letters).chain(['.']).collect()
+}
+
+/// Why something was refused: a long refusal lists its evidence line by line.
+pub(super) fn refusal(text: &str) -> Markup {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    html! {
+        p class="refusal" { "Refused: " (first) }
+        @if !rest.is_empty() { details { summary { "The evidence, line by line" } pre tabindex="0" { (rest) } } }
+    }
+}
+
+/// What a proof rests on.
+pub(super) fn assumed<'a>(names: impl IntoIterator<Item = &'a str>) -> Markup {
+    let names: Vec<&str> = names.into_iter().collect();
+    html! {
+        @if !names.is_empty() {
+            p { "Assumed, since the manager cannot check it: " @for (rank, own) in names.iter().enumerate() { @if rank > 0 { ", " } code { (own) } } "." }
+        }
+    }
+}
+
+pub(super) fn notes(notes: &[String]) -> Markup {
+    html! {
+        @if !notes.is_empty() {
+            details { summary { "Notes (" (notes.len()) ")" } ul { @for note in notes { li { (note) } } } }
+        }
+    }
+}
+
+pub(super) fn named(title: &str, names: &[String], class: &str) -> Markup {
+    html! {
+        @if !names.is_empty() {
+            div {
+                h3 { i class={ "key " (class) } {} (title) " (" (names.len()) ")" }
+                ul class="names" {
+                    @for name in names.iter().take(24) { li { (name) } }
+                    @if names.len() > 24 {
+                        li { details { summary { "and " (names.len() - 24) " more" } ul { @for name in &names[24..] { li { (name) } } } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A field of a table.
+pub(super) struct TableField {
+    shown: String,
+    /// The number by which it is sorted; none for text.
+    rank: Option<u64>,
+    class: &'static str,
+}
+
+impl TableField {
+    pub(super) fn text(text: &str) -> TableField {
+        TableField { shown: text.to_string(), rank: None, class: "" }
+    }
+
+    /// A text among numbers, which may be long.
+    pub(super) fn value(text: &str) -> TableField {
+        TableField { class: "value", ..TableField::text(text) }
+    }
+
+    /// A number that is shown as it stands in a file.
+    pub(super) fn plain(shown: String) -> TableField {
+        TableField { shown, rank: None, class: "number" }
+    }
+
+    /// A figure that is not as it should be.
+    pub(super) fn amiss(self) -> TableField {
+        TableField { class: "number refusal", ..self }
+    }
+
+    pub(super) fn count(number: u64) -> TableField {
+        TableField::ranked(count(number), number)
+    }
+
+    pub(super) fn ranked(shown: String, rank: u64) -> TableField {
+        TableField { shown, rank: Some(rank), class: "number" }
+    }
+}
+
+pub(super) fn table(
+    caption: &str,
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<TableField>>,
+    sorts: bool,
+) -> Markup {
+    let rows: Vec<Vec<TableField>> = rows.collect();
+    let class = |column: usize| rows.first().map_or("", |row| row[column].class);
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label=(caption) {
+            table class=[sorts.then_some("sortable")] {
+                caption { (caption) }
+                thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
+                tbody {
+                    @for row in &rows {
+                        tr {
+                            @for (rank, field) in row.iter().enumerate() {
+                                @if rank == 0 {
+                                    th scope="row" { (field.shown) }
+                                } @else {
+                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] { (field.shown) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

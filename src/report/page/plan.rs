@@ -1,0 +1,149 @@
+//! The page about a plan.
+
+use super::super::plan::{self, PlanFacts, PlanReport, Refused, WaveFacts};
+use super::super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
+use super::parts::{self, TableField, named, table};
+use super::{Origin, ResultPage, cycle, fabric};
+use maud::{Markup, html};
+use reconfig::verify::{ProofStatistics, Refusal};
+
+/// The page of `reconfig plan`.
+pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
+    let word = match (&report.plan, &report.refusal, report.strands()) {
+        (_, Some(_), _) => ("refused", "bad"),
+        (_, None, Some(_)) => ("cuts hosts off", "bad"),
+        (None, ..) => ("nothing to change", "good"),
+        _ => ("proved", "good"),
+    };
+    let engine = engine_pair(report.engine, report.engine_after);
+    let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
+    let page = ResultPage {
+        command: "plan",
+        word,
+        sentence: sentence(report),
+        beside: Vec::new(),
+        what: format!("{} change; routing {engine}{roots}", report.departure),
+        body: html! {
+            @if let Some(facts) = &report.plan { (planned(report, facts)) }
+            @if let Some(refused) = &report.refusal { (refusal(refused)) }
+            @if report.plan.is_none() { (parts::notes(&report.notes)) }
+            (parts::in_full(&plan::plan(report), report.plan.is_none()))
+            (parts::again(origin, settings(report)))
+        },
+    };
+    page.render(origin.version)
+}
+
+fn sentence(report: &PlanReport) -> String {
+    let Some(facts) = report.plan.as_ref().filter(|_| report.refusal.is_none()) else {
+        return match &report.refusal {
+            Some(refused) => format!("The change is refused: {}.", refused.text.lines().next().unwrap_or_default()),
+            None => "Both captures have the same nodes and cables.".to_string(),
+        };
+    };
+    let cost = match facts.waves.len() as u64 {
+        0 => "it needs no writes".to_string(),
+        waves => format!(
+            "it takes {} in {} ({} of writing)",
+            counted(facts.smps as u64, "SMP"),
+            counted(waves, "wave"),
+            duration(facts.expected_ns)
+        ),
+    };
+    let cut_off = report.cut_off.iter().filter(|port| !port.leaves).count() as u64;
+    match (cut_off, report.strands()) {
+        (0, _) => format!("The change is proved at every moment; {cost} and cuts off no end port."),
+        (ports, None) => {
+            format!("The change is proved at every moment; {cost} and cuts off {}.", counted(ports, "end port"))
+        }
+        (ports, Some(_)) => {
+            format!(
+                "The change is proved, but cuts off {}, and nobody said that this is meant.",
+                counted(ports, "end port")
+            )
+        }
+    }
+}
+
+fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
+    let proof = report.proof.as_ref().filter(|_| report.refusal.is_none());
+    let cut_off: Vec<String> = report.cut_off.iter().map(ToString::to_string).collect();
+    let number = |of: fn(&ProofStatistics) -> usize| proof.map_or("–".to_string(), |own| count(of(own) as u64));
+    html! {
+        (parts::figures(&[
+            ("scheme", facts.scheme.name().to_string(), ""),
+            ("waves", count(facts.waves.len() as u64), ""),
+            ("SMPs", count(facts.smps as u64), ""),
+            ("expected, for writes", duration(facts.expected_ns), ""),
+            ("end ports cut off", count(cut_off.len() as u64), ""),
+            ("dependencies proved", number(|own| own.dependencies), ""),
+        ]))
+        section {
+            h2 { "What changes" }
+            div class="columns" {
+                (named("Leaves", &facts.leaves, "leaves"))
+                (named("Isolated", &facts.isolated, "cutoff"))
+                (named("Comes", &facts.comes, "comes"))
+                (named("Cables cut", &facts.cut, "leaves"))
+                (named("Cables joined", &facts.joined, "comes"))
+                (named("Cut off for good", &cut_off, "cutoff"))
+            }
+            @if let Some(map) = &report.map { (fabric::draw(map, "plan-fabric")) }
+        }
+        section {
+            h2 { "Waves" }
+            (table("In order; each ends when its barriers hold", &WAVES, facts.waves.iter().map(wave), false))
+        }
+        section {
+            h2 { "Proof" }
+            @if let Some(own) = proof {
+                (parts::pairs("The proof in numbers", [
+                    ("channels that can be occupied", count(own.channels as u64)),
+                    ("lanes", count(own.lanes as u64)),
+                    ("dependencies between lanes", count(own.dependencies as u64)),
+                    ("classes of packets", count(own.classes as u64)),
+                ]))
+            } @else { p { "There is no proof of this plan." } }
+            (parts::assumed(facts.assumptions.iter().copied()))
+            (parts::notes(&[&facts.notes[..], &report.notes].concat()))
+        }
+    }
+}
+
+const WAVES: [&str; 6] = ["wave", "SMPs", "busiest device", "expected", "writes", "barriers"];
+
+fn wave(own: &WaveFacts) -> Vec<TableField> {
+    let cost = &own.cost;
+    let writes: Vec<String> =
+        cost.writes.iter().map(|(name, writes)| format!("{} {name}", count(*writes as u64))).collect();
+    vec![
+        TableField::text(&own.name),
+        TableField::count(cost.smps as u64),
+        TableField::count(cost.busiest as u64),
+        TableField::ranked(duration(cost.expected_ns), cost.expected_ns),
+        TableField::text(&writes.join(" + ")),
+        TableField::text(&own.barriers.join(", ")),
+    ]
+}
+
+fn refusal(refused: &Refused) -> Markup {
+    html! {
+        section {
+            h2 { "The refusal" }
+            (parts::refusal(&refused.text))
+            @if let Refusal::Deadlock(own) = &refused.evidence { (cycle::refused(own, "plan-cycle")) }
+        }
+    }
+}
+
+fn settings(report: &PlanReport) -> Vec<(&'static str, String)> {
+    let Some(facts) = &report.plan else { return Vec::new() };
+    let size = facts.fabric;
+    let written = report.file.clone().unwrap_or_else(|| "nothing".to_string());
+    vec![
+        ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
+        ("digest in the plan", facts.digest.to_string()),
+        ("SM", facts.sm.clone()),
+        ("written", written),
+    ]
+}

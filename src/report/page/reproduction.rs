@@ -1,0 +1,53 @@
+//! The page about published tables and ours.
+
+use super::super::quantity::{count, counted};
+use super::super::reproduction::figure;
+use super::parts::{self, TableField, table};
+use super::{Origin, ResultPage};
+use maud::{Markup, html};
+use reconfig::reproduce::{ResultTable, StudyRequest};
+
+/// The page of `reconfig reproduce`.
+pub fn reproduction_page(request: &StudyRequest, tables: &[ResultTable], origin: &Origin) -> String {
+    let sums = tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (inside, banded) = (sums.0 as u64, sums.1 as u64);
+    let page = ResultPage {
+        command: "reproduce",
+        word: match banded {
+            0 => ("measured", "good"),
+            _ if inside == banded => ("reproduced", "good"),
+            _ => ("some figures differ", "bad"),
+        },
+        sentence: match banded {
+            0 => "There are no published figures to compare with.".to_string(),
+            _ => format!("{} of {} are inside their bands.", count(inside), counted(banded, "figure")),
+        },
+        beside: Vec::new(),
+        what: request.study.paper().to_string(),
+        body: html! {
+            @for one in tables { (section(one)) }
+            (parts::again(origin, vec![
+                ("fabrics for each row", count(request.fabrics as u64)),
+                ("seed of the first", request.seed.to_string()),
+            ]))
+        },
+    };
+    page.render(origin.version)
+}
+
+fn section(one: &ResultTable) -> Markup {
+    let header: Vec<&str> = [one.key].into_iter().chain(one.columns.iter().map(|own| own.trim())).collect();
+    let rows = one.rows.iter().map(|row| {
+        let cells = row.cells.iter().map(|cell| match cell.inside {
+            Some(false) => TableField::plain(figure(cell)).amiss(),
+            _ => TableField::plain(figure(cell)),
+        });
+        [TableField::text(&row.name)].into_iter().chain(cells).collect()
+    });
+    html! {
+        section {
+            h2 { (one.name) }
+            (table(&format!("{} (paper → ours; ! outside its band)", one.title), &header, rows, false))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The page about the routing of one subnet or of several.
+
+use super::super::quantity::{count, counted, size_of};
+use super::super::routing::{self, RouteReport, SubnetRoute};
+use super::parts;
+use super::{Origin, ResultPage, cycle};
+use maud::{Markup, html};
+use reconfig::verify::Refusal;
+
+/// The page of `reconfig route`.
+pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
+    let refused = report.subnets.iter().filter(|own| !own.safe).count() as u64;
+    let subnets = counted(report.subnets.len() as u64, "subnet");
+    let page = ResultPage {
+        command: "route",
+        word: if report.is_safe() { ("proved", "good") } else { ("refused", "bad") },
+        sentence: match (&report.subnets[..], refused) {
+            ([_], 0) => "The routing is proved free of deadlock.".to_string(),
+            ([only], _) => {
+                let why = only.facts.refusal.as_ref().map_or_else(String::new, ToString::to_string);
+                format!("The routing is refused: {}.", why.lines().next().unwrap_or_default())
+            }
+            (_, 0) => format!("The routings of {subnets} are proved, each by itself."),
+            (_, some) => format!("{} of {subnets} are refused.", count(some)),
+        },
+        beside: Vec::new(),
+        what: report.subnets.first().map_or_else(String::new, |own| {
+            let root = own.facts.root.as_ref().map_or_else(String::new, |root| format!(", root {root}"));
+            format!("engine {}{root}", own.facts.engine)
+        }),
+        body: html! {
+            @for (rank, own) in report.subnets.iter().enumerate() { (subnet(own, report.subnets.len() > 1, &format!("s{rank}"))) }
+            (parts::in_full(&routing::route(report), false))
+            (parts::again(origin, Vec::new()))
+        },
+    };
+    page.render(origin.version)
+}
+
+fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {
+    let facts = &own.facts;
+    let size = facts.fabric;
+    let busiest = facts.load.busiest.clone().unwrap_or_else(|| "–".to_string());
+    html! {
+        section {
+            h2 { @if several { "Subnet " (own.subnet) } @else { "The routing" } }
+            (parts::figures(&[
+                ("virtual layers", facts.layers.to_string(), ""),
+                ("LIDs", count(facts.lids.total as u64), ""),
+                ("paths", count(facts.paths.count), ""),
+                ("most switches on a path", count(facts.paths.most), ""),
+                ("paths on the busiest cable", count(facts.load.most.into()), ""),
+                ("proof", if own.safe { "proved" } else { "refused" }.to_string(), if own.safe { "good" } else { "bad" }),
+            ]))
+            (parts::pairs("In numbers", [
+                ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
+                ("data VLs", facts.data_vls.to_string()),
+                ("switches on an average path", format!("{:.2}", facts.paths.mean)),
+                ("busiest cable", busiest),
+                ("paths on an average cable", format!("{:.1}", facts.load.mean)),
+            ]))
+            @if let Some(proof) = &facts.proof {
+                (parts::pairs("The proof", [
+                    ("channels that can be occupied", count(proof.channels as u64)),
+                    ("lanes", count(proof.lanes as u64)),
+                    ("dependencies between lanes", count(proof.dependencies as u64)),
+                ]))
+            }
+            @if let Some(refusal) = &facts.refusal {
+                (parts::refusal(&refusal.to_string()))
+                @if let Refusal::Deadlock(own) = refusal { (cycle::refused(own, &format!("{id}-cycle"))) }
+            }
+            @if !facts.files.is_empty() { (parts::named("Files written", &facts.files, "comes")) }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `--report` of the commands that judge: the verdict first, the numbers of `--json`, and nothing from outside.
+
+use crate::support::browser::{self, browse};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+
+/// Runs a command in the folder of fixtures; its page, and what it printed with `--json`.
+fn page(arguments: &[&str], folder: &Path) -> (String, Value) {
+    let file = folder.join("page.html");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.args(arguments).arg("--json").arg("--report").arg(&file).current_dir(FIXTURES).stdin(Stdio::null());
+    let output = command.output().expect("the binary runs");
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    (fs::read_to_string(file).expect("the page was written"), value)
+}
+
+/// The page's verdict in a word.
+fn word(page: &str) -> &str {
+    let (_, rest) = page.split_once("<h1><span class=\"word ").expect("a verdict");
+    rest.split(['>', '<']).nth(1).expect("a word")
+}
+
+fn assert_shows(page: &str, label: &str, value: &Value) {
+    let (_, rest) = page.split_once(label).unwrap_or_else(|| panic!("no {label}"));
+    let (_, rest) = rest.split_once('>').expect("an element follows");
+    let shown: String = rest.split('<').next().expect("text").chars().filter(|c| !c.is_whitespace()).collect();
+    assert_eq!(shown, value.to_string(), "{label}");
+}
+
+#[test]
+fn each_page_gives_the_verdict_and_the_numbers_of_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of = |arguments: &[&str]| page(arguments, folder.path());
+    let fat_tree = "topologies/fat-tree-4-2.ibnetdiscover";
+    let mut pages = Vec::new();
+
+    let (text, json) = of(&["plan", fat_tree, "--remove-switch", "spine-1"]);
+    assert_eq!(word(&text), "proved");
+    assert_shows(&text, "<dt>SMPs</dt>", &json["plan"]["smps"]);
+    assert_shows(&text, "<dt>dependencies proved</dt>", &json["proof"]["dependencies"]);
+    assert!(text.contains("class=\"switch leaves\""), "the switch that leaves is drawn");
+    pages.push(text);
+
+    let ghost = "topologies/ghost-cycle.ibnetdiscover";
+    let (text, json) = of(&["plan", ghost, "--remove-switch", "switch-1", "--sudden", "--scheme", "in-place"]);
+    assert_eq!(word(&text), "refused");
+    let lanes = json["refusal"]["witnesses"].as_array().expect("witnesses").len();
+    assert_eq!(text.matches("class=\"head\"").count(), lanes, "the circle is drawn, an arrow a lane");
+    assert!(text.contains("class=\"host cutoff\""), "hosts at the dead switch are drawn as cut off");
+    pages.push(text);
+
+    let (text, json) = of(&["what-if", fat_tree]);
+    let losses = json["losses"].as_array().expect("losses");
+    assert_eq!(word(&text), "every loss answered");
+    assert_shows(&text, "<dt>losses looked at</dt>", &losses.len().into());
+    let worst = losses[0]["dies"][0].as_str().expect("a name");
+    let (_, table) = text.split_once("<tbody>").expect("a table");
+    assert!(table.starts_with(&format!("<tr><th scope=\"row\">{worst}</th>")), "the worst loss is first");
+    pages.push(text);
+
+    let torus = ["audit", "dumps/torus-minhop.ibnetdiscover", "--lfts", "dumps/torus-minhop.dump_fts"];
+    let (text, json) = of(&torus);
+    assert_eq!(word(&text), "unsafe");
+    assert_shows(&text, "dependencies</th>", &json["dependencies"]);
+    let cycle = json["credit_loops"]["cycle"].as_array().expect("a cycle").len();
+    assert_eq!(text.matches("class=\"head\"").count(), cycle);
+    pages.push(text);
+
+    let (text, json) = of(&["route", fat_tree]);
+    assert_eq!(word(&text), "proved");
+    assert_shows(&text, "<dt>paths</dt>", &json["paths"]["count"]);
+    pages.push(text);
+
+    let (text, json) = of(&["reproduce", "seed-000", "--table", "4a", "--row", "16", "--fabrics", "1"]);
+    let sentence = format!("{} of {} figures are inside their bands", json["inside"], json["banded"]);
+    assert!(text.replace('\u{a0}', " ").contains(&sentence), "{sentence}");
+    pages.push(text);
+
+    for text in &pages {
+        for outside in ["http:", "https:", "src=", "url(", "@import"] {
+            assert!(!text.contains(outside), "{outside}");
+        }
+    }
+    if browser::is_there() {
+        for text in &pages {
+            let (document, complaints) = browse(text, 820, folder.path());
+            assert_eq!(complaints, Vec::<String>::new(), "{}", word(text));
+            assert!(document.contains("Run it again"), "the whole page is there");
+        }
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_stops_the_command_before_it_begins() {
+    let fat_tree = "topologies/fat-tree-4-2.ibnetdiscover";
+    for command in [&["plan", fat_tree, "--remove-switch", "spine-1"][..], &["what-if", fat_tree], &["route", fat_tree]]
+    {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        run.args(command).args(["--report", "no-such-folder/page.html"]).current_dir(FIXTURES).stdin(Stdio::null());
+        let output = run.output().expect("the binary runs");
+        assert_eq!(output.status.code(), Some(3), "{command:?}");
+        assert!(output.stdout.is_empty(), "{command:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-folder"), "{command:?}");
+    }
+}

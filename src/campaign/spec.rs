@@ -47,7 +47,7 @@ pub struct Campaign {
     pub seeds: Seeds,
     /// `agents` or `standard`.
     #[serde(default)]
-    pub devices: Profile,
+    pub devices: DeviceProfile,
     /// Whether switches send packets back by the port that they came in by, where tables say so; by default they discard
     /// them, as hardware does.
     #[serde(default)]
@@ -95,17 +95,6 @@ impl DrawnChange {
             DrawnChange::Cable => "cable",
         }
     }
-}
-
-/// What devices do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// [`DeviceProfile::Agents`].
-    #[default]
-    Agents,
-    /// [`DeviceProfile::Standard`].
-    Standard,
 }
 
 /// What tells a run from all others of a campaign.
@@ -267,10 +256,7 @@ impl Campaign {
         let element = key.change.draw(&fabric, key.seed)?;
         let engine: Arc<dyn Engine> = Arc::from(engine_of(&key.engine, key.seed)?);
         let scheme = scheme_of(&key.scheme)?;
-        let base = Scenario::of_one(fabric, element).on(match self.devices {
-            Profile::Agents => DeviceProfile::Agents,
-            Profile::Standard => DeviceProfile::Standard,
-        });
+        let base = Scenario::of_one(fabric, element).on(self.devices);
         let turned_back = if self.turn_back { TurnedBack::Returned } else { TurnedBack::Discarded };
         let scenario = Scenario {
             departure: if self.planned { Departure::Planned } else { Departure::Sudden },

@@ -4,16 +4,15 @@ use super::Common;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, remark};
+use super::progress::Counted;
 use crate::report;
 use anyhow::{Context, anyhow};
-use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use reconfig::campaign::{Campaign, RunKey, RunRow, SchemeSummary, pooled, summaries};
 use reconfig::fabric::Fabric;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
@@ -211,16 +210,17 @@ fn carry_out(
     let writer = Mutex::new(csv::WriterBuilder::new().has_headers(is_new).from_writer(opened));
     let threads = arguments.threads.map_or(0, usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::undone)?;
-    let bar = bar(open.len());
+    remark(&format!("{} runs to carry out", open.len()));
+    let progress = Counted::of(open.len(), "runs");
     let written = pool.install(|| {
         // One at a time, so that a campaign that is killed has lost no more than a run for each thread.
         open.par_iter().with_max_len(1).try_for_each(|key| {
             let row = campaign.carry_out(key, |name| fabrics.get(name).cloned());
-            bar.inc(1);
+            progress.passes();
             append(&writer, &row)
         })
     });
-    bar.finish_and_clear();
+    drop(progress);
     written.with_context(cannot).map_err(Failure::undone)
 }
 
@@ -242,15 +242,6 @@ fn sort(file: &Path, keys: &[RunKey]) -> Result<(), Failure> {
     let mut batch = Batch::default();
     batch.stage_text(file, String::from_utf8_lossy(&bytes).into_owned())?;
     batch.finish()
-}
-
-fn bar(runs: usize) -> ProgressBar {
-    if !std::io::stderr().is_terminal() || runs == 0 {
-        let _ = writeln!(anstream::stderr(), "{runs} runs to carry out");
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{pos} of {len} runs {wide_bar} {elapsed}, {eta} to go");
-    ProgressBar::new(runs as u64).with_style(style.expect("the template names fields that a bar has"))
 }
 
 fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {

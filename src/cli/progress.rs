@@ -1,10 +1,12 @@
 //! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a line
 //! at every tenth.
 
+use super::output::remark;
 use crate::report::{count, duration, percent};
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
@@ -17,6 +19,9 @@ const USUAL_LOAD: f64 = 0.3;
 const NEARLY_IDLE: f64 = 0.05;
 /// Time and share of the work from which on the time that is left can be told.
 const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
+
+/// Below that nothing is said of counted work where there is no terminal.
+const WORTH_SAYING: Duration = Duration::from_secs(5);
 
 /// Work whose end nobody can foresee: while it lasts a terminal shows what it is, and for how long.
 pub(super) struct Waiting(ProgressBar);
@@ -41,6 +46,48 @@ impl Drop for Waiting {
     }
 }
 
+/// Work on many things that are counted: a bar on a terminal, elsewhere a line for each tenth of what takes more than a few
+/// seconds. It may be shared by threads.
+pub(super) struct Counted {
+    bar: ProgressBar,
+    what: &'static str,
+    passed: AtomicUsize,
+    all: usize,
+    begun: Instant,
+}
+
+impl Counted {
+    /// So many of them.
+    pub(super) fn of(all: usize, what: &'static str) -> Counted {
+        let bar = if std::io::stderr().is_terminal() && all > 0 {
+            let style = ProgressStyle::with_template("{pos} of {len} {msg} {wide_bar} {elapsed}, {eta} to go");
+            ProgressBar::new(all as u64).with_style(style.expect("the template names fields that a bar has"))
+        } else {
+            ProgressBar::hidden()
+        };
+        bar.set_message(what);
+        Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now() }
+    }
+
+    /// One of them is done.
+    pub(super) fn passes(&self) {
+        self.bar.inc(1);
+        let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
+        let tenth = |number: usize| number * 10 / self.all;
+        let took = self.begun.elapsed();
+        if self.bar.is_hidden() && tenth(passed) > tenth(passed - 1) && took > WORTH_SAYING && passed < self.all {
+            let left = took.as_secs_f64() * (self.all - passed) as f64 / passed as f64;
+            remark(&format!("{passed} of {} {}, about {} to go", self.all, self.what, rough(left)));
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Shows a run's progress.
 pub(super) struct Progress {
     name: String,
@@ -58,8 +105,8 @@ pub(super) struct Progress {
 impl Progress {
     /// Progress of a run with this name.
     pub(super) fn new(name: impl Into<String>, chosen_load: bool) -> Progress {
-        let waiting = Waiting::at("routing, planning and proving the change");
-        Progress { waiting: Some(waiting), ..Progress::lines(name, chosen_load) }.with_bar()
+        let waiting = Some(Waiting::at("routing, planning and proving the change"));
+        Progress { waiting, lines_only: false, ..Progress::lines(name, chosen_load) }
     }
 
     /// Progress of one of several runs at once: lines, since bars would overwrite each other.
@@ -67,15 +114,6 @@ impl Progress {
         let (bar, begun) = (ProgressBar::hidden(), Instant::now());
         let name = name.into();
         Progress { name, chosen_load, waiting: None, bar, lines_only: true, begun, expected: 0, told: 0 }
-    }
-
-    fn with_bar(self) -> Progress {
-        Progress { lines_only: false, ..self }
-    }
-
-    /// Does nothing if standard error is closed.
-    fn say(&self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{text}");
     }
 
     /// What the load means.
@@ -124,7 +162,7 @@ impl Watch for Progress {
         if expected_hops < WORTH_TELLING && !is_light {
             return;
         }
-        self.say(&format!(
+        remark(&format!(
             "{}: about {} packet-hops to come {}",
             self.name,
             count(expected_hops),
@@ -150,7 +188,7 @@ impl Watch for Progress {
         if self.bar.is_hidden() && tenth > self.told {
             self.told = tenth;
             let (hops, left) = (count(packet_hops), self.left(packet_hops));
-            self.say(&format!("{}: {hops} packet-hops, {} simulated{left}", self.name, duration(now_ns)));
+            remark(&format!("{}: {hops} packet-hops, {} simulated{left}", self.name, duration(now_ns)));
         }
     }
 

@@ -7,12 +7,11 @@ use super::choice::{
 use super::element::find_node;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
-use super::output::{Batch, Screen, check_places, remark};
+use super::output::{Batch, Screen, check_places};
 use super::page::Page;
-use super::progress::Waiting;
+use super::progress::{Counted, Waiting};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
-use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::change::{BringUp, Captures, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
 use reconfig::plan::{Arming, MovedBy, Policy, Scheme};
@@ -20,10 +19,7 @@ use reconfig::routing::Imported;
 use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
-use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 /// The most pairs that are looked at.
 const MOST_PAIRS: usize = 1_000_000;
@@ -163,9 +159,9 @@ impl Arguments {
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
         let losses = if self.pairs { elements.by_two()? } else { elements.losses.clone() };
-        let progress = Progress::of(losses.len());
+        let progress = Counted::of(losses.len(), "losses");
         let after = whole.after_each(&losses, || progress.passes());
-        progress.bar.finish_and_clear();
+        drop(progress);
         let named = |(loss, after)| LossReport::of(fabric, names(fabric, loss), after);
         Ok(WhatIfReport {
             fabric: FabricSize::of(fabric),
@@ -235,38 +231,4 @@ fn names(fabric: &Fabric, loss: &Loss) -> Vec<String> {
         format!("cable {}", ends.collect::<Vec<_>>().join(" – "))
     };
     nodes.chain(loss.links.iter().map(cable)).collect()
-}
-
-/// Progress on standard error: a bar on a terminal, elsewhere a line for each tenth of what takes more than a few seconds.
-struct Progress {
-    bar: ProgressBar,
-    passed: AtomicUsize,
-    all: usize,
-    begun: Instant,
-}
-
-/// Below that nothing is said where there is no terminal.
-const WORTH_SAYING: Duration = Duration::from_secs(5);
-
-impl Progress {
-    fn of(all: usize) -> Progress {
-        let bar = if std::io::stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{pos} of {len} losses {wide_bar} {elapsed}, {eta} to go");
-            ProgressBar::new(all as u64).with_style(style.expect("the template names fields that a bar has"))
-        } else {
-            ProgressBar::hidden()
-        };
-        Progress { bar, passed: AtomicUsize::new(0), all, begun: Instant::now() }
-    }
-
-    fn passes(&self) {
-        self.bar.inc(1);
-        let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
-        let tenth = |number: usize| number * 10 / self.all;
-        let took = self.begun.elapsed();
-        if self.bar.is_hidden() && tenth(passed) > tenth(passed - 1) && took > WORTH_SAYING && passed < self.all {
-            let left = took.as_secs_f64() * (self.all - passed) as f64 / passed as f64;
-            remark(&format!("{passed} of {} losses, about {left:.0} s to go", self.all));
-        }
-    }
 }

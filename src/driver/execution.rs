@@ -235,14 +235,7 @@ impl<S: SubnetManager> Driver<S> {
                     Sending::Listed { window } => WriteOrder::Listed { window },
                 };
                 let applied = self.apply(&wave.writes, order).await;
-                let answer = written(log, ticket, applied)?;
-                if wave.phase == Phase::Stop && !matches!(answer, Event::WriteFailed { .. }) {
-                    let smps = self.subnet.smps().since(&before);
-                    log.note(Phase::Stop.name(), start_ns, self.subnet.now_ns(), smps);
-                    self.compute(log).await?;
-                    return Ok(Some(answer));
-                }
-                answer
+                written(log, ticket, applied)?
             }
             Command::Undo { ticket, reached } => {
                 log.reached = Some(reached);
@@ -292,6 +285,9 @@ impl<S: SubnetManager> Driver<S> {
         if let Some(name) = phase {
             let smps = self.subnet.smps().since(&before);
             log.note(name, start_ns, self.subnet.now_ns(), smps);
+        }
+        if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
+            self.compute(log).await?;
         }
         Ok(Some(answer))
     }

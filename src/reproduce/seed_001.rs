@@ -3,7 +3,7 @@
 //!
 //! The slides' example has 16 switches and 14 nodes; nothing else of its topology is told. The bundled fabric `seed-16` has
 //! as many, with switches of four ports, and the 23 cables between them that the counts imply. Counts follow the
-//! slides' rules ([`crate::scenario::accounting`]). Discards and latency over time are shown there as pictures without
+//! slides' rules ([`PaperCounts`]). Discards and latency over time are shown there as pictures without
 //! figures, and their claims as sentences: under static reconfiguration traffic stops, so that latency rises and a gap
 //! occurs, and packets are discarded, since ports are in INITIALIZE; under the Double Scheme none is lost. Each is a row
 //! here, 1 where it holds. Computing takes 0.1 s of simulated time, as there. Whether hosts queue what they cannot send
@@ -17,21 +17,21 @@ use crate::fabric::Fabric;
 use crate::fabric::generate::BUNDLED;
 use crate::plan::{Arming, Policy, Scheme};
 use crate::routing::UpDown;
-use crate::scenario::{self, BinReport, Departure, Ending, Scenario, SimulationReport, Unwatched};
+use crate::scenario::{
+    self, BinReport, Departure, Ending, PAPER_SMP_NS, PaperCounts, Scenario, SimulationReport, Unwatched,
+};
 use crate::sim::SimConfig;
 use std::sync::Arc;
 
 pub(super) const TABLES: [&str; 6] = ["counts", "drainage", "schemes", "claims", "discards", "latency"];
 
-/// Nanoseconds that one SMP takes in the slides: 0.011 s for 592, 0.0067 s for 360.
-const SMP_NS: u64 = 18_600;
 /// Computing, in nanoseconds.
 const COMPUTE_NS: u64 = 100_000_000;
 /// The load; the slides give none. Low, so that what hosts queue in a tenth of a second has room.
 const LOAD: f64 = 0.02;
-/// Milliseconds before and after the change.
+/// The periods before and after the change, in nanoseconds.
 const AROUND_NS: u64 = 20_000_000;
-/// Packets in a send queue: more than come due while the subnet stands still, and the default.
+/// Packets in a send queue: more than come due while the subnet stands still.
 const QUEUED: u16 = u16::MAX;
 
 const RUNS: [(&str, Scheme, Arming, bool); 5] = [
@@ -112,8 +112,8 @@ fn counts(fabric: &Fabric) -> ResultTable {
         ResultTable::new("seed-001 counts", "SMPs and seconds of a reconfiguration", "step", &["SMPs", "seconds"]);
     let (switches, hosts) = (fabric.switches().count() as u64, fabric.end_ports().count() as u64);
     let ends = 2 * fabric.links().count() as u64;
-    let seconds = |smps: u64| (smps * SMP_NS) as f64 / 1e9;
-    let (mapping, distributing, drainage) = (2 * 2 * 2 * ends, 4 * (ends + switches), 2 * (switches + hosts));
+    let seconds = |smps: u64| (smps * PAPER_SMP_NS) as f64 / 1e9;
+    let PaperCounts { mapping, distributing, drainage } = PaperCounts::of(switches, hosts, ends);
     let [first, second, third, fourth] = COUNTS;
     let exact = |paper: f64, ours: u64| Cell::near(paper, ours as f64, 0.0, 0);
     // A time agrees that rounds to what is printed.

@@ -26,7 +26,25 @@ pub enum Accounting {
 }
 
 /// Nanoseconds that one SMP takes in the paper: 0.011 s for 592, 0.0067 s for 360.
-const PAPER_SMP_NS: u64 = 18_600;
+pub const PAPER_SMP_NS: u64 = 18_600;
+
+/// SMPs by the paper's rules, request and answer each counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PaperCounts {
+    /// Both passes over SL-to-VL tables.
+    pub mapping: u64,
+    /// Forwarding tables.
+    pub distributing: u64,
+    /// The drain.
+    pub drainage: u64,
+}
+
+impl PaperCounts {
+    /// For so many switches, end nodes, and connected port ends.
+    pub fn of(switches: u64, nodes: u64, ends: u64) -> PaperCounts {
+        PaperCounts { mapping: 2 * 2 * 2 * ends, distributing: 4 * (ends + switches), drainage: 2 * (switches + nodes) }
+    }
+}
 
 /// One line of the table.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
@@ -76,7 +94,8 @@ fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {
     let switches = run.fabric.switches as u64;
     let nodes = run.fabric.cas as u64;
     let ends = 2 * fabric.links().count() as u64;
-    let (sl_to_vl, tables, drain) = (2 * 2 * 2 * ends, 4 * (ends + switches), 2 * (switches + nodes));
+    let PaperCounts { mapping: sl_to_vl, distributing: tables, drainage: drain } =
+        PaperCounts::of(switches, nodes, ends);
     let seconds = |smps: u64, decimals: usize| format!("{:.decimals$} s", (smps * PAPER_SMP_NS) as f64 / 1e9);
     let each = format!("{:.1} µs an SMP", PAPER_SMP_NS as f64 / 1e3);
     let planned = |phase| writes(plan, phase);

@@ -41,7 +41,7 @@ mod watch;
 mod witness;
 
 pub use crate::change::Departure;
-pub use accounting::{Accounting, Line, accounting};
+pub use accounting::{Accounting, Line, PAPER_SMP_NS, PaperCounts, accounting};
 pub use cut_off::CutOffPort;
 pub use elements::{Element, Elements, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;

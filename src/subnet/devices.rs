@@ -8,13 +8,13 @@
 
 use super::{SourceControl, Timing};
 use crate::drain::Observer;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A lifetime limit as OpenSM programs it, code 18: 4.096 µs × 2^18.
 const OPENSM_LIFETIME_NS: u64 = 4096 << 18;
 
 /// A named profile of devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceProfile {
     /// Agents in the devices show that lanes are empty, and hosts move when they are told.

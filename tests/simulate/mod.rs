@@ -7,6 +7,7 @@ mod captures;
 mod command;
 mod counted;
 mod departures;
+mod detection;
 mod devices;
 mod engine_changes;
 mod faults;

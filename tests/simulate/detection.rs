@@ -6,9 +6,9 @@ use reconfig::routing::UpDown;
 use reconfig::scenario::{self, Departure, Detection, Ending, Scenario, ScenarioError, SimulationReport, Unwatched};
 use std::sync::Arc;
 
-/// The root of a small fabric dies, and a switch that is silent costs two tries only.
+/// The root of a small fabric dies.
 fn lost(detection: Detection) -> SimulationReport {
-    run(&Scenario { detection, smp_retries: 1, ..small(bundled("seed-16")) })
+    run(&Scenario { detection, ..small(bundled("seed-16")) })
 }
 
 fn sweep(factor: u32) -> Detection {
@@ -27,6 +27,15 @@ fn polling_notices_later_than_traps_and_later_the_rarer_it_is() {
     // The wait is the factor times the duration of a sweep, which is the same in all.
     let (few, many) = (noticed[2] - noticed[1], noticed[3] - noticed[1]);
     assert!((few * 98).abs_diff(many * 8) <= 98 * 8, "{noticed:?}");
+}
+
+/// The neighbours of a switch that died report it. Who waited for the dead switch itself would wait through all tries.
+#[test]
+fn polling_does_not_wait_for_the_switch_that_died() {
+    let [told, polled] = [Detection::Trap, sweep(1)].map(lost);
+    let later_ns = noticed_ns(&polled) - noticed_ns(&told);
+    assert!(later_ns < 5_000_000, "{later_ns} ns");
+    assert_eq!(polled.packets.lost_to_change, 0);
 }
 
 #[test]

@@ -111,7 +111,7 @@ struct MethodArguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
+    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
     #[command(flatten)]

@@ -25,6 +25,7 @@ mod reserved;
 mod roots;
 mod series;
 mod several;
+mod slides;
 
 use crate::support::short::short;
 use reconfig::fabric::Fabric;

@@ -93,7 +93,7 @@ pub(super) struct Arguments {
     /// Form of the SL-to-VL tables that switches accept [default: as in the captures; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
-    /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
+    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
     #[command(flatten)]
@@ -126,11 +126,11 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let mut batch = Batch::default();
     let before = arguments.before(common)?;
     let page = page.map(|file| Page::of(file, [&before.0])).transpose()?;
-    let report = match arguments.draw(before, common)? {
-        Ok(drawn) => arguments.keep(&drawn, &mut batch)?,
-        Err(without) => *without,
+    let (report, drained) = match arguments.draw(before, common)? {
+        Ok(drawn) => (arguments.keep(&drawn, &mut batch)?, drawn.prepared.plan.plan().drain_dot()),
+        Err(without) => (*without, None),
     };
-    arguments.evidence.draw(report.refusal.as_ref(), &mut batch)?;
+    arguments.evidence.draw_either(report.refusal.as_ref(), drained, &mut batch)?;
     if let Some(page) = page {
         page.stage(report::plan_page(&report, &page.origin), &mut batch)?;
     }

@@ -7,7 +7,8 @@
 //! 2001; *seed 001* is Pinkston, Zafar, Duato, "A Method for Applying Double Scheme Dynamic Reconfiguration over InfiniBand",
 //! slides; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
 //! manual's claim about several paths in the simulator; *optimum* compares the heuristics of the second paper with an
-//! exact solver; *selection* compares readings of both papers where they leave points open. Deliberately omitted: screens (`report`).
+//! exact solver; *selection* compares readings of both papers where they leave points open; *skyline* is Lysne, Duato, "Fast
+//! Dynamic Reconfiguration in Irregular Networks", ICPP 2000, on these papers' fabrics. Deliberately omitted: screens (`report`).
 
 mod conflicts;
 mod csv;
@@ -20,6 +21,7 @@ mod seed_001;
 mod seed_002;
 mod seed_003;
 mod selection;
+mod skyline;
 mod table;
 
 pub use conflicts::conflicts;
@@ -48,12 +50,21 @@ pub enum Study {
     Optimum,
     /// What the papers' open points change: rules of path selection, graphs, optima of smart routing.
     Selection,
+    /// The part of a fabric in which a loss reverses links of up*/down*.
+    Skyline,
 }
 
 impl Study {
     /// All of them.
-    pub const ALL: [Study; 6] =
-        [Study::Seed000, Study::Seed001, Study::Seed002, Study::Seed003, Study::Optimum, Study::Selection];
+    pub const ALL: [Study; 7] = [
+        Study::Seed000,
+        Study::Seed001,
+        Study::Seed002,
+        Study::Seed003,
+        Study::Optimum,
+        Study::Selection,
+        Study::Skyline,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -64,6 +75,7 @@ impl Study {
             Study::Seed003 => "seed-003",
             Study::Optimum => "optimum",
             Study::Selection => "selection",
+            Study::Skyline => "skyline",
         }
     }
 
@@ -76,6 +88,7 @@ impl Study {
             Study::Seed003 => &seed_003::TABLES,
             Study::Optimum => &optimum::TABLES,
             Study::Selection => &selection::TABLES,
+            Study::Skyline => &skyline::TABLES,
         }
     }
 
@@ -87,6 +100,7 @@ impl Study {
             Study::Seed002 | Study::Optimum => seed_002::rows(),
             Study::Seed003 => seed_003::rows(table),
             Study::Selection => selection::rows(table),
+            Study::Skyline => skyline::rows(),
         }
     }
 
@@ -102,6 +116,7 @@ impl Study {
             Study::Seed002 => "Nienaber, Yuan, Duan: On LID Assignment in InfiniBand Networks, ANCS 2007",
             Study::Seed003 => "user guide IB0054606-02 A, chapter 8: Dispersive Routing",
             Study::Optimum => "each heuristic of Nienaber, Yuan, Duan (ANCS 2007) beside the optimum",
+            Study::Skyline => "Lysne, Duato: Fast Dynamic Reconfiguration in Irregular Networks, ICPP 2000",
             Study::Selection => "readings of Nienaber, Yuan, Duan (ANCS 2007) and of López, Flich, Duato (ICPP 2001)",
         }
     }
@@ -109,7 +124,7 @@ impl Study {
     /// The paper's number of fabrics for each row; for studies without a published table, the default.
     pub fn fabrics(self) -> usize {
         match self {
-            Study::Seed000 => 10,
+            Study::Seed000 | Study::Skyline => 10,
             Study::Seed001 => 1,
             Study::Seed002 => 32,
             Study::Seed003 | Study::Selection => 2,
@@ -268,6 +283,7 @@ pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<V
         Study::Seed003 => seed_003::tables(request, tell),
         Study::Optimum => optimum::tables(request, tell),
         Study::Selection => selection::tables(request, tell),
+        Study::Skyline => skyline::tables(request, tell),
     }?;
     tables.retain(|table| !table.rows.is_empty());
     Ok(tables)

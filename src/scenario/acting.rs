@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::engines::Engines;
 use super::outcome::Ending;
-use super::setting::Scenario;
+use super::setting::{Detection, Scenario};
 use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::summary::DrivenChange;
 use super::time::ManagerTask;
@@ -48,7 +48,11 @@ impl ActingSubnet<'_> {
     pub fn driver(&self, engine: Arc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
-        let timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
+        let mut timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
+        if self.scenario.detection != Detection::Trap {
+            // The first sweep sets the period.
+            timing.light_sweep_ns = None;
+        }
         let running = Running {
             known: setup.whole.clone(),
             routed: setup.before.clone(),
@@ -105,6 +109,14 @@ impl ActingSubnet<'_> {
         self.scenario.departure == Departure::Sudden
     }
 
+    /// Where changes are polled for: one light sweep, whose duration sets the period. It ends when the change happens.
+    pub fn polling<'a>(&self, driver: &'a mut Driver<Witnessed>) -> Option<ManagerTask<'a, Result<(), DriverError>>> {
+        let Detection::Sweep { factor } = self.scenario.detection else { return None };
+        let (trail, transport) = (driver.trail(), self.transport.clone());
+        let future = Box::pin(async move { Ok(driver.subnet_mut().poll_by(factor).await?) });
+        Some(ManagerTask { future, trail, transport, is_last: false })
+    }
+
     /// The nodes that die first in the simulation. Those of all subnets die at once, since a router has one in several.
     pub fn victims(&self) -> impl Iterator<Item = NodeId> {
         let nodes = if self.is_sudden() { &self.setup.moves.leaving.nodes[..] } else { &[] };
@@ -139,7 +151,7 @@ impl ActingSubnet<'_> {
                 (true, false) => driver.run(prepared).await.map(Some),
             }
         });
-        ManagerTask { future, trail, transport }
+        ManagerTask { future, trail, transport, is_last: true }
     }
 
     /// Whether something leaves once the change is made.

@@ -56,7 +56,7 @@ pub use outcome::{
 };
 pub use run::{plan, run};
 pub use series::{BinReport, Marks, SeriesReport};
-pub use setting::Scenario;
+pub use setting::{Detection, Scenario};
 pub use steady::{SteadyReport, steady};
 pub use subnet_setup::selection;
 pub use watch::{Unwatched, Watch};

@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::acting::ActingSubnet;
 use super::engines::Engines;
-use super::setting::Scenario;
+use super::setting::{Detection, Scenario};
 use super::subnet_setup::{Placement, SubnetRequest, SubnetSetup};
 use crate::change::{DataVls, Prepared};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
@@ -90,7 +90,8 @@ impl<'a> Setup<'a> {
     /// The simulation with everything loaded and silent sources: one transport for each subnet whose manager acts; a
     /// single one if none does.
     pub fn simulation(&self, load: f64) -> Result<Vec<SimTransport>, ScenarioError> {
-        let config = SimConfig { load, ..self.each[0].config.clone() };
+        let without_traps = self.scenario.detection != Detection::Trap;
+        let config = SimConfig { load, without_traps, ..self.each[0].config.clone() };
         let Some(between) = &self.between else { return Ok(vec![self.simulation_of_one(config)?]) };
         let managers: Vec<SubnetPort> =
             self.subnet_ids().zip(&self.each).map(|(subnet, own)| SubnetPort { subnet, port: own.sm }).collect();

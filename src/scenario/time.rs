@@ -25,6 +25,8 @@ pub(super) struct ManagerTask<'a, T> {
     pub trail: Trail,
     /// The transport that it waits on.
     pub transport: SimTransport,
+    /// Whether the manager does nothing more in this run.
+    pub is_last: bool,
 }
 
 /// A simulation, and the watch that follows it.
@@ -75,7 +77,9 @@ impl Time<'_> {
                 results[*rank] = Some(result);
                 // Otherwise a late answer to this manager would stop the simulation again and again, since nobody would
                 // receive it.
-                task.transport.hang_up();
+                if task.is_last {
+                    task.transport.hang_up();
+                }
                 false
             });
             if tasks.is_empty() {

@@ -4,7 +4,7 @@
 use super::acting::{ActingSubnet, Driven};
 use super::engines::Engines;
 use super::outcome::Ending;
-use super::setting::Scenario;
+use super::setting::{Detection, Scenario};
 use super::summary::DrivenChange;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
@@ -83,13 +83,18 @@ impl Timeline<'_> {
             driver
         };
         let mut drivers: Vec<_> = self.acting.iter().map(driver).collect();
+        let polling = self.acting.iter().zip(&mut drivers).filter_map(|(acting, driver)| acting.polling(driver));
+        // A manager that cannot sweep ends with the same error below. A deadlock under R ends the change as any does.
+        let _ = time.drive(polling.collect(), |_| {});
+        let period_ns = drivers.iter().filter_map(|driver| driver.subnet().light_sweep_ns()).max();
+        let period_ns = period_ns.filter(|_| self.settings.detection != Detection::Trap).unwrap_or(0);
         let start_ns = time.now_ns();
         if let (Some(routes), false) = (self.routes, self.is_sudden()) {
             time.transport.with(|sim| sim.set_routes(routes.after.clone()));
         }
         time.transport.with(Sim::count_outages);
         self.strike(time);
-        let until_ns = start_ns + self.settings.barrier_timeout_ns;
+        let until_ns = start_ns.saturating_add(self.settings.barrier_timeout_ns).saturating_add(period_ns);
         let tasks = self.pairs().zip(&mut drivers);
         let tasks = tasks.map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns)).collect();
         // `take` below: the first state that any manager enters shows that a manager has noticed the loss.

@@ -132,6 +132,9 @@ pub struct SimConfig {
     /// (section 14.2.5.6).
     #[serde(default)]
     pub fixed_links: bool,
+    /// Whether devices send no traps: their manager has to poll.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_traps: bool,
 }
 
 impl Default for SimConfig {
@@ -167,6 +170,7 @@ impl Default for SimConfig {
             monitor: None,
             count_order: false,
             fixed_links: false,
+            without_traps: false,
         }
     }
 }

@@ -171,6 +171,9 @@ impl Default for SimConfig {
     }
 }
 
+/// The most that flight time and routing delay of one hop may take together, in nanoseconds.
+const LONGEST_HOP_NS: u64 = 100_000_000;
+
 fn one_packet() -> u16 {
     1
 }
@@ -237,6 +240,10 @@ impl SimConfig {
         }
         if !(64..=4200).contains(&self.packet_bytes) {
             return refuse("packet length", self.packet_bytes.to_string(), "64 to 4200 bytes, headers included");
+        }
+        if u64::from(self.link_delay_ns) + u64::from(self.routing_delay_ns) > LONGEST_HOP_NS {
+            let value = format!("{} and {} ns", self.link_delay_ns, self.routing_delay_ns);
+            return refuse("flight time and routing delay", value, "0.1 s at most, both together");
         }
         if u32::from(self.buffer_credits) * 64 < u32::from(self.packet_bytes) {
             return refuse("input buffer", format!("{} credits", self.buffer_credits), "room for one packet at least");

@@ -15,6 +15,7 @@ pub mod machine;
 pub mod plan;
 pub mod repair;
 pub mod reproduce;
+pub mod resolve;
 pub mod routers;
 pub mod routing;
 pub mod sa;

@@ -9,6 +9,7 @@ pub mod drain;
 pub mod driver;
 pub mod fabric;
 pub mod ids;
+pub mod intervals;
 pub mod journal;
 pub mod lid;
 pub mod machine;

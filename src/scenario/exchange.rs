@@ -70,7 +70,8 @@ impl SteadySubnets {
         };
         let each = subnets.subnets().map(route).collect::<Result<Vec<_>, _>>()?;
         let subnets = subnets.with_fabrics(each.iter().map(|routed| routed.fabric.clone()).collect());
-        let levels = Levels::new(LevelsRule::Raise, Routes::all(&subnets).most_crossings(), data_vls)?;
+        let raises = Routes::all(&subnets).most_raises(LevelsRule::Raise, &subnets);
+        let levels = Levels::new(LevelsRule::Raise, raises, data_vls)?;
         Ok(SteadySubnets { subnets, each, levels, in_chip: Vec::new() })
     }
 

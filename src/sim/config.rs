@@ -114,6 +114,10 @@ pub struct SimConfig {
     /// How sources use the paths of their half.
     #[serde(default)]
     pub dispersal: Dispersal,
+    /// Whether sources use all LIDs of a destination, on the service levels of the lower half: the fabric is never to
+    /// change, so no half is spare.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undivided: bool,
     /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room;
     /// messages come as much more rarely as they are longer. Each packet of a trace is a message by itself.
     #[serde(default = "one_packet")]
@@ -162,6 +166,7 @@ impl Default for SimConfig {
             queries_within_ns: 0,
             discards_turned_back: true,
             dispersal: Dispersal::default(),
+            undivided: false,
             message_packets: one_packet(),
             reserved: None,
             monitor: None,

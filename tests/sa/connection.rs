@@ -56,7 +56,15 @@ fn carry(across: &Across, levels: Levels, mut packet: Packet) -> Result<Arrived,
         };
         let target = across.subnets.by_prefix(grh.destination_prefix).expect("a subnet of this prefix");
         let level = Half::rank(packet.sl) as u8;
-        let arrival = Arrival { grh: &grh, level, p_key: PKey::DEFAULT, enforcement: &open, salt: router as u32 };
+        let arrival = Arrival {
+            grh: &grh,
+            level,
+            from: subnet,
+            routes: &routes,
+            p_key: PKey::DEFAULT,
+            enforcement: &open,
+            salt: router as u32,
+        };
         let forwarded = relay(&arrival, routes.onward(router, target), levels, |_| &open)?;
         let next = across.subnets.fabric(forwarded.onward.out.subnet);
         let base = |port: PortId| next.port(port).lid.expect("an end port has one");

@@ -131,6 +131,15 @@ fn a_router_in_the_chip_adds_latency_and_nothing_that_shows() {
     assert!(figure("width", "8 of 12 ports' rate", "all-to-all") < 5.0);
 }
 
+/// At LMC 3 without a spare half eight paths are eight ways; the worst permutation shows them, beyond the scatter.
+#[test]
+fn eight_paths_at_lmc_3_gain_in_the_worst_case() {
+    let tables = measured(&request(Study::Seed003, "claim", &["fat-tree fat-tree worst"], 1));
+    let figure = |column: &str| tables[0].cells().find(|(_, name, _)| *name == column).expect("a cell").2.ours;
+    assert!(figure("8 over 4 %") > 2.0 * figure("± gain") && figure("± gain") > 0.0);
+    assert!(figure("8 paths %") > 1.8 * figure("2 paths %"));
+}
+
 #[test]
 fn threads_change_nothing_and_seeds_do() {
     let two = request(Study::Seed000, "6", &["3"], 3);

@@ -196,6 +196,8 @@ pub struct World {
     aside: RefCell<BTreeSet<NodeId>>,
     /// Whether every end port was linked with the manager's all the time, and nothing came back.
     is_whole: Cell<bool>,
+    /// Whether a manager was killed, which may have left traps unanswered.
+    was_orphaned: Cell<bool>,
 }
 
 impl World {
@@ -221,8 +223,9 @@ impl World {
         }
         let transport = SimTransport::new(sim);
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
-        let (dead, aside, is_whole) = (RefCell::default(), RefCell::default(), Cell::new(true));
-        World { fabric, root, sm, setting, transport, folder, dead, aside, is_whole }
+        let (dead, aside) = (RefCell::default(), RefCell::default());
+        let (is_whole, was_orphaned) = (Cell::new(true), Cell::new(false));
+        World { fabric, root, sm, setting, transport, folder, dead, aside, is_whole, was_orphaned }
     }
 
     /// The journal of the manager at the first port.
@@ -259,7 +262,8 @@ impl World {
         // By agents' profile a light sweep comes every 10 ms; by the standard one, only an order is soon enough.
         let Setting { patient, fenced, loss, .. } = self.setting;
         let quiet_ns = if patient && !fenced { LIGHT_SWEEPS_NS } else { QUIET_NS };
-        let mut is_to_sweep = patient && (fenced || loss > 0.0);
+        // A device whose trap nobody answered repeats it after a second, and reports nothing else until then.
+        let mut is_to_sweep = patient && (fenced || loss > 0.0 || self.was_orphaned.get());
         let end_ns = busy_ns + LIMIT_NS;
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
@@ -281,6 +285,7 @@ impl World {
             if life.was_killed || is_at_rest && life.deeds == deeds.len() && orders.is_empty() {
                 drop(running);
                 attached.hang_up();
+                self.was_orphaned.set(self.was_orphaned.get() || life.was_killed);
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
                 (life.sent, life.records) = fate.take().counts();

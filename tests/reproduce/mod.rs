@@ -173,7 +173,7 @@ fn what_does_not_exist_is_refused_by_name() {
     // Nothing is measured where a row is not there: a whole study would take minutes.
     let all = StudyRequest { rows: vec!["nope".to_string()], ..StudyRequest::of(Study::Seed003, 1) };
     let told = reproduce(&all, &mut |line| panic!("measures {line}")).unwrap_err().to_string();
-    assert!(told.contains("has a row `nope`; choose one of: fat-tree LMC 1 base, "), "{told}");
+    assert!(told.contains("has a row `nope`; choose one of: fat-tree fat-tree uniform, "), "{told}");
     assert!("seed-005".parse::<Study>().unwrap_err().to_string().contains("seed-002"));
 }
 

@@ -257,7 +257,7 @@ pub(super) struct SubnetsArguments {
     #[arg(long, value_name = "SHARE")]
     cross: Option<f64>,
     /// What routers do with service levels: raise (by one layer at each crossing, which prevents cycles through
-    /// routers) or keep [default: raise]
+    /// routers), turn (only where ways turn, which does so too) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
     /// The hop limit that sources set [default: 64]

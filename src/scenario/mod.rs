@@ -22,6 +22,7 @@ mod elements;
 mod engines;
 mod error;
 mod estimate;
+mod exchange;
 mod foresight;
 mod load;
 mod map;
@@ -46,6 +47,7 @@ pub use cut_off::CutOffPort;
 pub use elements::{Element, Elements, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;
 pub use error::ScenarioError;
+pub use exchange::{ExchangeReport, HostMessage, SteadySubnets};
 pub use map::{FabricMap, Fate, MapLink, MapNode};
 pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use outcome::{

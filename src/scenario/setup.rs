@@ -183,7 +183,8 @@ impl Between {
         let leads = |at: SubnetPort| stays[at.subnet.index()].joins(at.port, each[at.subnet.index()].sm);
         let routes = Routes::all(subnets);
         let routes_after = Routes::new(subnets, leads).keeping(&routes);
-        let levels = Levels::new(scenario.rule, routes.most_crossings_until(&routes_after, subnets), others)?;
+        let levels =
+            Levels::new(scenario.rule, routes.most_raises_until(scenario.rule, &routes_after, subnets), others)?;
         let managers: Vec<Option<PortId>> = each.iter().map(|own| Some(own.sm)).collect();
         let partitioning = Partitioning::of(subnets, &managers, scenario.part_enforce);
         Ok(Between { joined: Joined::of(subnets), routes, routes_after, levels, partitioning })

@@ -5,7 +5,7 @@
 //! and is not there is an error.
 
 use reconfig::change::engine_listed;
-use reconfig::routing::Parameters;
+use reconfig::routing::{MOST_LAYERS, Parameters};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +51,21 @@ fn default_mib() -> u64 {
     256
 }
 
+/// Whether engines of several virtual layers may be used, which needs service levels by source and destination.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayersConfig {
+    /// The most data lanes that are used, 2 to 8.
+    #[serde(default = "most_layers")]
+    pub most: u8,
+    /// Keeps the levels that were given out.
+    pub file: PathBuf,
+}
+
+fn most_layers() -> u8 {
+    MOST_LAYERS
+}
+
 /// A name, or several, the first of which that can route the fabric is taken.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(untagged)]
@@ -75,6 +90,8 @@ struct Document {
     evidence: Option<EvidenceConfig>,
     #[serde(default)]
     metrics: Option<PathBuf>,
+    #[serde(default)]
+    layers: Option<LayersConfig>,
 }
 
 fn yes() -> bool {
@@ -96,13 +113,15 @@ pub struct Config {
     pub evidence: Option<EvidenceConfig>,
     /// The file of metrics; none by default.
     pub metrics: Option<PathBuf>,
+    /// Whether service levels are given out; not by default.
+    pub layers: Option<LayersConfig>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
         let (on_refusal, multicast) = (OnRefusal::default(), Multicast::default());
-        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None }
+        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None, layers: None }
     }
 }
 
@@ -175,7 +194,13 @@ impl Config {
                 "`metrics` must be a whole path: a daemon has a working folder of its own".to_string(),
             ));
         }
-        let Document { on_refusal, renew, multicast, evidence, metrics, .. } = document;
-        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics })
+        if document.layers.as_ref().is_some_and(|layers| !layers.file.is_absolute()) {
+            return Err(malformed("`layers.file` must be a whole path, as `metrics` must".to_string()));
+        }
+        if let Some(most) = document.layers.as_ref().map(|own| own.most).filter(|most| !(2..=MOST_LAYERS).contains(most)) {
+            return Err(malformed(format!("`layers.most` is {most}: 2 to {MOST_LAYERS} lanes can be used")));
+        }
+        let Document { on_refusal, renew, multicast, evidence, metrics, layers, .. } = document;
+        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics, layers })
     }
 }

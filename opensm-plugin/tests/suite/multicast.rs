@@ -28,7 +28,7 @@ fn routed(fabric: &Fabric, engine: &str) -> Unicast {
     let engine = engine_named(engine, &Parameters::default()).expect("an engine");
     let sm = fabric.end_ports().next().expect("a host");
     let (_, lfts) = rerouted(&*engine, &fabric, sm).expect("it can be routed");
-    Unicast { fabric: Arc::new(fabric), earlier: lfts.clone(), lfts }
+    Unicast { fabric: Arc::new(fabric), earlier: lfts.clone(), lfts, ways: None }
 }
 
 fn hosts(fabric: &Fabric) -> Vec<NodeId> {

@@ -197,7 +197,9 @@ impl Config {
         if document.layers.as_ref().is_some_and(|layers| !layers.file.is_absolute()) {
             return Err(malformed("`layers.file` must be a whole path, as `metrics` must".to_string()));
         }
-        if let Some(most) = document.layers.as_ref().map(|own| own.most).filter(|most| !(2..=MOST_LAYERS).contains(most)) {
+        if let Some(most) =
+            document.layers.as_ref().map(|own| own.most).filter(|most| !(2..=MOST_LAYERS).contains(most))
+        {
             return Err(malformed(format!("`layers.most` is {most}: 2 to {MOST_LAYERS} lanes can be used")));
         }
         let Document { on_refusal, renew, multicast, evidence, metrics, layers, .. } = document;

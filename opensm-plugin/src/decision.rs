@@ -12,12 +12,12 @@ use crate::evidence::Accepted;
 use crate::levels::Levels;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::multicast::Unicast;
-use crate::plans::{self, BringUp, NoPlan, Ways};
+use crate::plans::{self, BringUp, Engines, NoPlan, Ways};
 use crate::sight::{Seen, Sight, SightError};
-use reconfig::change::{ChangeError, InForce, KnownBase, engine_listed};
+use reconfig::change::{ChangeError, InForce, KnownBase};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, PortNum};
-use reconfig::routing::{Engine, Parameters, RouteError};
+use reconfig::routing::RouteError;
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig::verify::ProofStatistics;
 use reconfig::vet::Vetted;
@@ -167,7 +167,7 @@ pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
 /// The engine's state from run to run.
 pub struct Router {
     config: Config,
-    engine: Box<dyn Engine>,
+    engines: Engines,
     memory: Option<Memory>,
     course: Option<Course>,
     /// Service levels that were given out: all packets count as on one lane without.
@@ -195,11 +195,11 @@ impl Router {
     /// # Errors
     /// There is no base engine of that name.
     pub fn new(config: Config) -> Result<Router, RouteError> {
-        let engine = engine_listed(&config.engines, &Parameters::default())?;
+        let engines = Engines::named(&config.engines)?;
         let (memory, course, since) = (None, None, None);
         Ok(Router {
             config,
-            engine,
+            engines,
             memory,
             course,
             levels: None,
@@ -383,13 +383,16 @@ impl Router {
             self.since = Some(now);
         }
         let cause = why.map(|why| format!(" ({why})")).unwrap_or_default();
-        if sight.lfts.iter().all(|lft| lft.routes().next().is_none())
-            && let Ok(found) = plans::brought_up(&*self.engine, sight, self.most())
-        {
-            return Ok(self.bring_up(found, &cause));
+        if sight.lfts.iter().all(|lft| lft.routes().next().is_none()) {
+            match plans::brought_up(&self.engines, sight, self.most()) {
+                Ok(found) => return Ok(self.bring_up(found, &cause)),
+                // On one lane all can be planned, too.
+                Err(why) if sight.lanes.min(self.most()) > 1 => return Err(Failure::Refused(why)),
+                Err(_) => {}
+            }
         }
         if is_empty(sight) && self.levels.is_none() {
-            return match plans::from_nothing(&*self.engine, sight) {
+            return match plans::from_nothing(&*self.engines.listed, sight) {
                 Ok(plan) => Ok(self.begin(
                     Outcome::BroughtUp,
                     sight,
@@ -410,7 +413,7 @@ impl Router {
             }
             Err(refusal) => refusal.to_string(),
         };
-        match plans::mended(&*self.engine, sight) {
+        match plans::mended(&*self.engines.listed, sight) {
             Ok(plan) => {
                 let first = refusal.lines().next().unwrap_or_default();
                 let what = format!("the tables in force are mended{cause}: {first}");
@@ -460,7 +463,7 @@ impl Router {
         let base = self.base.get();
         let plan_on = |ways: Ways| {
             let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm, ways);
-            plans::changed(&*self.engine, from, surviving.clone(), base)
+            plans::changed(&*self.engines.listed, from, surviving.clone(), base)
         };
         let plan = plan_on(self.ways(&found.whole));
         let (plan, levels) = self.on_another_layer(found, plan, plan_on);
@@ -516,7 +519,7 @@ impl Router {
         if !std::mem::take(&mut self.renewal) {
             return self.hold(Outcome::Stayed, sight, "the tables in force stay".to_string());
         }
-        match plans::renewed(&*self.engine, sight) {
+        match plans::renewed(&*self.engines.listed, sight) {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
                 self.renewal = true;
@@ -615,8 +618,7 @@ impl Router {
                 Ok(Answer { notes: note(text), ..kept })
             }
             OnRefusal::Rewrite => {
-                let (lfts, levels) =
-                    plans::rewritten(&*self.engine, sight, self.most()).map_err(Failure::Refused)?;
+                let (lfts, levels) = plans::rewritten(&self.engines, sight, self.most()).map_err(Failure::Refused)?;
                 let asked = if levels.is_some() || self.levels.is_some() {
                     " (service levels too: hosts must ask for their paths again)"
                 } else {

@@ -184,7 +184,12 @@ impl Engine {
     }
 
     /// Keeps levels that have changed, and answers by them from now on.
-    fn tell_levels(&self, router: &mut Router, before: Option<Arc<Levels>>, fabric: &Arc<Fabric>) -> Result<(), Failure> {
+    fn tell_levels(
+        &self,
+        router: &mut Router,
+        before: Option<Arc<Levels>>,
+        fabric: &Arc<Fabric>,
+    ) -> Result<(), Failure> {
         let Some(file) = &self.kept else { return Ok(()) };
         let levels = router.levels().cloned();
         if levels != before {
@@ -281,7 +286,9 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
 /// With the levels that hosts were given before OpenSM started.
 fn with_levels(osm: Osm, mut router: Router, file: &Path) -> Result<Router, String> {
     let held = Levels::read(file).map_err(|why| {
-        format!("the service levels that hosts send on are not known: {why}; where no host keeps a path, remove the file")
+        format!(
+            "the service levels that hosts send on are not known: {why}; where no host keeps a path, remove the file"
+        )
     })?;
     if let Some(levels) = held {
         let (layers, file) = (levels.layers(), file.display());

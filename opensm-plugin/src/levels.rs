@@ -17,6 +17,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Orders in which pairs are placed, until the lanes suffice.
+const ORDERS: u64 = 12;
+const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
 /// How a file of levels begins.
 const HEAD: &str = "reconfig-opensm levels 1";
 
@@ -35,7 +38,9 @@ pub struct Levels {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LevelsError {
     /// First fit needs more.
-    #[error("hosts on {one} and {other} find no layer of {lanes}: every link must have more data VLs, or name another engine")]
+    #[error(
+        "hosts on {one} and {other} find no layer among {lanes}: name another engine, or have more data VLs on every link"
+    )]
     TooFew {
         /// A switch.
         one: String,
@@ -59,35 +64,36 @@ pub enum LevelsError {
 
 impl Levels {
     /// Levels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer that
-    /// stays free of cycles.
+    /// stays free of cycles. Pairs are taken in several orders until one does with these lanes.
     ///
     /// # Errors
     /// The lanes do not suffice.
     pub fn assign(fabric: &Fabric, lfts: &[Arc<Lft>], lanes: u8) -> Result<Levels, LevelsError> {
         let switches: Vec<NodeId> = fabric.switches().collect();
-        let mut levels = Levels { lanes, groups: BTreeMap::new(), layers: vec![vec![0; switches.len()]; switches.len()] };
+        let mut groups = BTreeMap::new();
         for (&switch, group) in switches.iter().zip(0..) {
-            levels.groups.insert(fabric.node(switch).guid, group);
-            levels.groups.extend(hosts(fabric, switch).map(|host| (fabric.port_guid(host), group)));
+            groups.insert(fabric.node(switch).guid, group);
+            groups.extend(hosts(fabric, switch).map(|host| (fabric.port_guid(host), group)));
         }
-        let mut placing = Placing { fabric, lfts, layers: vec![Layer::of(fabric)] };
-        let to_switches = switches.iter().flat_map(|&from| switches.iter().map(move |&to| (from, fabric.node(to).first_port)));
-        if !placing.fits(0, to_switches) {
-            return Err(LevelsError::Switches);
+        let begun = Placing::begun(fabric, lfts, &switches).ok_or(LevelsError::Switches)?;
+        let pairs = begun.pairs();
+        let mut refused = None;
+        for order in 0..ORDERS {
+            let mut layers = vec![vec![0; switches.len()]; switches.len()];
+            let mut placing = begun.clone();
+            let place = |&&(one, other): &&(usize, usize)| {
+                let layer = placing.place(switches[one], switches[other], lanes.min(MOST_LAYERS));
+                layer.into_iter().for_each(|layer| (layers[one][other], layers[other][one]) = (layer, layer));
+                layer.is_none()
+            };
+            match ordered(&pairs, order).iter().find(place) {
+                None => return Ok(Levels { lanes, groups, layers }),
+                Some(&pair) => refused = refused.or(Some(pair)),
+            }
         }
-        let bears = |&at: &usize| hosts(fabric, switches[at]).next().is_some();
-        let pairs = || (0..switches.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
-        // Pairs of hosts first: ways from switches are mostly parts of theirs.
-        let (both, one): (Vec<_>, Vec<_>) =
-            pairs().filter(|(one, other)| bears(one) || bears(other)).partition(|(one, other)| bears(one) && bears(other));
-        for (one, other) in both.into_iter().chain(one) {
-            let layer = placing.place(switches[one], switches[other], lanes.min(MOST_LAYERS)).ok_or_else(|| {
-                let [one, other] = [one, other].map(|at| fabric.describe_node(switches[at]));
-                LevelsError::TooFew { one, other, lanes }
-            })?;
-            (levels.layers[one][other], levels.layers[other][one]) = (layer, layer);
-        }
-        Ok(levels)
+        let (one, other) = refused.expect("some order was tried");
+        let [one, other] = [one, other].map(|at| fabric.describe_node(switches[at]));
+        Err(LevelsError::TooFew { one, other, lanes })
     }
 
     /// Data lanes that every link must have.
@@ -175,7 +181,9 @@ impl Levels {
         for (line, number) in lines.filter(|(line, _)| !line.starts_with('#')) {
             let words: Vec<&str> = line.split_whitespace().collect();
             levels.line(&words).ok_or_else(|| {
-                unreadable(format!("line {number}: expected `lanes N`, `group LAYERS` or `port GUID GROUP`, not `{line}`"))
+                unreadable(format!(
+                    "line {number}: expected `lanes N`, `group LAYERS` or `port GUID GROUP`, not `{line}`"
+                ))
             })?;
         }
         let groups = levels.layers.len();
@@ -240,62 +248,119 @@ impl Levels {
 }
 
 /// The ports of hosts on a switch.
-fn hosts(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortId> + '_ {
+fn hosts(fabric: &Fabric, switch: NodeId) -> impl Iterator<Item = PortId> + use<'_> {
     let peers = fabric.ports_of(switch).filter_map(|port| fabric.peer(port));
     peers.filter(|&peer| !fabric.node(fabric.port(peer).node).is_switch())
 }
 
+/// Two switches, by their places in a list, at least one of which bears hosts.
+struct Pair {
+    ends: (usize, usize),
+    /// Switches on the longest of its ways.
+    hops: usize,
+    /// Whether both bear hosts.
+    both: bool,
+}
+
+/// Pairs in the order of this number. Those of hosts come first: ways from other switches are mostly parts of theirs.
+fn ordered(pairs: &[Pair], order: u64) -> Vec<(usize, usize)> {
+    let mut keyed: Vec<(bool, u64, (usize, usize))> = pairs
+        .iter()
+        .map(|pair| {
+            let (one, other) = (pair.ends.0 as u64, pair.ends.1 as u64);
+            let key = match order {
+                0 => 0,
+                1 => u64::MAX - pair.hops as u64,
+                2 => pair.hops as u64,
+                // Scattered: Knuth's multiplier, twice.
+                _ => (((one << 32 | other) ^ order << 48).wrapping_mul(SCATTER).rotate_left(31)).wrapping_mul(SCATTER),
+            };
+            (!pair.both, key, pair.ends)
+        })
+        .collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, _, ends)| ends).collect()
+}
+
 /// Pairs on layers.
+#[derive(Clone)]
 struct Placing<'a> {
     fabric: &'a Fabric,
     lfts: &'a [Arc<Lft>],
+    switches: &'a [NodeId],
     layers: Vec<Layer>,
 }
 
-impl Placing<'_> {
-    /// The first layer on which all ways between the hosts of two switches, and from either switch, close no cycle.
+impl<'a> Placing<'a> {
+    /// Ways to switches' own LIDs alone, on layer 0; none where they close a cycle by themselves.
+    fn begun(fabric: &'a Fabric, lfts: &'a [Arc<Lft>], switches: &'a [NodeId]) -> Option<Placing<'a>> {
+        let mut placing = Placing { fabric, lfts, switches, layers: vec![Layer::of(fabric)] };
+        let all = || switches.iter().copied();
+        let to_switches = all().flat_map(|from| all().map(move |to| (from, fabric.node(to).first_port)));
+        placing.fits(0, to_switches).then_some(placing)
+    }
+
+    fn pairs(&self) -> Vec<Pair> {
+        let bears: Vec<bool> = self.switches.iter().map(|&at| hosts(self.fabric, at).next().is_some()).collect();
+        let all = (0..self.switches.len()).flat_map(|one| (0..one).map(move |other| (one, other)));
+        let ends = all.filter(|&(one, other)| bears[one] || bears[other]);
+        ends.map(|(one, other)| {
+            let hops = self.ways(self.switches[one], self.switches[other]).map(|(from, to)| self.way(from, to).count());
+            Pair { ends: (one, other), hops: hops.max().unwrap_or(0), both: bears[one] && bears[other] }
+        })
+        .collect()
+    }
+
+    /// All ways between the hosts of two switches, and from either switch: where they begin, and the destination.
+    fn ways(&self, one: NodeId, other: NodeId) -> impl Iterator<Item = (NodeId, PortId)> + use<'a> {
+        let there = hosts(self.fabric, other).map(move |host| (one, host));
+        there.chain(hosts(self.fabric, one).map(move |host| (other, host)))
+    }
+
+    /// The channels of a way; one that goes round ends after as many as there are switches.
+    fn way(&self, from: NodeId, to: PortId) -> impl Iterator<Item = u32> + use<'a> {
+        let (fabric, lfts) = (self.fabric, self.lfts);
+        let home = fabric.port(to).node;
+        let mut at = Some(from);
+        let channels = std::iter::from_fn(move || {
+            let switch = at.take().filter(|&node| node != home)?;
+            let num = lfts.get(switch.index())?.get(fabric.port(to).lid?)?;
+            let port = fabric.port_at(switch, num)?;
+            at = fabric.neighbour(port);
+            Some(port.0)
+        });
+        channels.take(self.switches.len() + 1)
+    }
+
+    /// The first layer on which the ways of a pair close no cycle.
     fn place(&mut self, one: NodeId, other: NodeId, most: u8) -> Option<u8> {
-        let fabric = self.fabric;
-        let ways = || {
-            let there = hosts(fabric, other).map(move |host| (one, host));
-            there.chain(hosts(fabric, one).map(move |host| (other, host)))
-        };
         (0..most).find(|&layer| {
             if usize::from(layer) == self.layers.len() {
-                self.layers.push(Layer::of(fabric));
+                self.layers.push(Layer::of(self.fabric));
             }
-            self.fits(usize::from(layer), ways())
+            let ways = self.ways(one, other);
+            self.fits(usize::from(layer), ways)
         })
     }
 
-    /// Puts ways, by the switch that they begin at and their destination, on a layer, unless they close a cycle there.
+    /// Puts ways on a layer, unless they close a cycle there.
     fn fits(&mut self, layer: usize, ways: impl Iterator<Item = (NodeId, PortId)>) -> bool {
         let mut added = Vec::new();
         for (from, to) in ways {
-            let (mut at, mut before) = (from, None);
-            while at != self.fabric.port(to).node {
-                let Some(next) = self.next(at, to) else { break };
-                let channel = next.0;
-                if let Some(before) = before.replace(channel) {
-                    match self.layers[layer].add(before, channel) {
-                        Added::Held => {}
-                        Added::New => added.push((before, channel)),
-                        Added::Cycle => {
-                            added.into_iter().rev().for_each(|(from, to)| self.layers[layer].remove(from, to));
-                            return false;
-                        }
+            let mut before = None;
+            for channel in self.way(from, to) {
+                let Some(before) = before.replace(channel) else { continue };
+                match self.layers[layer].add(before, channel) {
+                    Added::Held => {}
+                    Added::New => added.push((before, channel)),
+                    Added::Cycle => {
+                        added.into_iter().rev().for_each(|(from, to)| self.layers[layer].remove(from, to));
+                        return false;
                     }
                 }
-                let Some(node) = self.fabric.neighbour(next) else { break };
-                at = node;
             }
         }
         true
-    }
-
-    fn next(&self, at: NodeId, to: PortId) -> Option<PortId> {
-        let num = self.lfts.get(at.index())?.get(self.fabric.port(to).lid?)?;
-        self.fabric.port_at(at, num)
     }
 }
 
@@ -307,6 +372,7 @@ enum Added {
 
 /// Channels, by the port that they leave from, in an order in which each waits for later ones only: Pearce and Kelly, *A
 /// Dynamic Topological Sort Algorithm for Directed Acyclic Graphs*, JEA 2006.
+#[derive(Clone)]
 struct Layer {
     place: Vec<u32>,
     after: Vec<Vec<u32>>,
@@ -316,7 +382,11 @@ struct Layer {
 impl Layer {
     fn of(fabric: &Fabric) -> Layer {
         let channels = fabric.port_count();
-        Layer { place: (0..channels as u32).collect(), after: vec![Vec::new(); channels], before: vec![Vec::new(); channels] }
+        Layer {
+            place: (0..channels as u32).collect(),
+            after: vec![Vec::new(); channels],
+            before: vec![Vec::new(); channels],
+        }
     }
 
     fn add(&mut self, from: u32, to: u32) -> Added {

@@ -8,13 +8,15 @@
 use crate::levels::{Levels, LevelsError};
 use crate::memory::Comparison;
 use crate::sight::Sight;
-use reconfig::change::{self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput};
+use reconfig::change::{
+    self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput, engine_listed, engine_named,
+};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lid, VlSet};
 use reconfig::lid;
 use reconfig::plan::{self, Lanes, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
 use reconfig::repair::{Budget, RepairInput, repair};
-use reconfig::routing::{Demand, Engine, RouteError, choose_root, stranded, switch_order};
+use reconfig::routing::{Demand, Engine, Parameters, RouteError, choose_root, stranded, switch_order};
 use reconfig::tables::{Lft, PathLayers, RoutingFunction, SubnetTables};
 use reconfig::verify::{
     self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, UnicastWaits, prove_tables,
@@ -46,12 +48,6 @@ pub enum NoPlan {
         engine: &'static str,
         /// Why not.
         why: LevelsError,
-    },
-    /// A port has several LIDs.
-    #[error("engine {engine} needs several virtual layers, for which service levels are given out with LMC 0 alone")]
-    Lmc {
-        /// The engine.
-        engine: &'static str,
     },
     /// Fewer lanes than levels were given out for.
     #[error(
@@ -94,6 +90,26 @@ fn scope(fabric: &Fabric) -> Scope {
 
 fn policy() -> Policy {
     Policy { observer: Observer::Lifetime, ..Policy::default() }
+}
+
+/// The base engines.
+pub struct Engines {
+    /// The first that can route is taken.
+    pub listed: Box<dyn Engine>,
+    /// One by one, where there may be other reasons to pass one over.
+    pub singly: Vec<Box<dyn Engine>>,
+}
+
+impl Engines {
+    /// Those of these names.
+    ///
+    /// # Errors
+    /// There is no engine of a name.
+    pub fn named(names: &[String]) -> Result<Engines, RouteError> {
+        let parameters = Parameters::default();
+        let singly = names.iter().map(|name| engine_named(name, &parameters)).collect::<Result<_, _>>()?;
+        Ok(Engines { listed: engine_listed(names, &parameters)?, singly })
+    }
 }
 
 /// Who sends on which layer, if that matters.
@@ -232,24 +248,36 @@ fn spread(engine: &dyn Engine, fabric: &Fabric, sm: PortId) -> Result<Vec<Arc<Lf
     Ok(lfts.into_iter().map(Arc::new).collect())
 }
 
-/// Tables of the base engine for which levels are given out: more lanes than one, and engines that need them.
+/// Tables of the first base engine that does with these lanes, and levels for them if it needs more than one.
 ///
 /// # Errors
-/// It cannot route the fabric, or lanes do not suffice.
-fn layered(engine: &dyn Engine, sight: &Sight, most: u8) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
+/// What is wrong with the last.
+fn layered(engines: &[Box<dyn Engine>], sight: &Sight, most: u8) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
     let lanes = sight.lanes.min(most);
     let fabric = sight.fabric.with_lanes(lanes);
-    let function = engine.route(&fabric, &Demand::joined_with(&fabric, sight.sm, 1).within(lanes))?;
+    let mut refused = None;
+    for engine in engines {
+        match levelled(&**engine, &fabric, sight.sm, lanes) {
+            Ok(found) => return Ok(found),
+            Err(why) => refused = Some(why),
+        }
+    }
+    Err(refused.expect("settings name an engine"))
+}
+
+fn levelled(
+    engine: &dyn Engine,
+    fabric: &Fabric,
+    sm: PortId,
+    lanes: u8,
+) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
+    let function = engine.route(fabric, &Demand::joined_with(fabric, sm, 1).within(lanes))?;
     if function.path_layers().is_none() {
-        let lfts = lid::realise(&sight.fabric, &on_one_layer(function)?, &[Half::Lower, Half::Upper]);
-        return Ok((lfts, None));
+        return rerouted(engine, fabric, sm).map(|(_, lfts)| (lfts, None));
     }
     let engine = function.engine();
-    if fabric.has_both_halves() {
-        return Err(NoPlan::Lmc { engine });
-    }
-    let lfts = lid::realise(&fabric, &function, &[Half::Lower]);
-    let levels = Levels::assign(&fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
+    let lfts = lid::realise(fabric, &function, &[Half::Lower]);
+    let levels = Levels::assign(fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
     Ok((lfts, Some(levels)))
 }
 
@@ -257,14 +285,10 @@ fn layered(engine: &dyn Engine, sight: &Sight, most: u8) -> Result<(Vec<Arc<Lft>
 ///
 /// # Errors
 /// It cannot route the fabric.
-pub fn rewritten(
-    engine: &dyn Engine,
-    sight: &Sight,
-    most: u8,
-) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
+pub fn rewritten(engines: &Engines, sight: &Sight, most: u8) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
     match sight.lanes.min(most) {
-        0 | 1 => Ok((rerouted(engine, &sight.fabric.with_lanes(1), sight.sm)?.1, None)),
-        _ => layered(engine, sight, most),
+        0 | 1 => Ok((rerouted(&*engines.listed, &sight.fabric.with_lanes(1), sight.sm)?.1, None)),
+        _ => layered(&engines.singly, sight, most),
     }
 }
 
@@ -356,10 +380,11 @@ pub struct BringUp {
 ///
 /// # Errors
 /// It cannot route the fabric, or its tables do not serve all of it.
-pub fn brought_up(engine: &dyn Engine, sight: &Sight, most: u8) -> Result<BringUp, NoPlan> {
+pub fn brought_up(engines: &Engines, sight: &Sight, most: u8) -> Result<BringUp, NoPlan> {
+    let engine = &*engines.listed;
     let (lfts, levels) = match (sight.lanes.min(most), sight.fabric.has_both_halves()) {
-        (2.., _) => layered(engine, sight, most)?,
         (_, true) => (spread(engine, &sight.fabric, sight.sm)?, None),
+        (2.., false) => layered(&engines.singly, sight, most)?,
         (_, false) => (rerouted(engine, &sight.fabric, sight.sm)?.1, None),
     };
     let sight = match &levels {
@@ -416,7 +441,8 @@ fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
     if let Some(first) = found.unsolved.first() {
         let switch = fabric.describe_node(first.switch);
         let count = found.unsolved.len();
-        let (text, lid) = ("rows (switch and LID) find no way on the service levels of their hosts, among them", first.lid);
+        let (text, lid) =
+            ("rows (switch and LID) find no way on the service levels of their hosts, among them", first.lid);
         return Err(NoPlan::Unrecovered(format!("{count} {text} {switch} to LID {lid}")));
     }
     let steps = found.waves.into_iter().map(|wave| TableStep { lfts: wave.lfts, aged_before: wave.aged_before });

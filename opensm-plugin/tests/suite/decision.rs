@@ -51,8 +51,8 @@ impl World {
 
     pub fn seen(&self) -> Seen {
         let fabric = self.fabric();
-        let port = |(_, port): (PortId, &reconfig::fabric::Port)| SeenPort {
-            guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.node(port.node).guid.0 } else { 0 },
+        let port = |(id, port): (PortId, &reconfig::fabric::Port)| SeenPort {
+            guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.port_guid(id).0 } else { 0 },
             peer: port.peer.map(PortId::index),
             lid: port.lid.map_or(0, |lid| lid.0),
             lmc: port.lmc.get(),
@@ -87,7 +87,7 @@ impl World {
         Seen {
             nodes: fabric.nodes().map(node).collect(),
             ports: fabric.ports().map(port).collect(),
-            sm_port_guid: fabric.node(fabric.port(sm).node).guid.0,
+            sm_port_guid: fabric.port_guid(sm).0,
             max_lid: top,
             life_time: 18,
             plain_levels: 15,

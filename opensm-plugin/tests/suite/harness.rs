@@ -136,6 +136,12 @@ impl OpenSm {
         self.log().matches("SUBNET UP").count()
     }
 
+    /// Whether no wave waits or is left of what the engine began.
+    pub fn has_ended(&self) -> bool {
+        let goes_on = |said: &String| said.contains("wait") || said.contains("left") && !said.contains("; 0 are left");
+        !self.said().last().is_some_and(goes_on)
+    }
+
     /// Waits until its log holds so many of a word.
     pub fn until(&self, what: &str, mut holds: impl FnMut(&OpenSm) -> bool) {
         let start = Instant::now();

@@ -23,13 +23,7 @@ fn assert_it_ends_well(subnet: &Subnet, fabric: &Fabric, what: &str) -> Vec<Stri
     let _ = std::fs::remove_file(subnet.folder().join("osm.log"));
     let opensm = OpenSm::start(&subnet.socket, subnet.folder(), "", "sweep_interval 1");
     opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
-    let ended = |opensm: &OpenSm| {
-        !opensm
-            .said()
-            .last()
-            .is_some_and(|said| said.contains("wait") || said.contains("left") && !said.contains("; 0 are left"))
-    };
-    opensm.until("the tables to be mended", ended);
+    opensm.until("the tables to be mended", OpenSm::has_ended);
     opensm.quiet(QUIET, || subnet.written());
     let whole = opensm.seen(fabric);
     let mut moments = Moments::new(&whole);

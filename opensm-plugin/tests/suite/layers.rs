@@ -6,11 +6,11 @@ use crate::harness::{OpenSm, bundled, installed};
 use crate::moments::{QUIET, cables, name, random};
 use crate::subnet::{Moments, Subnet};
 use reconfig::audit::{Audit, AuditRules, AuditVerdict, RoutingSnapshot, audit};
-use reconfig::fabric::{Fabric, PortId};
 use reconfig::fabric::format::{Format, write};
+use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Sl;
-use reconfig::tables::dump::{PathSls, SlToVlDump, read_path_sls, read_sl_to_vl};
 use reconfig::tables::Lft;
+use reconfig::tables::dump::{PathSls, SlToVlDump, read_path_sls, read_sl_to_vl};
 use reconfig_measuring::process::run::run;
 use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::served::Served;
@@ -19,11 +19,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// OpenSM programs SL-to-VL tables with QoS alone.
-const QOS: &str = "qos TRUE\nsweep_interval 1";
+/// OpenSM programs SL-to-VL tables with QoS alone. Packets live 67 ms in a switch, so that waits are short.
+const QOS: &str = "qos TRUE\nsweep_interval 1\npacket_life_time 0x0e";
 
 fn settings(folder: &Path) -> String {
-    format!("engine: dfsssp\nlayers: {{file: {}}}", folder.join("levels").display())
+    format!("engine: lash\nlayers: {{file: {}}}", folder.join("levels").display())
 }
 
 fn held(folder: &Path) -> Levels {
@@ -58,7 +58,10 @@ fn has_ring(found: &Audit) -> bool {
 fn all(levels: &Levels, fabric: &Fabric) -> Vec<Option<Sl>> {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let level = |one: PortId, other: PortId| levels.level(fabric.port_guid(one), fabric.port_guid(other));
-    ends.iter().flat_map(|&one| ends.iter().map(move |&other| (one, other))).map(|(one, other)| level(one, other)).collect()
+    ends.iter()
+        .flat_map(|&one| ends.iter().map(move |&other| (one, other)))
+        .map(|(one, other)| level(one, other))
+        .collect()
 }
 
 #[test]
@@ -100,13 +103,19 @@ fn levels_outlast_losses() {
         let sls = path_sls(&first, &world.whole);
         assert_eq!(judged(&world.whole, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
         let cables = cables(&world.whole);
+        let mut served = 0;
         for loss in 0..12 {
-            world.lose(&[cables[loss * 7 % cables.len()]]);
+            let cable = cables[loss * 7 % cables.len()];
+            world.lose(&[cable]);
+            let left = world.whole.without_links(&[cable]);
+            served += usize::from(judged(&left, &world.lfts, Some(&sls), None).verdict() == AuditVerdict::Safe);
             world.lose(&[]);
             let now = world.router.levels().expect("they stay").clone();
             assert_eq!(all(&now, &world.whole), all(&first, &world.whole));
         }
         assert_eq!(judged(&world.whole, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
+        println!("{} levels; {served} of 12 losses repaired on them", first.layers());
+        assert!(served > 9, "{served} of 12 losses were repaired");
     }
 }
 
@@ -121,6 +130,18 @@ fn lanes_must_be_there() {
         let failure = world.router.route(&sight, Duration::ZERO).expect_err("one lane does not suffice").to_string();
         assert!(failure.contains("virtual layers"), "{failure}");
         assert!(world.router.levels().is_none());
+    }
+}
+
+/// Where the tables of an engine need more levels than there are lanes, the next one is taken.
+#[test]
+fn the_next_engine_is_taken_where_lanes_do_not_suffice() {
+    for (engines, expected) in [("[dfsssp, lash]", 3), ("[dfsssp, up-down]", 1)] {
+        let settings = format!("engine: {engines}\nlayers: {{file: /nowhere, most: 4}}");
+        let mut world = World::new(&bundled("torus-4x4"), 0, &settings);
+        world.op_vls = 4;
+        world.settle();
+        assert_eq!(world.router.levels().map_or(1, |levels| levels.layers()), expected, "{engines}");
     }
 }
 
@@ -145,7 +166,7 @@ fn opensm_gives_levels_out() {
         for command in ["Unlink", "Relink"] {
             let ups = opensm.ups();
             subnet.command(&format!("{command} {cable}"));
-            opensm.until(command, |opensm| opensm.ups() > ups);
+            opensm.until(command, |opensm| opensm.ups() > ups && opensm.has_ended());
             opensm.quiet(QUIET, || subnet.written());
         }
     }
@@ -157,6 +178,7 @@ fn opensm_gives_levels_out() {
     let _ = std::fs::remove_file(subnet.folder().join("osm.log"));
     let opensm = OpenSm::start(&subnet.socket, subnet.folder(), &settings, QOS);
     opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
+    opensm.until("the change to end", OpenSm::has_ended);
     opensm.quiet(Duration::from_millis(2500), || subnet.written());
     let said = format!("{said}\nkilled\n{}", opensm.said().join("\n"));
     assert_eq!(all(&held(subnet.folder()), &whole), all(&first, &whole), "{said}");
@@ -170,7 +192,10 @@ fn opensm_gives_levels_out() {
             on_one_lane += usize::from(has_ring(&judged(&moments.fabric, &moments.lfts, None, None)));
         }
     }
-    println!("{count} moments on {} levels, none with a ring; on one level {on_one_lane} had one\n{said}", first.layers());
+    println!(
+        "{count} moments on {} levels, none with a ring; on one level {on_one_lane} had one\n{said}",
+        first.layers()
+    );
     assert_eq!(judged(&moments.fabric, &moments.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe, "{said}");
     assert!(count > 20 && on_one_lane > 0, "{count} {on_one_lane}");
 }
@@ -199,13 +224,21 @@ fn path_queries_are_answered_with_levels() {
         command.args(["--src-to-dst", &pair]);
         let said = run(&mut command, &folder, "saquery", Duration::from_secs(30)).expect("it is installed").output;
         let line = said.lines().find_map(|line| line.trim().strip_prefix("sl."));
-        let level: u8 = line.map(|rest| rest.trim_start_matches('.')).and_then(|rest| rest.parse().ok()).unwrap_or_else(|| panic!("{said}"));
-        assert_eq!(Some(level), levels.level(whole.port_guid(own), whole.port_guid(other)).map(|sl| sl.get()), "{said}");
+        let digits = line.and_then(|rest| rest.trim_start_matches('.').strip_prefix("0x"));
+        let level: u8 = digits
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+            .unwrap_or_else(|| panic!("{said}"));
+        assert_eq!(
+            Some(level),
+            levels.level(whole.port_guid(own), whole.port_guid(other)).map(|sl| sl.get()),
+            "{said}"
+        );
         told.push(level);
     }
     assert!(told.iter().any(|&level| level > 0), "{told:?}");
     let dumped = std::fs::read(folder.join("opensm-sl2vl.dump")).expect("OpenSM dumps them with QoS");
-    let sl_to_vl = read_sl_to_vl(&dumped, "opensm-sl2vl.dump", whole).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let sl_to_vl =
+        read_sl_to_vl(&dumped, "opensm-sl2vl.dump", whole).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let lfts = &plan.tables_at(plan.waves().len()).lfts;
     let found = judged(whole, lfts, Some(&path_sls(&levels, whole)), Some(&sl_to_vl));
     assert_eq!(found.verdict(), AuditVerdict::Safe, "{:?}", found.faults);

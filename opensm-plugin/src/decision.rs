@@ -519,7 +519,7 @@ impl Router {
         if !std::mem::take(&mut self.renewal) {
             return self.hold(Outcome::Stayed, sight, "the tables in force stay".to_string());
         }
-        match plans::renewed(&*self.engines.listed, sight) {
+        match plans::renewed(&self.engines, sight, self.levels.as_deref()) {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
                 self.renewal = true;

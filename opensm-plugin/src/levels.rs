@@ -131,6 +131,23 @@ impl Levels {
         levels
     }
 
+    /// Whether every pair has the same level there.
+    pub fn agrees_with(&self, held: &Levels) -> bool {
+        let mut theirs: Vec<Option<u32>> = vec![None; self.layers.len()];
+        let alike = self.groups.iter().all(|(guid, &group)| {
+            let known = held.groups.get(guid).copied();
+            known.is_some()
+                && *theirs[group as usize].get_or_insert(known.unwrap_or_default()) == known.unwrap_or_default()
+        });
+        let rows = || self.layers.iter().zip(&theirs).filter_map(|(row, theirs)| Some((row, (*theirs)? as usize)));
+        let same = |(row, one): (&Vec<u8>, usize)| {
+            row.iter()
+                .zip(&theirs)
+                .all(|(&layer, other)| other.is_none_or(|other| held.layers[one][other as usize] == layer))
+        };
+        alike && rows().all(same)
+    }
+
     /// Whether a switch is there that none of these levels is for.
     pub fn lacks_switch_of(&self, fabric: &Fabric) -> bool {
         fabric.switches().any(|switch| !self.groups.contains_key(&fabric.node(switch).guid))

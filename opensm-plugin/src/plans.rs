@@ -455,25 +455,29 @@ fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
 ///
 /// # Errors
 /// What [`NoPlan`] lists.
-pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>, NoPlan> {
+pub fn renewed(engines: &Engines, sight: &Sight, levels: Option<&Levels>) -> Result<Option<Arc<Vetted>>, NoPlan> {
     let fabric = &*sight.fabric;
-    // What shortens ways need not go with the levels that hosts have.
-    if sight.ways.is_some() {
-        return Ok(None);
-    }
-    let (function, mut target) = rerouted(engine, fabric, sight.sm)?;
-    if fabric.has_both_halves() {
-        target = spread(engine, fabric, sight.sm)?;
-    }
+    let (target, order) = match levels {
+        // Other ways than those that these levels were made for need not go with them.
+        Some(levels) => match layered(&engines.singly, sight, levels.lanes())? {
+            (target, Some(own)) if own.agrees_with(levels) => (target, None),
+            _ => return Ok(None),
+        },
+        None => {
+            let (function, target) = rerouted(&*engines.listed, fabric, sight.sm)?;
+            let order = choose_root(fabric).and_then(|root| switch_order(function.engine(), fabric, root));
+            let parted = fabric.has_both_halves().then(|| spread(&*engines.listed, fabric, sight.sm)).transpose()?;
+            (parted.unwrap_or(target), order)
+        }
+    };
     let initial = on_lanes(fabric, sight.lfts.clone());
-    let order = choose_root(fabric).and_then(|root| switch_order(function.engine(), fabric, root));
     let found = repair(&RepairInput {
         before: fabric,
         surviving: fabric,
         remaining: fabric,
         tables: &initial,
         target: Some(&target),
-        senders: &senders(fabric, &None),
+        senders: &senders(fabric, &sight.ways),
         answerer: Some(sight.sm),
         switches: true,
         order: order.as_deref(),

@@ -103,7 +103,7 @@ fn levels_outlast_losses() {
         let sls = path_sls(&first, &world.whole);
         assert_eq!(judged(&world.whole, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
         let cables = cables(&world.whole);
-        let mut served = 0;
+        let (mut served, brought_up) = (0, world.lfts.clone());
         for loss in 0..12 {
             let cable = cables[loss * 7 % cables.len()];
             world.lose(&[cable]);
@@ -114,6 +114,9 @@ fn levels_outlast_losses() {
             assert_eq!(all(&now, &world.whole), all(&first, &world.whole));
         }
         assert_eq!(judged(&world.whole, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
+        let differing = |(now, first): (&Arc<Lft>, &Arc<Lft>)| now.differing(first).count();
+        let away: usize = world.lfts.iter().zip(&brought_up).map(differing).sum();
+        assert_eq!(away, 0, "renewal leads back to the ways of the bring-up");
         println!("{} levels; {served} of 12 losses repaired on them", first.layers());
         assert!(served > 9, "{served} of 12 losses were repaired");
     }
@@ -225,9 +228,8 @@ fn path_queries_are_answered_with_levels() {
         let said = run(&mut command, &folder, "saquery", Duration::from_secs(30)).expect("it is installed").output;
         let line = said.lines().find_map(|line| line.trim().strip_prefix("sl."));
         let digits = line.and_then(|rest| rest.trim_start_matches('.').strip_prefix("0x"));
-        let level: u8 = digits
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-            .unwrap_or_else(|| panic!("{said}"));
+        let level: u8 =
+            digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).unwrap_or_else(|| panic!("{said}"));
         assert_eq!(
             Some(level),
             levels.level(whole.port_guid(own), whole.port_guid(other)).map(|sl| sl.get()),

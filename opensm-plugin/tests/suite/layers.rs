@@ -15,6 +15,7 @@ use reconfig_measuring::process::run::run;
 use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::served::Served;
 use reconfig_opensm::levels::Levels;
+use reconfig_opensm::multicast::Unicast;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,10 @@ pub fn path_sls(levels: &Levels, fabric: &Fabric) -> PathSls {
 fn judged(fabric: &Fabric, lfts: &[Arc<Lft>], path_sls: Option<&PathSls>, sl_to_vl: Option<&SlToVlDump>) -> Audit {
     let snapshot = RoutingSnapshot { fabric, lfts, sl_to_vl, path_sls, unknown: &[] };
     audit(&snapshot, AuditRules { switches: false, data_vls: Some(8) }).expect("the fabric has LIDs")
+}
+
+fn one_lane_of(unicast: &Unicast) -> Arc<Fabric> {
+    Arc::new(unicast.fabric.with_lanes(1))
 }
 
 fn has_ring(found: &Audit) -> bool {
@@ -100,6 +105,13 @@ fn levels_outlast_losses() {
         let first = world.router.levels().expect("one lane does not suffice").clone();
         let one_lane = judged(&world.whole, &world.lfts, None, None);
         assert!(has_ring(&one_lane), "these tables rest on levels");
+        // Trees are judged beside each lane by itself: on one lane unicast alone would close a ring.
+        let unicast = world.router.unicast().expect("something is in force");
+        let alone = |unicast: &Unicast| unicast.waits().expect("sound tables").go_with(&unicast.fabric, &[]);
+        assert_eq!(
+            [alone(&unicast), alone(&Unicast { ways: None, fabric: one_lane_of(&unicast), ..unicast.clone() })],
+            [true, false]
+        );
         let sls = path_sls(&first, &world.whole);
         assert_eq!(judged(&world.whole, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
         let cables = cables(&world.whole);

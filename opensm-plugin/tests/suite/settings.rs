@@ -16,6 +16,8 @@ fn every_setting_is_read() {
     assert_eq!((config.engines, config.on_refusal, config.renew), (vec!["nue".to_string()], OnRefusal::Rewrite, false));
     assert_eq!(config.multicast, Multicast::Ordered);
     assert_eq!(config.evidence.map(|evidence| evidence.mib), Some(8));
+    let layers = Config::parse("layers: {file: /levels}", "reconfig.yaml").expect("it says what it must").layers;
+    assert_eq!(layers.map(|layers| (layers.most, layers.file)), Some((8, "/levels".into())));
     assert_eq!(Config::parse("# nothing yet\n", "reconfig.yaml"), Ok(Config::default()));
     let several = Config::parse("engine: [fat-tree, nue]", "reconfig.yaml").expect("a list");
     assert_eq!(several.engines, ["fat-tree", "nue"]);
@@ -32,6 +34,9 @@ fn a_fault_is_named() {
         ("engines: nue", "engines"),
         ("metrics: reconfig.prom", "`metrics` must be a whole path"),
         ("multicast: mine", "mine"),
+        ("layers: {file: levels}", "`layers.file` must be a whole path"),
+        ("layers: {file: /levels, most: 1}", "`layers.most` is 1: 2 to 8"),
+        ("layers: {most: 4}", "file"),
     ] {
         let error = refused(text);
         assert!(error.starts_with("reconfig.yaml: ") && error.contains(expected), "{text}: {error}");

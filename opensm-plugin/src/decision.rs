@@ -9,10 +9,10 @@
 use crate::config::{Config, OnRefusal};
 use crate::course::{Course, life};
 use crate::evidence::Accepted;
-use crate::levels::Levels;
+use crate::levels::PathLevels;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::multicast::Unicast;
-use crate::plans::{self, BringUp, Engines, NoPlan, Ways};
+use crate::plans::{self, BaseEngines, FirstTables, NoPlan, Ways};
 use crate::sight::{Seen, Sight, SightError};
 use reconfig::change::{ChangeError, InForce, KnownBase};
 use reconfig::fabric::Fabric;
@@ -167,13 +167,13 @@ pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
 /// The engine's state from run to run.
 pub struct Router {
     config: Config,
-    engines: Engines,
+    engines: BaseEngines,
     memory: Option<Memory>,
     course: Option<Course>,
     /// Service levels that were given out: all packets count as on one lane without.
-    levels: Option<Arc<Levels>>,
+    levels: Option<Arc<PathLevels>>,
     /// Those of them that hosts may know.
-    known: Option<Arc<Levels>>,
+    known: Option<Arc<PathLevels>>,
     /// What is known of the routing in force.
     base: KnownBase,
     /// Since when all that is sent is sent by the tables in force over what is there; none until they are written.
@@ -195,7 +195,7 @@ impl Router {
     /// # Errors
     /// There is no base engine of that name.
     pub fn new(config: Config) -> Result<Router, RouteError> {
-        let engines = Engines::named(&config.engines)?;
+        let engines = BaseEngines::named(&config.engines)?;
         let (memory, course, since) = (None, None, None);
         Ok(Router {
             config,
@@ -213,14 +213,14 @@ impl Router {
         })
     }
 
-    /// Levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be kept,
+    /// Service levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be kept,
     /// those of before that run. The subnet is taken as found.
-    pub fn take_up(&mut self, levels: Option<Arc<Levels>>) {
+    pub fn take_up(&mut self, levels: Option<Arc<PathLevels>>) {
         (self.levels, self.memory, self.course) = (levels, None, None);
     }
 
-    /// Levels that were given out.
-    pub fn levels(&self) -> Option<&Arc<Levels>> {
+    /// Service levels that were given out.
+    pub fn levels(&self) -> Option<&Arc<PathLevels>> {
         self.levels.as_ref()
     }
 
@@ -430,8 +430,8 @@ impl Router {
     }
 
     /// Tables that are proved by themselves, where no switch has an entry.
-    fn bring_up(&mut self, found: BringUp, cause: &str) -> Answer {
-        let BringUp { sight, lfts, levels, proof } = found;
+    fn bring_up(&mut self, found: FirstTables, cause: &str) -> Answer {
+        let FirstTables { sight, lfts, levels, proof } = found;
         self.since = None;
         self.levels = levels.map(Arc::new);
         self.remember(&sight, &lfts);
@@ -501,7 +501,7 @@ impl Router {
         found: &Comparison,
         plan: Result<Arc<Vetted>, NoPlan>,
         plan_on: impl Fn(Ways) -> Result<Arc<Vetted>, NoPlan>,
-    ) -> (Result<Arc<Vetted>, NoPlan>, Option<Arc<Levels>>) {
+    ) -> (Result<Arc<Vetted>, NoPlan>, Option<Arc<PathLevels>>) {
         let known = self.known.as_ref().filter(|known| plan.is_err() && known.lacks_switch_of(&found.now));
         let Some(known) = known else { return (plan, self.levels.clone()) };
         let others = (1..known.layers()).find_map(|layer| {

@@ -5,7 +5,7 @@
 use crate::ahead::Ahead;
 use crate::config::{Config, Multicast};
 use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
-use crate::levels::Levels;
+use crate::levels::PathLevels;
 use crate::metrics::{Metrics, Run, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
@@ -158,7 +158,7 @@ struct Engine {
     /// Where levels that were given out are kept; nowhere without `layers`.
     kept: Option<PathBuf>,
     /// By LID: the port, and the levels that hosts are told. Apart from the state, which a run of the routing holds.
-    told: Mutex<Option<(Arc<Fabric>, Arc<Levels>)>>,
+    told: Mutex<Option<(Arc<Fabric>, Arc<PathLevels>)>>,
 }
 
 struct State {
@@ -187,7 +187,7 @@ impl Engine {
     fn tell_levels(
         &self,
         router: &mut Router,
-        before: Option<Arc<Levels>>,
+        before: Option<Arc<PathLevels>>,
         fabric: &Arc<Fabric>,
     ) -> Result<(), Failure> {
         let Some(file) = &self.kept else { return Ok(()) };
@@ -285,7 +285,7 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
 
 /// With the levels that hosts were given before OpenSM started.
 fn with_levels(osm: Osm, mut router: Router, file: &Path) -> Result<Router, String> {
-    let held = Levels::read(file).map_err(|why| {
+    let held = PathLevels::read(file).map_err(|why| {
         format!(
             "the service levels that hosts send on are not known: {why}; where no host keeps a path, remove the file"
         )

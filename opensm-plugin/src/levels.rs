@@ -1,6 +1,6 @@
 //! Service levels by source and destination, for tables that are free of deadlock on several virtual layers only.
 //!
-//! On entry of [`Levels::assign`]: tables, and how many lanes there are. On return: a layer for each pair of groups, such
+//! On entry of [`PathLevels::assign`]: tables, and how many lanes there are. On return: a layer for each pair of groups, such
 //! that no layer's dependencies close a cycle; layer l is service level l and takes VL l. A group is a switch and the
 //! hosts that were on it when it was first seen. Both directions of a pair share one layer, because the far side of a
 //! connection answers on the level of the request. What was given out is kept for good, by GUID and in a file: hosts keep
@@ -23,9 +23,9 @@ const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
 /// How a file of levels begins.
 const HEAD: &str = "reconfig-opensm levels 1";
 
-/// Levels that were given out.
+/// Service levels that were given out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Levels {
+pub struct PathLevels {
     /// Data lanes that every link has; no more are used.
     lanes: u8,
     /// By PortGUID, a switch's being that of its port 0: the group.
@@ -36,7 +36,7 @@ pub struct Levels {
 
 /// Why there are none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LevelsError {
+pub enum PathLevelsError {
     /// First fit needs more.
     #[error(
         "hosts on {one} and {other} find no layer among {lanes}: name another engine, or have more data VLs on every link"
@@ -62,20 +62,20 @@ pub enum LevelsError {
     },
 }
 
-impl Levels {
-    /// Levels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer that
+impl PathLevels {
+    /// PathLevels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer that
     /// stays free of cycles. Pairs are taken in several orders until one does with these lanes.
     ///
     /// # Errors
     /// The lanes do not suffice.
-    pub fn assign(fabric: &Fabric, lfts: &[Arc<Lft>], lanes: u8) -> Result<Levels, LevelsError> {
+    pub fn assign(fabric: &Fabric, lfts: &[Arc<Lft>], lanes: u8) -> Result<PathLevels, PathLevelsError> {
         let switches: Vec<NodeId> = fabric.switches().collect();
         let mut groups = BTreeMap::new();
         for (&switch, group) in switches.iter().zip(0..) {
             groups.insert(fabric.node(switch).guid, group);
             groups.extend(hosts(fabric, switch).map(|host| (fabric.port_guid(host), group)));
         }
-        let begun = Placing::begun(fabric, lfts, &switches).ok_or(LevelsError::Switches)?;
+        let begun = Placing::begun(fabric, lfts, &switches).ok_or(PathLevelsError::Switches)?;
         let pairs = begun.pairs();
         let mut refused = None;
         for order in 0..ORDERS {
@@ -87,13 +87,13 @@ impl Levels {
                 layer.is_none()
             };
             match ordered(&pairs, order).iter().find(place) {
-                None => return Ok(Levels { lanes, groups, layers }),
+                None => return Ok(PathLevels { lanes, groups, layers }),
                 Some(&pair) => refused = refused.or(Some(pair)),
             }
         }
         let (one, other) = refused.expect("some order was tried");
         let [one, other] = [one, other].map(|at| fabric.describe_node(switches[at]));
-        Err(LevelsError::TooFew { one, other, lanes })
+        Err(PathLevelsError::TooFew { one, other, lanes })
     }
 
     /// Data lanes that every link must have.
@@ -115,7 +115,7 @@ impl Levels {
     /// The same with what has come: a host is of its switch's group; the group of a new switch is on `layer` with all
     /// others.
     #[must_use]
-    pub fn extended(&self, fabric: &Fabric, layer: u8) -> Levels {
+    pub fn extended(&self, fabric: &Fabric, layer: u8) -> PathLevels {
         let mut levels = self.clone();
         for switch in fabric.switches() {
             let next = levels.layers.len() as u32;
@@ -132,7 +132,7 @@ impl Levels {
     }
 
     /// Whether every pair has the same level there.
-    pub fn agrees_with(&self, held: &Levels) -> bool {
+    pub fn agrees_with(&self, held: &PathLevels) -> bool {
         let mut theirs: Vec<Option<u32>> = vec![None; self.layers.len()];
         let alike = self.groups.iter().all(|(guid, &group)| {
             let known = held.groups.get(guid).copied();
@@ -188,13 +188,13 @@ impl Levels {
     ///
     /// # Errors
     /// The first line that cannot be understood.
-    pub fn parse(text: &str, file: &str) -> Result<Levels, LevelsError> {
-        let unreadable = |why: String| LevelsError::Unreadable { file: file.to_string(), why };
+    pub fn parse(text: &str, file: &str) -> Result<PathLevels, PathLevelsError> {
+        let unreadable = |why: String| PathLevelsError::Unreadable { file: file.to_string(), why };
         let mut lines = text.lines().zip(1..);
         if lines.next().is_none_or(|(line, _)| line != HEAD) {
             return Err(unreadable(format!("line 1: expected `{HEAD}`")));
         }
-        let mut levels = Levels { lanes: 0, groups: BTreeMap::new(), layers: Vec::new() };
+        let mut levels = PathLevels { lanes: 0, groups: BTreeMap::new(), layers: Vec::new() };
         for (line, number) in lines.filter(|(line, _)| !line.starts_with('#')) {
             let words: Vec<&str> = line.split_whitespace().collect();
             levels.line(&words).ok_or_else(|| {
@@ -238,12 +238,12 @@ impl Levels {
     ///
     /// # Errors
     /// It cannot be read or understood.
-    pub fn read(file: &Path) -> Result<Option<Levels>, LevelsError> {
+    pub fn read(file: &Path) -> Result<Option<PathLevels>, PathLevelsError> {
         let name = file.display().to_string();
         match fs::read_to_string(file) {
-            Ok(text) => Levels::parse(&text, &name).map(Some),
+            Ok(text) => PathLevels::parse(&text, &name).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(LevelsError::Unreadable { file: name, why: error.to_string() }),
+            Err(error) => Err(PathLevelsError::Unreadable { file: name, why: error.to_string() }),
         }
     }
 

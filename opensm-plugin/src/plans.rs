@@ -5,7 +5,7 @@
 //! or on the layers of levels that were given out ([`crate::levels`]), which no plan changes. Deliberately omitted: what is
 //! done where there is none (`decision`).
 
-use crate::levels::{Levels, LevelsError};
+use crate::levels::{PathLevels, PathLevelsError};
 use crate::memory::Comparison;
 use crate::sight::Sight;
 use reconfig::change::{
@@ -47,7 +47,7 @@ pub enum NoPlan {
         /// The engine.
         engine: &'static str,
         /// Why not.
-        why: LevelsError,
+        why: PathLevelsError,
     },
     /// Fewer lanes than levels were given out for.
     #[error(
@@ -93,22 +93,22 @@ fn policy() -> Policy {
 }
 
 /// The base engines.
-pub struct Engines {
+pub struct BaseEngines {
     /// The first that can route is taken.
     pub listed: Box<dyn Engine>,
     /// One by one, where there may be other reasons to pass one over.
     pub singly: Vec<Box<dyn Engine>>,
 }
 
-impl Engines {
+impl BaseEngines {
     /// Those of these names.
     ///
     /// # Errors
     /// There is no engine of a name.
-    pub fn named(names: &[String]) -> Result<Engines, RouteError> {
+    pub fn named(names: &[String]) -> Result<BaseEngines, RouteError> {
         let parameters = Parameters::default();
         let singly = names.iter().map(|name| engine_named(name, &parameters)).collect::<Result<_, _>>()?;
-        Ok(Engines { listed: engine_listed(names, &parameters)?, singly })
+        Ok(BaseEngines { listed: engine_listed(names, &parameters)?, singly })
     }
 }
 
@@ -252,7 +252,11 @@ fn spread(engine: &dyn Engine, fabric: &Fabric, sm: PortId) -> Result<Vec<Arc<Lf
 ///
 /// # Errors
 /// What is wrong with the last.
-fn layered(engines: &[Box<dyn Engine>], sight: &Sight, most: u8) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
+fn layered(
+    engines: &[Box<dyn Engine>],
+    sight: &Sight,
+    most: u8,
+) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
     let lanes = sight.lanes.min(most);
     let fabric = sight.fabric.with_lanes(lanes);
     let mut refused = None;
@@ -270,14 +274,14 @@ fn levelled(
     fabric: &Fabric,
     sm: PortId,
     lanes: u8,
-) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
+) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
     let function = engine.route(fabric, &Demand::joined_with(fabric, sm, 1).within(lanes))?;
     if function.path_layers().is_none() {
         return rerouted(engine, fabric, sm).map(|(_, lfts)| (lfts, None));
     }
     let engine = function.engine();
     let lfts = lid::realise(fabric, &function, &[Half::Lower]);
-    let levels = Levels::assign(fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
+    let levels = PathLevels::assign(fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
     Ok((lfts, Some(levels)))
 }
 
@@ -285,7 +289,11 @@ fn levelled(
 ///
 /// # Errors
 /// It cannot route the fabric.
-pub fn rewritten(engines: &Engines, sight: &Sight, most: u8) -> Result<(Vec<Arc<Lft>>, Option<Levels>), NoPlan> {
+pub fn rewritten(
+    engines: &BaseEngines,
+    sight: &Sight,
+    most: u8,
+) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
     match sight.lanes.min(most) {
         0 | 1 => Ok((rerouted(&*engines.listed, &sight.fabric.with_lanes(1), sight.sm)?.1, None)),
         _ => layered(&engines.singly, sight, most),
@@ -364,13 +372,13 @@ pub fn in_one_wave(sight: &Sight, target: Vec<Arc<Lft>>) -> Result<Arc<Vetted>, 
 }
 
 /// A bring-up, proved.
-pub struct BringUp {
+pub struct FirstTables {
     /// What was seen, on as many lanes as are used.
     pub sight: Sight,
     /// By node: the tables.
     pub lfts: Vec<Arc<Lft>>,
-    /// Levels, where one lane does not suffice.
-    pub levels: Option<Levels>,
+    /// Service levels, where one lane does not suffice.
+    pub levels: Option<PathLevels>,
     /// What the proof covers.
     pub proof: ProofStatistics,
 }
@@ -380,7 +388,7 @@ pub struct BringUp {
 ///
 /// # Errors
 /// It cannot route the fabric, or its tables do not serve all of it.
-pub fn brought_up(engines: &Engines, sight: &Sight, most: u8) -> Result<BringUp, NoPlan> {
+pub fn brought_up(engines: &BaseEngines, sight: &Sight, most: u8) -> Result<FirstTables, NoPlan> {
     let engine = &*engines.listed;
     let (lfts, levels) = match (sight.lanes.min(most), sight.fabric.has_both_halves()) {
         (_, true) => (spread(engine, &sight.fabric, sight.sm)?, None),
@@ -393,7 +401,7 @@ pub fn brought_up(engines: &Engines, sight: &Sight, most: u8) -> Result<BringUp,
     };
     let proof = prove_in_force(&Sight { lfts: lfts.clone(), ..sight.clone() });
     let proof = proof.map_err(|refusal| NoPlan::Objection(Objection::Refused(refusal)))?;
-    Ok(BringUp { sight, lfts, levels, proof })
+    Ok(FirstTables { sight, lfts, levels, proof })
 }
 
 /// From tables that serve some rows and not others, intact ones kept where they can be.
@@ -455,7 +463,11 @@ fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
 ///
 /// # Errors
 /// What [`NoPlan`] lists.
-pub fn renewed(engines: &Engines, sight: &Sight, levels: Option<&Levels>) -> Result<Option<Arc<Vetted>>, NoPlan> {
+pub fn renewed(
+    engines: &BaseEngines,
+    sight: &Sight,
+    levels: Option<&PathLevels>,
+) -> Result<Option<Arc<Vetted>>, NoPlan> {
     let fabric = &*sight.fabric;
     let (target, order) = match levels {
         // Other ways than those that these levels were made for need not go with them.

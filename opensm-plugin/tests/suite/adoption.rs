@@ -211,7 +211,7 @@ fn an_island_is_left_out_until_a_cable_joins_it() {
     let cut_off = hosts.filter(|&port| !whole.node(whole.port(port).node).is_switch()).count();
     let others = whole.end_ports().count() - cut_off;
     let said = opensm.said().join("\n");
-    assert_eq!((rings, found.unreachable_pairs.count as usize), (0, 2 * cut_off * others), "{said}");
+    assert_eq!((rings, found.unreachable_pairs.count), (0, 2 * cut_off * others), "{said}");
     let ups = opensm.ups();
     subnet.command(&format!("Relink {}", name(&fabric, own[0])));
     opensm.until("the island to be seen", |opensm| opensm.ups() > ups);

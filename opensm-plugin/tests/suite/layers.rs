@@ -14,7 +14,7 @@ use reconfig::tables::dump::{PathSls, SlToVlDump, read_path_sls, read_sl_to_vl};
 use reconfig_measuring::process::run::run;
 use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::served::Served;
-use reconfig_opensm::levels::Levels;
+use reconfig_opensm::levels::PathLevels;
 use reconfig_opensm::multicast::Unicast;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ fn settings(folder: &Path) -> String {
     format!("engine: lash\nlayers: {{file: {}}}", folder.join("levels").display())
 }
 
-fn held(folder: &Path) -> Levels {
-    Levels::read(&folder.join("levels")).expect("they can be read").expect("they were kept")
+fn held(folder: &Path) -> PathLevels {
+    PathLevels::read(&folder.join("levels")).expect("they can be read").expect("they were kept")
 }
 
-/// Levels as a file of theirs tells them to `audit`.
-pub fn path_sls(levels: &Levels, fabric: &Fabric) -> PathSls {
+/// PathLevels as a file of theirs tells them to `audit`.
+pub fn path_sls(levels: &PathLevels, fabric: &Fabric) -> PathSls {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let mut text = String::new();
     for &source in &ends {
@@ -60,7 +60,7 @@ fn has_ring(found: &Audit) -> bool {
 }
 
 /// Every pair's level, in both directions.
-fn all(levels: &Levels, fabric: &Fabric) -> Vec<Option<Sl>> {
+fn all(levels: &PathLevels, fabric: &Fabric) -> Vec<Option<Sl>> {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let level = |one: PortId, other: PortId| levels.level(fabric.port_guid(one), fabric.port_guid(other));
     ends.iter()
@@ -78,7 +78,7 @@ fn a_file_of_levels_comes_back_and_faults_are_named() {
     let levels = world.router.levels().expect("a torus needs several layers").clone();
     assert!(levels.layers() > 1 && levels.lanes() == 8, "{levels:?}");
     let text = levels.text();
-    assert_eq!(Levels::parse(&text, "levels").as_ref(), Ok(&*levels));
+    assert_eq!(PathLevels::parse(&text, "levels").as_ref(), Ok(&*levels));
     let ends: Vec<PortId> = world.whole.end_ports().collect();
     for (&one, &other) in ends.iter().zip(ends.iter().rev()) {
         let [one, other] = [one, other].map(|port| world.whole.port_guid(port));
@@ -90,7 +90,7 @@ fn a_file_of_levels_comes_back_and_faults_are_named() {
         ("LID 3".to_string(), "line 1: expected"),
         (text.replace("lanes 8", "lanes 1"), "cut short"),
     ] {
-        let error = Levels::parse(&fault, "levels").expect_err("it must be refused").to_string();
+        let error = PathLevels::parse(&fault, "levels").expect_err("it must be refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

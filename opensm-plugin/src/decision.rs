@@ -172,7 +172,7 @@ pub struct Router {
     course: Option<Course>,
     /// Service levels that were given out: all packets count as on one lane without.
     levels: Option<Arc<PathLevels>>,
-    /// Those of them that hosts may know.
+    /// As they were when the run began: what hosts may know.
     known: Option<Arc<PathLevels>>,
     /// What is known of the routing in force.
     base: KnownBase,
@@ -336,11 +336,11 @@ impl Router {
 
     /// The sight on the lanes of the levels that were given out, with levels for what has come.
     fn on_lanes(&mut self, sight: &Sight) -> Result<Sight, NoPlan> {
+        self.known = self.levels.clone();
         let Some(levels) = &self.levels else { return Ok(sight.clone()) };
         if sight.lanes < levels.lanes() {
             return Err(NoPlan::Lanes { needed: levels.lanes(), offered: sight.lanes });
         }
-        self.known = Some(levels.clone());
         let levels = levels.extended(&sight.fabric, 0);
         let sight = sight.with_lanes(levels.lanes(), |fabric| levels.ways(fabric));
         self.levels = Some(Arc::new(levels));

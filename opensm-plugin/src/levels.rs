@@ -63,7 +63,7 @@ pub enum PathLevelsError {
 }
 
 impl PathLevels {
-    /// PathLevels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer that
+    /// Levels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer that
     /// stays free of cycles. Pairs are taken in several orders until one does with these lanes.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use reconfig::tables::dump::{PathSls, SlToVlDump, read_path_sls, read_sl_to_vl};
 use reconfig_measuring::process::run::run;
 use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::served::Served;
+use reconfig_opensm::decision::Outcome;
 use reconfig_opensm::levels::PathLevels;
 use reconfig_opensm::multicast::Unicast;
 use std::path::Path;
@@ -31,7 +32,7 @@ fn held(folder: &Path) -> PathLevels {
     PathLevels::read(&folder.join("levels")).expect("they can be read").expect("they were kept")
 }
 
-/// PathLevels as a file of theirs tells them to `audit`.
+/// Levels as a file of theirs tells them to `audit`.
 pub fn path_sls(levels: &PathLevels, fabric: &Fabric) -> PathSls {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let mut text = String::new();
@@ -146,6 +147,55 @@ fn lanes_must_be_there() {
         assert!(failure.contains("virtual layers"), "{failure}");
         assert!(world.router.levels().is_none());
     }
+}
+
+/// Levels that hosts have stay where links, or OpenSM's tables, no longer carry them: nothing is written, and the log says
+/// why.
+#[test]
+fn levels_stay_where_lanes_are_gone() {
+    let mut world = World::new(&bundled("torus-4x4"), 0, "engine: lash\nlayers: {file: /nowhere}");
+    world.op_vls = 4;
+    world.settle();
+    let first = world.router.levels().expect("one lane does not suffice").clone();
+    world.op_vls = 1;
+    world.dead = vec![cables(&world.whole)[0]];
+    world.router.sweeps();
+    let sight = world.seen().sight().expect("it fits");
+    let answer = world.router.route(&sight, Duration::ZERO).expect("tables stay");
+    assert_eq!((answer.outcome, answer.writes), (Outcome::Kept, false));
+    assert!(
+        answer.notes[0].text.contains("were given out for 8 data lanes, and OpenSM offers 1"),
+        "{:?}",
+        answer.notes
+    );
+    assert_eq!(world.router.levels(), Some(&first));
+    world.op_vls = 4;
+    world.settle();
+    let left = world.whole.without_links(&world.dead);
+    let sls = path_sls(&first, &world.whole);
+    assert_eq!(judged(&left, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
+}
+
+/// A host that was not there before: it gets the levels of its switch.
+#[test]
+fn a_host_that_comes_has_the_levels_of_its_switch() {
+    let mut world = World::new(&bundled("torus-4x4"), 0, "engine: lash\nlayers: {file: /nowhere}");
+    world.op_vls = 4;
+    let ends: Vec<PortId> = world.whole.end_ports().collect();
+    let (late, other) = (ends[ends.len() - 1], ends[1]);
+    world.dead = vec![late];
+    world.settle();
+    let guid = |port: PortId| world.whole.port_guid(port);
+    let [late, other] = [late, other].map(guid);
+    let switch = world.whole.neighbour(ends[ends.len() - 1]).expect("it is cabled");
+    let switch = world.whole.node(switch).guid;
+    let before = world.router.levels().expect("one lane does not suffice").clone();
+    assert_eq!(before.level(late, other), None);
+    world.lose(&[]);
+    let now = world.router.levels().expect("they stay").clone();
+    assert!(now.level(late, other).is_some() && now.level(late, other) == before.level(switch, other));
+    let sls = path_sls(&now, &world.whole);
+    assert_eq!(judged(&world.whole, &world.lfts, Some(&sls), None).verdict(), AuditVerdict::Safe);
 }
 
 /// Where the tables of an engine need more levels than there are lanes, the next one is taken.

@@ -56,8 +56,8 @@ pub struct ChangeRecord {
     pub sweep: Option<PhaseRecord>,
     /// Its phases in order; those of attempts that were called off come first.
     pub phases: Vec<PhaseRecord>,
-    /// How often it was called off because the subnet changed, and started again.
-    pub restarts: u32,
+    /// The plans that ran after the first, in order: each because the subnet had changed meanwhile.
+    pub followed: Vec<Arc<Vetted>>,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
     /// Who made the new routing.

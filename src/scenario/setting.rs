@@ -2,6 +2,8 @@
 
 use super::ScenarioError;
 use super::elements::{Element, ScenarioChange};
+use super::later::LaterEvent;
+use super::standby::Standby;
 use crate::change::Departure;
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId};
@@ -19,6 +21,10 @@ pub struct Scenario {
     pub subnets: Subnets,
     /// The change.
     pub change: ScenarioChange,
+    /// What happens after that, in a subnet alone.
+    pub later: Vec<LaterEvent>,
+    /// The manager that takes over when the node of the first one is lost, or its only cable; none: nobody does.
+    pub standby: Option<Standby>,
     /// Remarks on the captures, which the report repeats.
     pub notes: Vec<String>,
     /// What routers do with service levels.
@@ -102,6 +108,8 @@ impl Scenario {
         Scenario {
             subnets,
             change: change.into(),
+            later: Vec::new(),
+            standby: None,
             notes: Vec::new(),
             rule: LevelsRule::default(),
             cross: 0.1,
@@ -187,15 +195,6 @@ impl Scenario {
         if let ScenarioChange::Router(router) = self.change {
             self.check_router(router)?;
         }
-        if let ScenarioChange::In { elements, .. } = &self.change
-            && self.departure == Departure::Sudden
-            && elements.iter().any(Element::comes)
-            && !elements.iter().all(Element::comes)
-        {
-            let why = "something dies and something else comes: a manager makes two changes of that, the one for the loss \
-                       first. Simulate each by itself, or choose --planned: what leaves is still there while the change runs";
-            return Err(ScenarioError::Unsupported(why));
-        }
         let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();
         if asks && self.sim.buffer_credits < GMP_BYTES.div_ceil(64) {
             let why =
@@ -208,6 +207,10 @@ impl Scenario {
         let newcomer =
             matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
         let refused = [
+            (
+                !self.later.is_empty() || self.standby.is_some(),
+                "later events and a standby manager are those of a single subnet: give the subnet's own file",
+            ),
             (newcomer, "among several subnets nothing can be added yet: give the subnet's own file"),
             (
                 self.policy.observer == Observer::Lifetime,

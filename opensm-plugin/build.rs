@@ -21,7 +21,7 @@ fn main() {
     }
     println!("cargo:rerun-if-changed={}", header.display());
     cc::Build::new()
-        .files(["shim/shim.c", "shim/hops.c"])
+        .files(["shim/shim.c", "shim/hops.c", "shim/multicast.c"])
         .include(&include)
         // Its headers compare signed with unsigned and leave parameters unused.
         .flag_if_supported("-Wno-sign-compare")

@@ -14,6 +14,7 @@
 #include <opensm/osm_event_plugin.h>
 #include <opensm/osm_log.h>
 #include "hops.h"
+#include "multicast.h"
 #include "shim.h"
 
 #if OSM_EVENT_PLUGIN_INTERFACE_VER != 2
@@ -59,6 +60,14 @@ void reconfig_sweep(void *context)
 	osm_opensm_t *osm = context;
 
 	osm->subn.force_reroute = TRUE;
+	osm_opensm_sweep(osm);
+}
+
+void reconfig_sweep_all(void *context)
+{
+	osm_opensm_t *osm = context;
+
+	osm->subn.force_heavy_sweep = TRUE;
 	osm_opensm_sweep(osm);
 }
 
@@ -329,8 +338,18 @@ static int count_hops(void *context)
 	return reconfig_count_hops(((struct plugin *) context)->osm);
 }
 
+static ib_api_status_t build_tree(void *context, osm_mgrp_box_t *box)
+{
+	struct plugin *plugin = context;
+
+	return reconfig_build_tree(plugin->osm, plugin->engine, box);
+}
+
+/* `engine->context` is the plugin. */
 static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
+	struct plugin *plugin = engine->context;
+
 	if (osm->subn.opt.use_ucast_cache) {
 		reconfig_log(osm, RECONFIG_LEVEL_ERROR,
 			     "use_ucast_cache has OpenSM write tables that it kept without asking any engine: set it to FALSE");
@@ -338,6 +357,9 @@ static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 	}
 	engine->build_lid_matrices = count_hops;
 	engine->ucast_build_fwd_tables = build_tables;
+	/* Without it OpenSM builds the trees. */
+	if (reconfig_orders_trees(plugin->engine))
+		engine->mcast_build_stree = build_tree;
 	return 0;
 }
 

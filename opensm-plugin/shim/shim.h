@@ -52,6 +52,21 @@ struct reconfig_fabric {
 	uint8_t reserved;
 };
 
+/* A switch's row of a multicast table: a bit for each port, the lowest of the first byte for port 0. */
+struct reconfig_tree {
+	uint64_t guid;
+	uint16_t mlid;
+	uint8_t ports[32];
+	uint8_t reserved[6];
+};
+
+/* Where a member of a group is attached: a port of a switch, or port 0 of the switch that is one. */
+struct reconfig_member {
+	uint64_t guid;
+	uint8_t port;
+	uint8_t reserved[7];
+};
+
 enum reconfig_event {
 	RECONFIG_EVENT_HEAVY_SWEEP = 0,
 	RECONFIG_EVENT_WRITTEN = 1,
@@ -72,11 +87,21 @@ int64_t reconfig_unsure(void *engine, struct reconfig_fabric *fabric);
 /* Fills `wanted_lft` of every switch; 0, or less than 0 where it failed and filled none. */
 int reconfig_route(void *engine, struct reconfig_fabric *fabric);
 void reconfig_event(void *engine, int event);
+/* Whether our side builds the trees of multicast groups. */
+int reconfig_orders_trees(void *engine);
+/* Marks the ports of a group's tree in the rows, one for each switch that may take part; 0, or less than 0. */
+int reconfig_order_tree(void *engine, const struct reconfig_member *members, uint32_t member_count,
+			struct reconfig_tree *rows, uint32_t row_count);
 
 /* Defined in C. */
 void reconfig_log(void *osm, int level, const char *text);
 void reconfig_sweep(void *osm);
+/* Another whole sweep, multicast included. */
+void reconfig_sweep_all(void *osm);
 void reconfig_stand_back(void);
+/* The rows that OpenSM's multicast tables hold; how many, or less than 0. Takes OpenSM's lock. */
+int64_t reconfig_read_trees(void *osm, struct reconfig_tree **rows);
+void reconfig_free_trees(struct reconfig_tree *rows);
 /* Here only so that the object file is linked. */
 const void *reconfig_plugin(void);
 

@@ -25,6 +25,17 @@ pub enum OnRefusal {
     Rewrite,
 }
 
+/// Who builds multicast trees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Multicast {
+    /// OpenSM, as it always does; rings that its trees close are reported.
+    #[default]
+    Opensm,
+    /// This engine, such that they close no ring with unicast.
+    Ordered,
+}
+
 /// Where plans and certificates are left.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +70,11 @@ struct Document {
     #[serde(default = "yes")]
     renew: bool,
     #[serde(default)]
+    multicast: Multicast,
+    #[serde(default)]
     evidence: Option<EvidenceConfig>,
+    #[serde(default)]
+    metrics: Option<PathBuf>,
 }
 
 fn yes() -> bool {
@@ -75,14 +90,19 @@ pub struct Config {
     pub on_refusal: OnRefusal,
     /// Whether ways are shortened and loads spread after a change, wave by wave.
     pub renew: bool,
+    /// Who builds multicast trees.
+    pub multicast: Multicast,
     /// Where plans and certificates go; nowhere by default.
     pub evidence: Option<EvidenceConfig>,
+    /// The file of metrics; none by default.
+    pub metrics: Option<PathBuf>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
-        Config { engines, on_refusal: OnRefusal::Keep, renew: true, evidence: None }
+        let (on_refusal, multicast) = (OnRefusal::default(), Multicast::default());
+        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None }
     }
 }
 
@@ -150,7 +170,12 @@ impl Config {
         if document.evidence.as_ref().is_some_and(|evidence| evidence.mib == 0) {
             return Err(malformed("`evidence.mib` is 0: leave `evidence` out to keep none".to_string()));
         }
-        let Document { on_refusal, renew, evidence, .. } = document;
-        Ok(Config { engines, on_refusal, renew, evidence })
+        if document.metrics.as_ref().is_some_and(|file| !file.is_absolute()) {
+            return Err(malformed(
+                "`metrics` must be a whole path: a daemon has a working folder of its own".to_string(),
+            ));
+        }
+        let Document { on_refusal, renew, multicast, evidence, metrics, .. } = document;
+        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics })
     }
 }

@@ -3,16 +3,18 @@
 //! On entry of [`Router::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that every
 //! mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in silence. The
 //! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
-//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast, service levels.
+//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), service levels.
 
 use crate::config::{Config, OnRefusal};
 use crate::course::{Course, life};
 use crate::evidence::Accepted;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
+use crate::multicast::Unicast;
 use crate::plans::{self, NoPlan};
 use crate::sight::{Seen, Sight, SightError};
 use reconfig::change::{ChangeError, InForce, KnownBase, engine_listed};
-use reconfig::ids::Guid;
+use reconfig::fabric::Fabric;
+use reconfig::ids::{Guid, Lid, PortNum};
 use reconfig::routing::{Engine, Parameters, RouteError};
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig::verify::ProofStatistics;
@@ -48,9 +50,79 @@ pub enum Again {
     Later(Duration),
 }
 
+/// What came of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Nothing was in force, and all was routed.
+    BroughtUp,
+    /// What was in force was taken over as it is.
+    Adopted,
+    /// What was in force is mended.
+    Mended,
+    /// Something was lost, or has come.
+    Changed,
+    /// Ways are shortened and loads spread.
+    Renewed,
+    /// Another wave of a plan was handed over, or waits.
+    WentOn,
+    /// What was handed over before was handed over again.
+    Repeated,
+    /// The tables in force stay.
+    Stayed,
+    /// Nothing in place is proved, and the tables in force stay.
+    Kept,
+    /// Nothing in place is proved, and all were rewritten.
+    Rewritten,
+    /// The engine failed.
+    Failed,
+}
+
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Outcome; 11] = [
+        Outcome::BroughtUp,
+        Outcome::Adopted,
+        Outcome::Mended,
+        Outcome::Changed,
+        Outcome::Renewed,
+        Outcome::WentOn,
+        Outcome::Repeated,
+        Outcome::Stayed,
+        Outcome::Kept,
+        Outcome::Rewritten,
+        Outcome::Failed,
+    ];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::BroughtUp => "brought-up",
+            Outcome::Adopted => "adopted",
+            Outcome::Mended => "mended",
+            Outcome::Changed => "changed",
+            Outcome::Renewed => "renewed",
+            Outcome::WentOn => "went-on",
+            Outcome::Repeated => "repeated",
+            Outcome::Stayed => "stayed",
+            Outcome::Kept => "kept",
+            Outcome::Rewritten => "rewritten",
+            Outcome::Failed => "failed",
+        }
+    }
+
+    /// Whether what was handed over is proved.
+    pub fn is_proved(self) -> bool {
+        !matches!(self, Outcome::Kept | Outcome::Rewritten | Outcome::Failed)
+    }
+}
+
 /// What OpenSM is to write.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    /// What came of the run.
+    pub outcome: Outcome,
+    /// Whether tables differ from those in force.
+    pub writes: bool,
     /// By node of the sight.
     pub lfts: Vec<Arc<Lft>>,
     /// What is to be logged.
@@ -146,6 +218,17 @@ impl Router {
         Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm))
     }
 
+    /// Unicast as it was last handed over.
+    pub fn unicast(&self) -> Option<Unicast> {
+        let Memory { fabric, lfts, earlier } = self.memory.clone()?;
+        Some(Unicast { fabric, earlier, lfts })
+    }
+
+    /// Waves left of the plan under way.
+    pub fn waves_left(&self) -> usize {
+        self.course.as_ref().map_or(0, Course::left)
+    }
+
     /// What is known of it, now or later.
     pub fn know(&mut self, base: KnownBase) {
         self.base = base;
@@ -208,6 +291,7 @@ impl Router {
             Some(Recollection::Held(_)) => Ok(self.unchanged(sight, now)),
         }?;
         answer.notes.splice(0..0, notes);
+        answer.writes = answer.lfts != sight.lfts;
         // A run of the routing alone does not bring ports up, and OpenSM reports no subnet up after it.
         answer.again = answer.again.map(|again| if alone && again == Again::Up { Again::Written } else { again });
         Ok(answer)
@@ -216,17 +300,23 @@ impl Router {
     /// A switch does not tell its table: what was handed over last is written to its end.
     fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
         let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
-        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let lfts = owned(&sight.fabric, carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts));
         let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
-        Ok(Answer { lfts, notes: vec![Note { level: Level::Error, text }], again: None, accepted: None })
+        let notes = vec![Note { level: Level::Error, text }];
+        Ok(Answer { notes, ..self.answer(Outcome::Repeated, lfts, String::new(), None) })
     }
 
     /// The last wave was not written to its end: each mixture of before and after it is proved, so it is written again.
     fn finished(&mut self, sight: &Sight) -> Answer {
         let memory = self.memory.as_ref().expect("what is unfinished was begun");
-        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let lfts = owned(&sight.fabric, carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts));
         let again = self.again(false);
-        self.answer(lfts, "the last tables were not written everywhere: they are written again".to_string(), again)
+        self.answer(
+            Outcome::Repeated,
+            lfts,
+            "the last tables were not written everywhere: they are written again".to_string(),
+            again,
+        )
     }
 
     /// The subnet as it is found: after a start, a handover, or when somebody else wrote; or, where it is `known` what was
@@ -250,14 +340,24 @@ impl Router {
         }
         if is_empty(sight) {
             return match plans::from_nothing(&*self.engine, sight) {
-                Ok(plan) => {
-                    Ok(self.begin(sight, Course::of(plan).at_once(), now, &format!("nothing is in force{cause}")))
-                }
+                Ok(plan) => Ok(self.begin(
+                    Outcome::BroughtUp,
+                    sight,
+                    Course::of(plan).at_once(),
+                    now,
+                    &format!("nothing is in force{cause}"),
+                )),
                 Err(why) => Err(Failure::Refused(why)),
             };
         }
         let refusal = match plans::prove_in_force(sight) {
-            Ok(()) => return Ok(self.hold(sight, format!("the tables in force are adopted: they are proved{cause}"))),
+            Ok(()) => {
+                return Ok(self.hold(
+                    Outcome::Adopted,
+                    sight,
+                    format!("the tables in force are adopted: they are proved{cause}"),
+                ));
+            }
             Err(refusal) => refusal.to_string(),
         };
         match plans::mended(&*self.engine, sight) {
@@ -268,7 +368,7 @@ impl Router {
                 if known.is_some_and(|known| Self::goes_with_what_is_under_way(known, sight, &course)) {
                     course = course.at_once();
                 }
-                Ok(self.begin(sight, course, now, &what))
+                Ok(self.begin(Outcome::Mended, sight, course, now, &what))
             }
             Err(why) => self.refused(sight, &why),
         }
@@ -280,7 +380,7 @@ impl Router {
         self.remember(sight, &lfts);
         let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}", counted(proof));
         let accepted = Some(Accepted::BringUp { sight: Box::new(sight.clone()), lfts: lfts.clone() });
-        Answer { accepted, ..self.answer(lfts, text, self.again(true)) }
+        Answer { accepted, ..self.answer(Outcome::BroughtUp, lfts, text, self.again(true)) }
     }
 
     /// Whether the first wave is proved beside all that what was in force can have sent.
@@ -315,7 +415,7 @@ impl Router {
             Ok(plan) => {
                 let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };
                 self.renewal = self.config.renew;
-                let mut answer = self.begin(sight, Course::of(plan), now, what);
+                let mut answer = self.begin(Outcome::Changed, sight, Course::of(plan), now, what);
                 if let Some(memory) = &mut self.memory {
                     memory.fabric = routed;
                 }
@@ -333,23 +433,27 @@ impl Router {
     /// The subnet is as it was left.
     fn unchanged(&mut self, sight: &Sight, now: Duration) -> Answer {
         if self.course.as_ref().is_some_and(|course| !course.is_over()) {
-            return self.go_on(sight, now, Vec::new());
+            return self.go_on(Outcome::WentOn, sight, now, Vec::new());
         }
         if !std::mem::take(&mut self.renewal) {
-            return self.hold(sight, "the tables in force stay".to_string());
+            return self.hold(Outcome::Stayed, sight, "the tables in force stay".to_string());
         }
         match plans::renewed(&*self.engine, sight) {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
                 self.renewal = true;
-                self.begin(sight, Course::of(plan), now, "ways are shortened and loads spread")
+                self.begin(Outcome::Renewed, sight, Course::of(plan), now, "ways are shortened and loads spread")
             }
-            Ok(None) => self.hold(sight, "the tables in force stay: nothing is gained by others".to_string()),
-            Err(why) => self.hold(sight, format!("the tables in force stay: {}", first_line(&why.to_string()))),
+            Ok(None) => {
+                self.hold(Outcome::Stayed, sight, "the tables in force stay: nothing is gained by others".to_string())
+            }
+            Err(why) => {
+                self.hold(Outcome::Stayed, sight, format!("the tables in force stay: {}", first_line(&why.to_string())))
+            }
         }
     }
 
-    fn begin(&mut self, sight: &Sight, course: Course, now: Duration, what: &str) -> Answer {
+    fn begin(&mut self, outcome: Outcome, sight: &Sight, course: Course, now: Duration, what: &str) -> Answer {
         let plan = course.plan.clone();
         let waves = match course.left() {
             0 => "no table changes".to_string(),
@@ -361,25 +465,26 @@ impl Router {
         self.course = Some(course);
         // A plan that writes nothing at all is no evidence of anything.
         let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty()).map(Accepted::Plan);
-        Answer { accepted, ..self.go_on(sight, now, vec![Note { level: Level::Info, text }]) }
+        Answer { accepted, ..self.go_on(outcome, sight, now, vec![Note { level: Level::Info, text }]) }
     }
 
     /// The next wave of the course, or what is in force until it may be written.
-    fn go_on(&mut self, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
+    fn go_on(&mut self, outcome: Outcome, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
         let course = self.course.as_mut().expect("a course was begun");
         let plan = course.plan.clone();
         let lfts = match course.next() {
-            None => sight.lfts.clone(),
+            None => owned(&sight.fabric, sight.lfts.clone()),
             Some(step) => {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
                 if wait > Duration::ZERO {
                     let text =
                         format!("the next tables wait {} ms, until what was sent before has left", wait.as_millis());
-                    let held = self.hold(sight, text);
+                    let held = self.hold(outcome, sight, text);
                     notes.extend(held.notes);
                     return Answer { notes, again: Some(Again::Later(wait)), ..held };
                 }
                 let lfts = carried(&plan.plan().draft().before, &step.lfts, &sight.fabric, &sight.lfts);
+                let lfts = owned(&sight.fabric, lfts);
                 course.advance();
                 self.since = None;
                 if notes.is_empty() {
@@ -391,7 +496,7 @@ impl Router {
         };
         self.remember(sight, &lfts);
         let again = self.again(true);
-        Answer { lfts, notes, again, accepted: None }
+        Answer { notes, ..self.answer(outcome, lfts, String::new(), again) }
     }
 
     /// When the next run is wanted.
@@ -402,14 +507,15 @@ impl Router {
         }
     }
 
-    fn hold(&mut self, sight: &Sight, text: String) -> Answer {
-        let lfts = sight.lfts.clone();
+    fn hold(&mut self, outcome: Outcome, sight: &Sight, text: String) -> Answer {
+        let lfts = owned(&sight.fabric, sight.lfts.clone());
         self.remember(sight, &lfts);
-        self.answer(lfts, text, None)
+        self.answer(outcome, lfts, text, None)
     }
 
-    fn answer(&self, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> Answer {
-        Answer { lfts, notes: vec![Note { level: Level::Info, text }], again, accepted: None }
+    fn answer(&self, outcome: Outcome, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> Answer {
+        let notes = vec![Note { level: Level::Info, text }];
+        Answer { outcome, writes: false, lfts, notes, again, accepted: None }
     }
 
     fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>]) {
@@ -421,21 +527,36 @@ impl Router {
     fn refused(&mut self, sight: &Sight, why: &NoPlan) -> Result<Answer, Failure> {
         (self.memory, self.course) = (None, None);
         let note = |text| vec![Note { level: Level::Error, text }];
+        let kept = self.answer(Outcome::Kept, sight.lfts.clone(), String::new(), None);
         match self.config.on_refusal {
             OnRefusal::Keep => {
                 let text =
                     format!("no change in place is proved, so the tables in force stay, lost ways included: {why}");
-                Ok(Answer { lfts: sight.lfts.clone(), notes: note(text), again: None, accepted: None })
+                Ok(Answer { notes: note(text), ..kept })
             }
             OnRefusal::Rewrite => {
                 let (_, lfts) = plans::rerouted(&*self.engine, &sight.fabric, sight.sm).map_err(Failure::Refused)?;
                 let text = format!(
                     "WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it: {why}"
                 );
-                Ok(Answer { lfts, notes: note(text), again: None, accepted: None })
+                Ok(Answer { outcome: Outcome::Rewritten, lfts, notes: note(text), ..kept })
             }
         }
     }
+}
+
+/// Tables without entries for LIDs that nobody owns: those of what has died. Sources go on sending there, and no later
+/// change is proved beside ways that lead to nobody. Without them packets are discarded sooner, and nothing else changes.
+fn owned(fabric: &Fabric, mut lfts: Vec<Arc<Lft>>) -> Vec<Arc<Lft>> {
+    for lft in &mut lfts {
+        let strays: Vec<Lid> =
+            lft.routes().map(|(lid, _)| lid).filter(|&lid| fabric.lid_owner(lid).is_none()).collect();
+        if !strays.is_empty() {
+            let own = Arc::make_mut(lft);
+            strays.into_iter().for_each(|lid| own.set(lid, PortNum::NO_ROUTE));
+        }
+    }
+    lfts
 }
 
 /// How long a wave that must wait so many rounds still has to.

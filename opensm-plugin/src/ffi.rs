@@ -3,17 +3,20 @@
 //! Every function that C calls catches panics: a fault of ours is a failed run of this engine, never OpenSM's end.
 
 use crate::ahead::Ahead;
-use crate::config::Config;
-use crate::decision::{Again, Answer, Failure, Level, Router};
+use crate::config::{Config, Multicast};
+use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
+use crate::metrics::{Metrics, Run, Sizes};
+use crate::multicast::{TreeBuilder, TreeRow};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
+use crate::watch::{Surroundings, Watch};
 use crate::worker::{Clerk, Outside, Worker};
-use reconfig::ids::Guid;
+use reconfig::ids::{Guid, PortNum};
 use reconfig::tables::LFT_BLOCK;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::slice;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const NO_PEER: u32 = u32::MAX;
@@ -67,9 +70,29 @@ struct PlainFabric {
     reserved: u8,
 }
 
+/// `struct reconfig_tree`.
+#[repr(C)]
+struct PlainTree {
+    guid: u64,
+    mlid: u16,
+    ports: [u8; 32],
+    reserved: [u8; 6],
+}
+
+/// `struct reconfig_member`.
+#[repr(C)]
+struct PlainMember {
+    guid: u64,
+    port: u8,
+    reserved: [u8; 7],
+}
+
 unsafe extern "C" {
     fn reconfig_log(osm: *mut c_void, level: c_int, text: *const c_char);
     fn reconfig_sweep(osm: *mut c_void);
+    fn reconfig_sweep_all(osm: *mut c_void);
+    fn reconfig_read_trees(osm: *mut c_void, rows: *mut *mut PlainTree) -> i64;
+    fn reconfig_free_trees(rows: *mut PlainTree);
     fn reconfig_stand_back();
     fn reconfig_plugin() -> *const c_void;
 }
@@ -98,6 +121,23 @@ impl Osm {
         // SAFETY: the pointer is OpenSM's, see above.
         unsafe { reconfig_sweep(self.0) }
     }
+
+    fn sweep_all(self) {
+        // SAFETY: the pointer is OpenSM's, see above.
+        unsafe { reconfig_sweep_all(self.0) }
+    }
+
+    /// What OpenSM's multicast tables hold. Takes OpenSM's lock, so the caller holds no lock that runs of the engine take.
+    fn trees(self) -> Option<Vec<TreeRow>> {
+        let mut rows = null_mut();
+        // SAFETY: the pointer is OpenSM's, see above; the shim allots as many rows as it counts, and takes them back.
+        unsafe {
+            let count = usize::try_from(reconfig_read_trees(self.0, &raw mut rows)).ok()?;
+            let read = slice::from_raw_parts(rows, count).iter().map(tree_row).collect();
+            reconfig_free_trees(rows);
+            Some(read)
+        }
+    }
 }
 
 /// What a call from C works on.
@@ -105,7 +145,12 @@ struct Engine {
     osm: Osm,
     started: Instant,
     state: Mutex<State>,
-    worker: Worker,
+    // Before the worker, to which it tells what it counts.
+    watch: Watch,
+    worker: Arc<Worker>,
+    metrics: Arc<Mutex<Metrics>>,
+    /// Whether trees of multicast are ours.
+    orders: bool,
 }
 
 struct State {
@@ -113,6 +158,9 @@ struct State {
     router: Result<Router, String>,
     again: Option<Again>,
     ahead: Ahead,
+    trees: TreeBuilder,
+    /// Whether a tree lacks members on switches that the routing takes in later.
+    trees_lack: bool,
     /// PortGUID of OpenSM's port in the last run.
     sm: u64,
 }
@@ -168,14 +216,28 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
         }
         Err(why) => osm.log(Level::Error, &format!("routing engine `reconfig` will fail until this is mended: {why}")),
     }
+    let orders = config.as_ref().is_ok_and(|config| config.multicast == Multicast::Ordered);
     let evidence = config.as_ref().ok().and_then(|config| config.evidence.clone());
+    let metrics = config.as_ref().ok().and_then(|config| config.metrics.clone());
     let router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
     let worker = Worker::start(Outside {
         sweep: Box::new(move || ask(osm)),
-        clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence },
+        clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence, metrics },
     })?;
-    let state = Mutex::new(State { router, again: None, ahead: Ahead::start(stand_back)?, sm: 0 });
-    Ok(Engine { osm, started: Instant::now(), state, worker })
+    let (worker, metrics) = (Arc::new(worker), Arc::new(Mutex::new(Metrics::default())));
+    let watch = Watch::start(Surroundings {
+        look: Box::new(move || look(osm)),
+        say: Box::new(move |level, text| say(osm, level, text)),
+        count: {
+            let (worker, metrics) = (worker.clone(), metrics.clone());
+            Box::new(move |trees, ring| counted(&worker, &metrics, |metrics| metrics.judged(trees, ring)))
+        },
+        stand_back,
+        rebuild: orders.then(|| -> Box<dyn Fn() + Send> { Box::new(move || rebuild(osm)) }),
+    })?;
+    let (ahead, trees) = (Ahead::start(stand_back)?, TreeBuilder::default());
+    let state = Mutex::new(State { router, again: None, ahead, trees, trees_lack: false, sm: 0 });
+    Ok(Engine { osm, started: Instant::now(), state, watch, worker, metrics, orders })
 }
 
 // Functions take `Osm` whole: a closure that named its field would hold a bare pointer, which cannot move to a thread.
@@ -190,6 +252,25 @@ fn stand_back() {
 
 fn complain(osm: Osm, text: &str) {
     osm.log(Level::Error, text);
+}
+
+fn say(osm: Osm, level: Level, text: &str) {
+    osm.log(level, text);
+}
+
+/// Counts something, and publishes all counts.
+fn counted(worker: &Worker, metrics: &Mutex<Metrics>, count: impl FnOnce(&mut Metrics)) {
+    let mut metrics = metrics.lock().unwrap_or_else(PoisonError::into_inner);
+    count(&mut metrics);
+    worker.publish(metrics.text());
+}
+
+fn look(osm: Osm) -> Option<Vec<TreeRow>> {
+    osm.trees()
+}
+
+fn rebuild(osm: Osm) {
+    osm.sweep_all();
 }
 
 #[unsafe(no_mangle)]
@@ -230,22 +311,30 @@ extern "C" fn reconfig_unsure(engine: *mut c_void, fabric: *mut PlainFabric) -> 
 extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c_int {
     // SAFETY: as for reconfig_unsure.
     let (engine, fabric) = unsafe { (&*engine.cast::<Engine>(), &mut *fabric) };
-    guarded(engine, "routing", FAILED, |engine| {
+    let now = engine.now();
+    let mut run = Run { outcome: Outcome::Failed, writes: false, took: Duration::ZERO };
+    let (mut sizes, mut waves_left) = (None, 0);
+    let result = guarded(engine, "routing", FAILED, |engine| {
         let mut state = engine.state();
         (state.again, state.sm) = (None, fabric.sm_port_guid);
-        let now = engine.now();
         let routed = match &mut state.router {
-            Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| router.route(&sight, now)),
+            Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| {
+                sizes = Some(Sizes::of(&sight.fabric));
+                router.route(&sight, now)
+            }),
             Err(why) => {
                 engine.osm.log(Level::Error, why);
                 return FAILED;
             }
         };
         let took = engine.now() - now;
+        waves_left = state.router.as_ref().map_or(0, Router::waves_left);
         match routed {
             Ok(answer) => {
                 state.again = answer.again;
+                let (outcome, writes) = (answer.outcome, answer.writes);
                 hand_over(engine, fabric, answer, took);
+                run = Run { outcome, writes, took };
                 0
             }
             Err(failure) => {
@@ -256,7 +345,12 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
                 FAILED
             }
         }
-    })
+    });
+    let run = Run { took: engine.now() - now, ..run };
+    guarded(engine, "counting", (), |engine| {
+        counted(&engine.worker, &engine.metrics, |metrics| metrics.ran(run, waves_left, sizes));
+    });
+    result
 }
 
 fn hand_over(engine: &Engine, fabric: &mut PlainFabric, answer: Answer, took: Duration) {
@@ -299,11 +393,78 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
                 in_force.into_iter().for_each(|routing| router.know(state.ahead.begin(routing)));
             }
         }
+        let unicast = state.router.as_ref().ok().filter(|_| event != EVENT_HEAVY_SWEEP).and_then(Router::unicast);
+        unicast.into_iter().for_each(|unicast| engine.watch.tell(unicast));
+        // OpenSM builds trees in whole sweeps only.
+        if event == EVENT_WRITTEN && state.again.is_none() && std::mem::take(&mut state.trees_lack) {
+            engine.osm.sweep_all();
+        }
         if let Some(wait) = due {
             state.again = None;
             engine.worker.run_in(wait);
         }
     });
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn reconfig_orders_trees(engine: *mut c_void) -> c_int {
+    // SAFETY: the shim passes what reconfig_start made.
+    c_int::from(unsafe { &*engine.cast::<Engine>() }.orders)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn reconfig_order_tree(
+    engine: *mut c_void,
+    members: *const PlainMember,
+    member_count: u32,
+    rows: *mut PlainTree,
+    row_count: u32,
+) -> c_int {
+    // SAFETY: the shim passes what reconfig_start made, and as many members and rows as it counts, its own until this
+    // returns.
+    let (engine, members, rows) = unsafe {
+        (
+            &*engine.cast::<Engine>(),
+            slice::from_raw_parts(members, member_count as usize),
+            slice::from_raw_parts_mut(rows, row_count as usize),
+        )
+    };
+    guarded(engine, "building a multicast tree", FAILED, |engine| {
+        let Some(mlid) = rows.first().map(|row| row.mlid) else { return FAILED };
+        let mut state = engine.state();
+        let Some(unicast) = state.router.as_ref().ok().and_then(Router::unicast) else {
+            let text = format!("MLID 0x{mlid:x} gets no tree: what unicast is in force is not known");
+            engine.osm.log(Level::Error, &text);
+            return FAILED;
+        };
+        let members: Vec<(Guid, PortNum)> =
+            members.iter().map(|member| (Guid(member.guid), PortNum(member.port))).collect();
+        let switches = rows.iter().map(|row| Guid(row.guid)).collect();
+        match state.trees.build(&unicast, mlid, &members, &switches) {
+            Ok(tree) => {
+                let complain = |text: &String| engine.osm.log(Level::Error, &format!("multicast: {text}"));
+                tree.complaints.iter().for_each(complain);
+                state.trees_lack |= tree.ahead;
+                for row in rows {
+                    let own = tree.rows.iter().find(|own| own.switch.0 == row.guid);
+                    for port in own.into_iter().flat_map(|own| &own.ports) {
+                        row.ports[port.index() / 8] |= 1 << (port.index() % 8);
+                    }
+                }
+                0
+            }
+            Err(refusal) => {
+                let text = format!("MLID 0x{mlid:x} gets no tree, because unicast is not sound: {refusal}");
+                engine.osm.log(Level::Error, &text);
+                FAILED
+            }
+        }
+    })
+}
+
+fn tree_row(row: &PlainTree) -> TreeRow {
+    let is_port = |num: &u8| row.ports[usize::from(num / 8)] >> (num % 8) & 1 == 1;
+    TreeRow { switch: Guid(row.guid), mlid: row.mlid, ports: (0..=u8::MAX).filter(is_port).map(PortNum).collect() }
 }
 
 fn nodes(fabric: &mut PlainFabric) -> &mut [PlainNode] {

@@ -3,8 +3,8 @@
 //!
 //! `decision` decides, run after run, over values alone; `sight` makes those values of what OpenSM knows, `plans` plans,
 //! `course` hands a plan over wave by wave, `memory` compares with the last run, `ahead` proves what is in force while
-//! OpenSM is idle, `worker` keeps `evidence`. `ffi` alone touches C, and the shim
-//! (`shim/shim.c`) alone touches OpenSM's structures. Deliberately omitted: multicast, service levels.
+//! OpenSM is idle, `worker` keeps `evidence` and `metrics`, `multicast` judges and builds trees, which `watch` looks after. `ffi` alone touches C, and the shim
+//! (`shim/shim.c`) alone touches OpenSM's structures. Deliberately omitted: service levels.
 
 #![deny(unsafe_code)]
 
@@ -18,6 +18,9 @@ pub mod evidence;
 #[allow(unsafe_code)]
 mod ffi;
 pub mod memory;
+pub mod metrics;
+pub mod multicast;
 pub mod plans;
 pub mod sight;
+pub mod watch;
 pub mod worker;

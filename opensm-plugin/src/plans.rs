@@ -8,13 +8,15 @@ use crate::memory::Comparison;
 use crate::sight::Sight;
 use reconfig::change::{self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Vl, VlSet};
+use reconfig::ids::{Half, Lid, Vl, VlSet};
 use reconfig::lid;
 use reconfig::plan::{self, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
 use reconfig::repair::{Budget, RepairInput, repair};
 use reconfig::routing::{Demand, Engine, RouteError, choose_root, stranded, switch_order};
 use reconfig::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
-use reconfig::verify::{self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, prove_tables};
+use reconfig::verify::{
+    self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, UnicastWaits, prove_tables,
+};
 use reconfig::vet::{Objection, Vetted, vet};
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use std::sync::Arc;
 pub enum NoPlan {
     /// The base engine cannot route the fabric.
     #[error(transparent)]
-    Route(#[from] RouteError),
+    Route(RouteError),
     /// What the base engine computed needs service levels that OpenSM's hosts do not have.
     #[error(
         "engine {engine} separates paths by {layers} virtual layers, and this engine leaves service levels as they are: \
@@ -33,7 +35,7 @@ pub enum NoPlan {
         /// The engine.
         engine: &'static str,
         /// Layers.
-        layers: u8,
+        layers: usize,
     },
     /// The change cannot be made.
     #[error(transparent)]
@@ -47,6 +49,15 @@ pub enum NoPlan {
     /// A judge objects.
     #[error("{0}")]
     Objection(Objection),
+}
+
+impl From<RouteError> for NoPlan {
+    fn from(why: RouteError) -> NoPlan {
+        match why {
+            RouteError::TooFewLayers { engine, needed, .. } => NoPlan::Layers { engine, layers: needed },
+            why => NoPlan::Route(why),
+        }
+    }
 }
 
 /// The scope of everything: all LIDs, on every service level, switches' own included.
@@ -76,22 +87,23 @@ pub fn prove_in_force(sight: &Sight) -> Result<(), Refusal> {
 
 /// A wave over a subnet of which it is known what was in force.
 struct Beside<'a> {
-    known: &'a Comparison,
+    whole: &'a Fabric,
+    now: &'a Fabric,
     tables: [SubnetTables; 2],
 }
 
 impl Transition for Beside<'_> {
     fn fabric(&self) -> &Fabric {
-        &self.known.whole
+        self.whole
     }
 
     fn surviving(&self) -> &Fabric {
-        &self.known.now
+        self.now
     }
 
     fn waves(&self) -> Vec<ProofWave<'_>> {
         let mut injected = [false; 2];
-        self.known.whole.halves().iter().for_each(|half| injected[half.index()] = true);
+        self.whole.halves().iter().for_each(|half| injected[half.index()] = true);
         let [before, after] = &self.tables;
         let ways = Default::default();
         let (empty, gone) = (VlSet::EMPTY, [false; 2]);
@@ -110,7 +122,25 @@ impl Transition for Beside<'_> {
 /// What is wrong.
 pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>]) -> Result<(), Refusal> {
     let tables = [known.lfts.clone(), wanted.to_vec()].map(|lfts| on_one_lane(&known.whole, lfts));
-    verify::prove(Beside { known, tables }).map(drop).map_err(|(_, refusal)| refusal)
+    let beside = Beside { whole: &known.whole, now: &known.now, tables };
+    verify::prove(beside).map(drop).map_err(|(_, refusal)| refusal)
+}
+
+/// What unicast packets can wait for by tables; rows without a way lose what comes to them.
+///
+/// # Errors
+/// What is wrong with them, but for cycles.
+pub fn waits(fabric: &Fabric, lfts: &[Arc<Lft>]) -> Result<UnicastWaits, Refusal> {
+    UnicastWaits::of_tables(fabric, &on_one_lane(fabric, lfts.to_vec()), &Scope { losses: true, ..scope(fabric) })
+}
+
+/// The same in every mixture of two tables.
+///
+/// # Errors
+/// What is wrong with them, but for cycles.
+pub fn waits_while_written(fabric: &Fabric, before: &[Arc<Lft>], after: &[Arc<Lft>]) -> Result<UnicastWaits, Refusal> {
+    let tables = [before, after].map(|lfts| on_one_lane(fabric, lfts.to_vec()));
+    UnicastWaits::of(&Beside { whole: fabric, now: fabric, tables })
 }
 
 /// What the base engine makes of what OpenSM's port reaches, and its tables.
@@ -124,12 +154,40 @@ pub fn rerouted(
 ) -> Result<(Arc<RoutingFunction>, Vec<Arc<Lft>>), NoPlan> {
     let lids = fabric.end_ports().map(|port| usize::from(fabric.port(port).lmc.lids() / 2)).min();
     let demand = Demand::joined_with(fabric, sm, lids.unwrap_or(1).max(1)).within(1);
-    let function = engine.route(fabric, &demand)?;
-    if function.path_layers().is_some() || function.layers() > 1 {
-        return Err(NoPlan::Layers { engine: function.engine(), layers: function.layers() });
-    }
+    let function = on_one_layer(engine.route(fabric, &demand)?)?;
     let lfts = lid::realise(fabric, &function, &[Half::Lower, Half::Upper]);
     Ok((Arc::new(function), lfts))
+}
+
+/// Tables by which each LID of a port has a path of its own, as far as the base engine has as many: path k on the k-th.
+///
+/// # Errors
+/// As [`rerouted`].
+fn spread(engine: &dyn Engine, fabric: &Fabric, sm: PortId) -> Result<Vec<Arc<Lft>>, NoPlan> {
+    let lids = fabric.end_ports().map(|port| usize::from(fabric.port(port).lmc.lids())).min();
+    let demand = Demand::joined_with(fabric, sm, lids.unwrap_or(1).max(1)).within(1);
+    let function = on_one_layer(engine.route(fabric, &demand)?)?;
+    let mut lfts = vec![Lft::new(); fabric.node_count()];
+    for (rank, &port) in function.destinations().iter().enumerate() {
+        let held = fabric.port(port);
+        let lids = held.lid.into_iter().flat_map(|lid| (lid.0..lid.0 + held.lmc.lids()).map(Lid));
+        for (lid, k) in lids.zip(0..) {
+            for switch in fabric.switches() {
+                if let Some(output) = function.output(switch, rank, k % function.needed(rank)) {
+                    lfts[switch.index()].set(lid, output);
+                }
+            }
+        }
+    }
+    Ok(lfts.into_iter().map(Arc::new).collect())
+}
+
+/// A routing, if it makes do with one layer.
+fn on_one_layer(function: RoutingFunction) -> Result<RoutingFunction, NoPlan> {
+    if function.path_layers().is_some() || function.layers() > 1 {
+        return Err(NoPlan::Layers { engine: function.engine(), layers: usize::from(function.layers()) });
+    }
+    Ok(function)
 }
 
 /// What a change begins with, by the nodes of `before`.
@@ -201,7 +259,10 @@ pub fn in_one_wave(sight: &Sight, target: Vec<Arc<Lft>>) -> Result<Arc<Vetted>, 
 /// # Errors
 /// It cannot route the fabric, or its tables do not serve all of it.
 pub fn brought_up(engine: &dyn Engine, sight: &Sight) -> Result<(Vec<Arc<Lft>>, ProofStatistics), NoPlan> {
-    let (_, target) = rerouted(engine, &sight.fabric, sight.sm)?;
+    let target = match sight.fabric.has_both_halves() {
+        true => spread(engine, &sight.fabric, sight.sm)?,
+        false => rerouted(engine, &sight.fabric, sight.sm)?.1,
+    };
     let tables = on_one_lane(&sight.fabric, target);
     let proof = prove_tables(&sight.fabric, &tables, &scope(&sight.fabric));
     let proof = proof.map_err(|refusal| NoPlan::Objection(Objection::Refused(refusal)))?;
@@ -235,7 +296,10 @@ pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan>
 /// What [`NoPlan`] lists.
 pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>, NoPlan> {
     let fabric = &*sight.fabric;
-    let (function, target) = rerouted(engine, fabric, sight.sm)?;
+    let (function, mut target) = rerouted(engine, fabric, sight.sm)?;
+    if fabric.has_both_halves() {
+        target = spread(engine, fabric, sight.sm)?;
+    }
     let initial = on_one_lane(fabric, sight.lfts.clone());
     let mut senders = InjectionRules::default();
     fabric.halves().iter().for_each(|half| senders.injected[half.index()] = true);
@@ -256,9 +320,7 @@ pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>
     let found = found.map_err(|error| NoPlan::Change(Box::new(ChangeError::Repair(error))))?;
     // A wave that would have to wait for what was sent before is not worth it: nothing is lost without it.
     let steps = found.waves.into_iter().take_while(|wave| !wave.aged_before);
-    let both =
-        |lfts: Vec<Arc<Lft>>| if fabric.has_both_halves() { lid::mirrored(fabric, &lfts, Half::Lower) } else { lfts };
-    let steps: Vec<TableStep> = steps.map(|wave| TableStep { lfts: both(wave.lfts), aged_before: false }).collect();
+    let steps: Vec<TableStep> = steps.map(|wave| TableStep { lfts: wave.lfts, aged_before: false }).collect();
     let Some(last) = steps.last().map(|step| step.lfts.clone()).filter(|last| *last != sight.lfts) else {
         return Ok(None);
     };

@@ -5,6 +5,8 @@
 
 use crate::config::EvidenceConfig;
 use crate::evidence::{self, Accepted};
+use crate::metrics;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -25,12 +27,22 @@ pub struct Clerk {
     pub stand_back: fn(),
     /// Where evidence goes.
     pub evidence: Option<EvidenceConfig>,
+    /// Where metrics go.
+    pub metrics: Option<PathBuf>,
+}
+
+/// What it is given.
+enum Paper {
+    /// What was accepted.
+    Evidence(Box<Accepted>),
+    /// The text of the metrics.
+    Metrics(String),
 }
 
 /// The threads.
 pub struct Worker {
     runs: Option<Sender<Duration>>,
-    kept: Option<Sender<Accepted>>,
+    kept: Option<Sender<Paper>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -41,11 +53,11 @@ impl Worker {
     /// No thread is to be had.
     pub fn start(outside: Outside) -> std::io::Result<Worker> {
         let Outside { sweep, clerk } = outside;
-        let ((runs, wanted), (kept, accepted)) = (channel(), channel());
+        let ((runs, wanted), (kept, papers)) = (channel(), channel());
         let mut worker = Worker { runs: Some(runs), kept: Some(kept), threads: Vec::new() };
         let timer = Builder::new().name("reconfig".to_string()).spawn(move || run_all(&*sweep, &wanted))?;
         worker.threads.push(timer);
-        let keeper = Builder::new().name("reconfig-keep".to_string()).spawn(move || clerk.keep_all(&accepted))?;
+        let keeper = Builder::new().name("reconfig-keep".to_string()).spawn(move || clerk.keep_all(&papers))?;
         worker.threads.push(keeper);
         Ok(worker)
     }
@@ -58,7 +70,12 @@ impl Worker {
 
     /// What was accepted is to be judged by all judges that have not yet, and kept as evidence.
     pub fn keep(&self, accepted: Accepted) {
-        let _ = self.kept.as_ref().map(|kept| kept.send(accepted));
+        let _ = self.kept.as_ref().map(|kept| kept.send(Paper::Evidence(Box::new(accepted))));
+    }
+
+    /// Metrics are to be published.
+    pub fn publish(&self, text: String) {
+        let _ = self.kept.as_ref().map(|kept| kept.send(Paper::Metrics(text)));
     }
 }
 
@@ -90,10 +107,14 @@ fn run_all(sweep: &dyn Fn(), wanted: &Receiver<Duration>) {
 }
 
 impl Clerk {
-    fn keep_all(&self, accepted: &Receiver<Accepted>) {
+    fn keep_all(&self, papers: &Receiver<Paper>) {
         (self.stand_back)();
-        for accepted in accepted {
-            if let Err(why) = self.keep(accepted) {
+        for paper in papers {
+            let kept = match paper {
+                Paper::Evidence(accepted) => self.keep(*accepted),
+                Paper::Metrics(text) => self.metrics.iter().try_for_each(|file| metrics::write(file, &text)),
+            };
+            if let Err(why) = kept {
                 (self.complain)(&why);
             }
         }

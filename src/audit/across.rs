@@ -11,7 +11,7 @@
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PKey, PortNum, SubnetId};
-use crate::routers::{Levels, Partitioning, Routes};
+use crate::routers::{Levels, LevelsRule, Partitioning, Routes};
 use crate::tables::{Lft, SubnetTables};
 use crate::verify::Scope;
 use serde::Serialize;
@@ -387,7 +387,8 @@ impl Question<'_> {
         if crossings >= self.hop_limit.max(1) && crossings > 0 {
             return Some(Stray::HopLimit);
         }
-        let raised = self.levels.layers() > 1 || self.levels.next(0, 0).is_none();
+        // Where levels rise at turns, there are layers for as many as any way has.
+        let raised = self.levels.rule() == LevelsRule::Raise;
         (raised && crossings >= self.levels.layers()).then_some(Stray::Layers)
     }
 

@@ -78,7 +78,7 @@ pub fn audit_whole(asked: &RoutedSubnets<'_>) -> Result<WholeAudit, AuditError> 
         return Err(AuditError::Whole(AcrossRefusal::PathLayers { subnet: subnet.name.clone() }));
     }
     let routes = Routes::all(subnets);
-    let levels = Levels::new(asked.router_sl, routes.most_crossings(), asked.data_vls)?;
+    let levels = Levels::new(asked.router_sl, routes.most_raises(asked.router_sl, subnets), asked.data_vls)?;
     let managers: Vec<_> = subnets.subnets().map(|(_, subnet)| usual_manager(&subnet.fabric)).collect();
     let partitioning = Partitioning::of(subnets, &managers, asked.part_enforce);
     let paths = check_paths(&Question {

@@ -10,6 +10,7 @@ mod row;
 mod spec;
 mod summary;
 
+pub use crate::intervals::{Estimate, Share};
 pub use row::RunRow;
 pub use spec::{Campaign, CampaignError, DrawnChange, RunKey, Seeds};
-pub use summary::{Estimate, SchemeSummary, Share, pooled, summaries};
+pub use summary::{SchemeSummary, pooled, summaries};

@@ -26,6 +26,12 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     let mut senders = InjectionRules::default();
     senders.injected[input.old.index()] = true;
     senders.ways[input.old.index()] = input.ways.iter().cloned().collect();
+    // Tables of other subnet managers lead the LIDs of a port each its own way.
+    let parted =
+        input.both_halves && lid::mirrored(&input.before, &ground.initial.lfts, input.old) != ground.initial.lfts;
+    if parted {
+        senders.injected = [true; 2];
+    }
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
     let order = choose_root(&input.before).and_then(|root| switch_order(ground.function.engine(), &input.before, root));
@@ -46,11 +52,13 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     // Whoever sends to the twin of a LID meets the same entries at every moment.
     let both = |lfts: &[Arc<Lft>]| lid::mirrored(&ground.after, lfts, input.old);
     let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
-        let lfts = if input.both_halves { both(&lfts) } else { lfts };
+        let lfts = if input.both_halves && !parted { both(&lfts) } else { lfts };
         TableStep { lfts, aged_before }
     };
     let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
-    follow(ground, &mut steps);
+    if !parted {
+        follow(ground, &mut steps);
+    }
     Ok(RepairSteps { steps, discards_turned_back: found.discards_turned_back })
 }
 

@@ -26,6 +26,9 @@ pub struct RouteInput<'a> {
 pub enum LmcWish {
     /// One LMC for all, at least so much. With LMC 0 there is a lower half only.
     Least(Lmc),
+    /// One LMC for all, at least so much, and no half is spare: every LID may have a path of its own. For a fabric that is
+    /// never to change; sources must be simulated without halves too.
+    Undivided(Lmc),
     /// One LMC for all, the least that gives each half what some destination needs.
     Common,
     /// For each destination the least LMC that gives each half what it needs.
@@ -35,7 +38,7 @@ pub enum LmcWish {
 impl LmcWish {
     fn least(self) -> Lmc {
         match self {
-            LmcWish::Least(lmc) => lmc,
+            LmcWish::Least(lmc) | LmcWish::Undivided(lmc) => lmc,
             LmcWish::Common | LmcWish::Each => Lmc::default(),
         }
     }
@@ -63,14 +66,19 @@ pub fn route(input: RouteInput<'_>) -> Result<Routed, BringUpError> {
     let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked, reserved_sl: None }
         .equip(input.fabric)?;
     let lanes = data_vls(&ready);
-    let paths = usize::from(asked.lids() / 2).max(1);
+    let undivided = matches!(input.lmc, LmcWish::Undivided(_));
+    let paths = usize::from(if undivided { asked.lids() } else { asked.lids() / 2 }).max(1);
     let demand = Demand::all(&ready, paths).within(lanes.min(MOST_LAYERS));
     let function = input.engine.route(&ready, &demand)?;
     let fabric = match input.lmc {
-        LmcWish::Least(_) => ready,
+        LmcWish::Least(_) | LmcWish::Undivided(_) => ready,
         LmcWish::Common => lid::assign(&ready, Needs::of(&ready, &function)?.largest(&ready))?,
         LmcWish::Each => lid::assign_each(&ready, &Needs::of(&ready, &function)?)?,
     };
+    if undivided {
+        let tables = lid::bring_up_undivided(&fabric, &function, lanes);
+        return Ok(Routed { fabric, function, tables, data_vls: lanes });
+    }
     lid::check_fits(&fabric, &function)?;
     let tables = lid::bring_up(&fabric, &function, lanes);
     Ok(Routed { fabric, function, tables, data_vls: lanes })

@@ -104,7 +104,7 @@ struct Several {
     /// Seed of random choices, for engines that make some [default: 0]
     #[arg(long)]
     seed: Option<u64>,
-    /// What routers do with the service level: raise (by one layer at each crossing) or keep [default: raise]
+    /// What routers do with the service level: raise (by one layer at each crossing), turn (only where ways turn) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
     /// The hop limit that sources set [default: 64]

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Evidence")]
 pub(super) struct EvidenceArguments {
-    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph.
+    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph; `plan` also draws the
+    /// channels that an accepted plan drains.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
     /// If it is refused for a cycle, show the route of a packet into each dependency (--json always does).
@@ -30,6 +31,19 @@ impl EvidenceArguments {
         match refused.filter(|_| self.witnesses && !screen.is_json()) {
             Some(refused) => screen.print(&format!("\n{}", report::witnesses(refused))),
             None => Ok(()),
+        }
+    }
+
+    /// Draws the refusal, or else what an accepted plan drains, if requested.
+    pub(super) fn draw_either(
+        &self,
+        refused: Option<&Refused>,
+        drained: Option<String>,
+        batch: &mut Batch,
+    ) -> Result<(), Failure> {
+        match (&self.dot, refused, drained) {
+            (Some(file), None, Some(drawing)) => batch.stage_text(file, drawing),
+            _ => self.draw(refused, batch),
         }
     }
 

@@ -34,6 +34,7 @@ mod progress;
 mod removal;
 mod reproduce;
 mod rescue;
+mod resolve;
 mod route;
 mod schema;
 mod serve;
@@ -161,6 +162,8 @@ enum Command {
     Journal(journal::JournalCommand),
     /// Find hosts that were left unable to send by a manager that died amid a change, and open them.
     Rescue(rescue::Arguments),
+    /// Find the path to a host by its address, in this subnet or behind a router.
+    Resolve(resolve::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
     /// Print the JSON Schema of what a command prints with --json.
@@ -212,6 +215,7 @@ fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Ans
         Command::Events(arguments) => events::run(&arguments, common),
         Command::Journal(command) => journal::run(&command, common),
         Command::Rescue(arguments) => rescue::run(&arguments, common),
+        Command::Resolve(arguments) => resolve::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

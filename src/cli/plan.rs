@@ -93,7 +93,7 @@ pub(super) struct Arguments {
     /// Form of the SL-to-VL tables that switches accept [default: as in the captures; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
-    /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
+    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
     #[command(flatten)]
@@ -126,7 +126,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let mut batch = Batch::default();
     let before = arguments.before(common)?;
     let page = page.map(|file| Page::of(file, [&before.0])).transpose()?;
-    let report = match arguments.draw(before, common)? {
+    let (report, drained) = match arguments.draw(before, common)? {
         Ok((drawn, then)) => {
             if then.is_some() && arguments.output.as_ref().is_some_and(|file| output::is_stdout(file)) {
                 let why = "a cable that moves takes two plans, and both would go to standard output";
@@ -138,11 +138,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             let then = then.map(|then| arguments.keep(&then, engine, files.each_ref().map(Option::as_ref), &mut batch));
             let then = then.transpose()?.map(Box::new);
             let files = [&arguments.output, &arguments.certificate].map(Option::as_ref);
-            PlanReport { then, ..arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)? }
+            let report = arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)?;
+            (PlanReport { then, ..report }, drawn.prepared.plan.plan().drain_dot())
         }
-        Err(without) => *without,
+        Err(without) => (*without, None),
     };
-    arguments.evidence.draw(report.refusal.as_ref(), &mut batch)?;
+    arguments.evidence.draw_either(report.refusal.as_ref(), drained, &mut batch)?;
     if let Some(page) = page {
         page.stage(report::plan_page(&report, &page.origin), &mut batch)?;
     }

@@ -15,7 +15,7 @@ seed-000 is López, Flich, Duato, ICPP 2001 (destination renaming); seed-001 is 
 Scheme over InfiniBand); seed-002 is Nienaber, Yuan, Duan, ANCS 2007 (LID \
 assignment); optimum compares the heuristics of the latter with an exact solver, selection compares readings of both \
 where they leave points open. docs/REPRODUCE.md explains where the \
-bands come from and how the papers were read. seed-003 measures what sources gain from several paths (docs/DISPERSIVE.md).
+bands come from and how the papers were read. seed-003 measures what sources gain from several paths (docs/DISPERSIVE.md); seed-004 is Bloch, Liss (InfiniBand routers).
 
 Examples:
   reconfig reproduce seed-000 --fabrics 100
@@ -23,11 +23,12 @@ Examples:
   reconfig reproduce seed-002 --table 1 --csv table-1.csv --plot table-1.svg
   reconfig reproduce optimum --fabrics 4
   reconfig reproduce selection --table smart --fabrics 10
+  reconfig reproduce skyline --fabrics 4
   reconfig reproduce seed-003 --table gain --csv gain.csv
 
 Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 the work could not be carried out.")]
 pub(super) struct Arguments {
-    /// The study: seed-000, seed-001, seed-002, seed-003, optimum or selection.
+    /// The study: seed-000, seed-001, seed-002, seed-003, seed-004, optimum, selection or skyline.
     study: Study,
     /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids; lids, smart; …
     #[arg(long, value_name = "TABLE")]
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     /// Only this row, such as 16 or 128/32; may be repeated.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
-    /// Fabrics for each row [default: the paper's number, 10 or 32; 1 for seed-001, 2 for seed-003 and selection, 8 for optimum].
+    /// Fabrics for each row [default: the paper's number, 10 or 32; 10 for skyline, 1 for seed-001 and seed-004, 2 for seed-003 and selection, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
     /// The seed of the first fabric of each row.

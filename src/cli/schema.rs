@@ -2,7 +2,7 @@
 //! of each stands in docs/schemas.
 
 use super::outcome::{Answer, Failure};
-use super::{campaign, fabric, journal, output, reproduce, rescue, route, simulate};
+use super::{campaign, fabric, journal, output, reproduce, rescue, resolve, route, simulate};
 use crate::report;
 use anyhow::anyhow;
 use reconfig::audit::AuditReport;
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 type Entry = (&'static str, fn() -> Schema);
 
 /// Every schema. What is not one object for each run is named by its option or its content.
-const SCHEMAS: [Entry; 21] = [
+const SCHEMAS: [Entry; 22] = [
     ("audit", schema_of::<AuditReport>),
     ("campaign", schema_of::<campaign::CampaignDocument<'static>>),
     ("change", schema_of::<ChangeDone>),
@@ -42,6 +42,7 @@ const SCHEMAS: [Entry; 21] = [
     ("plan", schema_of::<report::PlanReport>),
     ("reproduce", schema_of::<reproduce::StudyDocument<'static>>),
     ("rescue", schema_of::<rescue::RescueReport>),
+    ("resolve", schema_of::<resolve::ResolveReport>),
     ("route", schema_of::<report::RouteObject<'static>>),
     ("route-list", schema_of::<Vec<route::ListedEngine>>),
     ("serve", schema_of::<ServeStatus>),

@@ -26,7 +26,8 @@ use reconfig::plan::{Arming, Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
-    self, Accounting, Departure, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport, Standby, adversary,
+    self, Accounting, Departure, Detection, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport,
+    Standby, adversary,
 };
 use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
@@ -112,7 +113,7 @@ struct MethodArguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// Port states while tables are installed: hold (the paper's), discard (the specification's) or off.
+    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
     #[arg(long, default_value_t = Arming::Off)]
     arming: Arming,
     #[command(flatten)]
@@ -258,7 +259,7 @@ pub(super) struct SubnetsArguments {
     #[arg(long, value_name = "SHARE")]
     cross: Option<f64>,
     /// What routers do with service levels: raise (by one layer at each crossing, which prevents cycles through
-    /// routers) or keep [default: raise]
+    /// routers), turn (only where ways turn, which does so too) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
     /// The hop limit that sources set [default: 64]
@@ -317,6 +318,13 @@ struct ManagementArguments {
     /// Time that a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
+    /// How the manager hears of the change: by traps, or because it polls the switches (light sweeps; devices send no
+    /// traps then, and what happens, happens right behind a sweep).
+    #[arg(long, value_enum, value_name = "WAY", default_value_t = DetectionChoice::Trap)]
+    detect: DetectionChoice,
+    /// Time from a light sweep to the next, as a multiple of the duration of a sweep (--detect sweep) [default: 99]
+    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
+    sweep_factor: Option<u32>,
     /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme static,
     /// once ports are stopped.
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=60_000_000))]
@@ -349,6 +357,24 @@ impl ManagementArguments {
         let node = find_node(scenario.fabric(), name)?;
         Ok(Some(Standby { node, after_ns: self.standby_after.unwrap_or(1_000) * 1_000 }))
     }
+
+    fn detection(&self) -> Result<Detection, Failure> {
+        match (self.detect, self.sweep_factor) {
+            (DetectionChoice::Trap, None) => Ok(Detection::Trap),
+            (DetectionChoice::Trap, Some(_)) => Err(Failure::input(anyhow!(
+                "--sweep-factor: traps report the change at once; choose --detect sweep, or omit it"
+            ))),
+            (DetectionChoice::Sweep, factor) => Ok(Detection::Sweep { factor: factor.unwrap_or(Detection::FACTOR) }),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DetectionChoice {
+    /// Switches report that a link changed.
+    Trap,
+    /// The manager asks each switch for its SwitchInfo, again and again.
+    Sweep,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -707,6 +733,7 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
+            detection: self.management.detection()?,
             compute_ns: self.management.compute_time * 1_000,
             journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,

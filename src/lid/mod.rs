@@ -23,7 +23,7 @@ pub use configure::Heuristic;
 pub use guid2lid::{Guid2Lid, LidRange};
 pub use needs::{Needs, assign_each, assign_each_stable};
 pub use random_table::RandomTable;
-pub use realise::{TooFewLids, bring_up, check_fits, merge, mirrored, realise, steady_sl_to_vl};
+pub use realise::{TooFewLids, bring_up, bring_up_undivided, check_fits, merge, mirrored, realise, steady_sl_to_vl};
 pub use renaming::{IdsExhausted, MOST_IDS, Name, Renaming, rename};
 pub use splits::Splits;
 pub use stable::assign_stable;

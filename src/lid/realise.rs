@@ -14,7 +14,13 @@ pub fn realise(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> 
 /// `base`, by node, in which the LIDs of `halves` and those of ports without halves (switches) follow `function`. If it
 /// has no route, because it omits the port or the switch, the entry becomes "no route". Other LIDs stay.
 pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, halves: &[Half]) -> Vec<Arc<Lft>> {
-    let paths = lid_paths(fabric, function, halves);
+    let each: Vec<&[Half]> = halves.chunks(1).collect();
+    merge_ranges(fabric, base, function, &each)
+}
+
+/// The same where the LIDs of each element of `ranges`, one half after the other, have paths of their own.
+fn merge_ranges(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, ranges: &[&[Half]]) -> Vec<Arc<Lft>> {
+    let paths = lid_paths(fabric, function, ranges);
     let mut tables = base.to_vec();
     for (switch, _) in fabric.nodes().filter(|(_, node)| node.is_switch()) {
         let mut table = (*tables[switch.index()]).clone();
@@ -33,8 +39,8 @@ pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, hal
 }
 
 /// Every LID concerned, with the destination's rank and the path that it realises; none if the function omits its
-/// owner. If a half has more LIDs than its owner needs, the paths repeat.
-fn lid_paths(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Vec<(Lid, Option<(usize, usize)>)> {
+/// owner. If a range has more LIDs than its owner needs, the paths repeat.
+fn lid_paths(fabric: &Fabric, function: &RoutingFunction, ranges: &[&[Half]]) -> Vec<(Lid, Option<(usize, usize)>)> {
     let mut rank = vec![None; fabric.port_count()];
     for (destination, port) in function.destinations().iter().enumerate() {
         rank[port.index()] = Some(destination);
@@ -45,7 +51,9 @@ fn lid_paths(fabric: &Fabric, function: &RoutingFunction, halves: &[Half]) -> Ve
         let mut add = |(k, lid)| lids.push((lid, rank[port.index()].map(|rank| (rank, k % needed[rank]))));
         match undivided(fabric, port) {
             Some(lid) => add((0, lid)),
-            None => halves.iter().for_each(|&half| fabric.half_lids(port, half).enumerate().for_each(&mut add)),
+            None => ranges.iter().for_each(|halves| {
+                halves.iter().flat_map(|&half| fabric.half_lids(port, half)).enumerate().for_each(&mut add);
+            }),
         }
     }
     lids
@@ -118,6 +126,14 @@ pub fn steady_sl_to_vl(vls: u8) -> SlToVl {
 pub fn bring_up(fabric: &Fabric, function: &RoutingFunction, vls: u8) -> SubnetTables {
     let mut tables = SubnetTables::new(fabric, steady_sl_to_vl(vls), Half::Lower);
     tables.lfts = realise(fabric, function, &[Half::Lower, Half::Upper]);
+    tables
+}
+
+/// A subnet that is never to change: no half is spare, and path k is on the k-th LID of all. Otherwise as [`bring_up`].
+pub fn bring_up_undivided(fabric: &Fabric, function: &RoutingFunction, vls: u8) -> SubnetTables {
+    let mut tables = SubnetTables::new(fabric, steady_sl_to_vl(vls), Half::Lower);
+    let whole: &[Half] = &[Half::Lower, Half::Upper];
+    tables.lfts = merge_ranges(fabric, &vec![Arc::default(); fabric.node_count()], function, &[whole]);
     tables
 }
 

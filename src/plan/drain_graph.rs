@@ -3,6 +3,8 @@
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortMask, PortNum, VlSet};
+use petgraph::dot::{Config, Dot};
+use petgraph::graph::DiGraph;
 use std::collections::BTreeMap;
 
 /// One direction of a link, named by the port that sends into it.
@@ -132,6 +134,29 @@ impl DrainGraph {
     pub fn depth(&self) -> u32 {
         self.depth
     }
+}
+
+/// The graphs of all layers as one Graphviz digraph: a box for each channel, with the ports at both its ends, and an edge
+/// to each channel that its packets may wait for.
+pub(super) fn to_dot(fabric: &Fabric, layers: &[DrainLayer]) -> String {
+    let mut drawing = DiGraph::<String, &str>::new();
+    for layer in layers {
+        let of_layer = if layers.len() > 1 { format!("VL {}: ", layer.lanes) } else { String::new() };
+        let name = |channel: &DrainChannel| {
+            let end = |node, num| format!("{} {num}", fabric.describe_node(node));
+            let (from, to) = (end(channel.sender, channel.num), end(channel.receiver, channel.receiver_num));
+            format!("{of_layer}{from} → {to}")
+        };
+        let channels = layer.graph.channels();
+        let nodes: Vec<_> = channels.iter().map(|channel| drawing.add_node(name(channel))).collect();
+        for (channel, &node) in channels.iter().zip(&nodes) {
+            channel.predecessors.iter().for_each(|&before| {
+                drawing.add_edge(nodes[before as usize], node, "");
+            });
+        }
+    }
+    // petgraph's writer takes labels as they are, and escapes them.
+    format!("{}", Dot::with_config(&drawing, &[Config::EdgeNoLabel]))
 }
 
 /// The channels of the graph, each with its successors, in ascending order.

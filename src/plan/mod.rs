@@ -274,6 +274,12 @@ impl Plan {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
 
+    /// The channel dependency graph that is drained, of all layers, as a Graphviz digraph; none if nothing is drained.
+    pub fn drain_dot(&self) -> Option<String> {
+        let Draft { surviving, drain, .. } = &self.draft;
+        (!drain.is_empty()).then(|| drain_graph::to_dot(surviving, drain))
+    }
+
     /// The channels to drain, layer by layer.
     pub fn drain(&self) -> &[DrainLayer] {
         &self.draft.drain

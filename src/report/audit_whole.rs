@@ -24,6 +24,10 @@ pub(super) fn whole(text: &mut String, subnets: &[AuditedSubnet], found: &WholeA
     parted(text, found);
     match found.router_sl {
         LevelsRule::Keep => line(text, format_args!("levels   kept at routers")),
+        LevelsRule::Turn => {
+            let layers = counted(found.layers.into(), "layer");
+            line(text, format_args!("levels   raised by a layer where ways turn: {layers}"));
+        }
         LevelsRule::Raise => {
             let layers = counted(found.layers.into(), "layer");
             line(text, format_args!("levels   raised by a layer at each router: {layers}"));

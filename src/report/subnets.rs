@@ -38,6 +38,7 @@ pub(super) fn headline(text: &mut String, report: &SimulationReport, between: Be
 fn routing(text: &mut String, report: &SimulationReport, between: BetweenSettings) {
     let levels = match between.rule {
         LevelsRule::Raise => format!("service levels raised, {}", counted(between.layers.into(), "layer")),
+        LevelsRule::Turn => format!("service levels raised at turns, {}", counted(between.layers.into(), "layer")),
         LevelsRule::Keep => "service levels kept".to_string(),
     };
     let lanes = counted(report.settings.data_vls.into(), "data VL");

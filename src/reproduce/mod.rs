@@ -1,4 +1,4 @@
-//! The published figures of three papers, measured again with this crate's engines and LID assignment.
+//! The published figures of five papers, measured again with this crate's engines and LID assignment.
 //!
 //! On entry: a study, its tables, the number of fabrics, and a seed. On return: tables of cells, each with the paper's
 //! figure, ours, and the band in which ours must lie for the table to count as reproduced (docs/REPRODUCE.md explains
@@ -6,8 +6,10 @@
 //! Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP
 //! 2001; *seed 001* is Pinkston, Zafar, Duato, "A Method for Applying Double Scheme Dynamic Reconfiguration over InfiniBand",
 //! slides; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
-//! manual's claim about several paths in the simulator; *optimum* compares the heuristics of the second paper with an
-//! exact solver; *selection* compares readings of both papers where they leave points open. Deliberately omitted: screens (`report`).
+//! manual's claim about several paths in the simulator; *seed 004* is Bloch, Liss, "InfiniBand Router Premier", 12th
+//! OpenFabrics Workshop 2016, slides; *optimum* compares the heuristics of the second paper with an exact solver;
+//! *selection* compares readings of both papers where they leave points open; *skyline* is Lysne, Duato, "Fast Dynamic
+//! Reconfiguration in Irregular Networks", ICPP 2000, on these papers' fabrics. Deliberately omitted: screens (`report`).
 
 mod conflicts;
 mod csv;
@@ -19,7 +21,9 @@ mod seed_000;
 mod seed_001;
 mod seed_002;
 mod seed_003;
+mod seed_004;
 mod selection;
+mod skyline;
 mod table;
 
 pub use conflicts::conflicts;
@@ -44,16 +48,28 @@ pub enum Study {
     Seed002,
     /// Dispersive routing: a claim without published figures.
     Seed003,
+    /// Routers between subnets.
+    Seed004,
     /// The gaps of the heuristics to the optimum, which no paper reports.
     Optimum,
     /// What the papers' open points change: rules of path selection, graphs, optima of smart routing.
     Selection,
+    /// The part of a fabric in which a loss reverses links of up*/down*.
+    Skyline,
 }
 
 impl Study {
     /// All of them.
-    pub const ALL: [Study; 6] =
-        [Study::Seed000, Study::Seed001, Study::Seed002, Study::Seed003, Study::Optimum, Study::Selection];
+    pub const ALL: [Study; 8] = [
+        Study::Seed000,
+        Study::Seed001,
+        Study::Seed002,
+        Study::Seed003,
+        Study::Seed004,
+        Study::Optimum,
+        Study::Selection,
+        Study::Skyline,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -62,8 +78,10 @@ impl Study {
             Study::Seed001 => "seed-001",
             Study::Seed002 => "seed-002",
             Study::Seed003 => "seed-003",
+            Study::Seed004 => "seed-004",
             Study::Optimum => "optimum",
             Study::Selection => "selection",
+            Study::Skyline => "skyline",
         }
     }
 
@@ -74,8 +92,10 @@ impl Study {
             Study::Seed001 => &seed_001::TABLES,
             Study::Seed002 => &seed_002::TABLES,
             Study::Seed003 => &seed_003::TABLES,
+            Study::Seed004 => &seed_004::TABLES,
             Study::Optimum => &optimum::TABLES,
             Study::Selection => &selection::TABLES,
+            Study::Skyline => &skyline::TABLES,
         }
     }
 
@@ -86,7 +106,9 @@ impl Study {
             Study::Seed001 => seed_001::rows(table),
             Study::Seed002 | Study::Optimum => seed_002::rows(),
             Study::Seed003 => seed_003::rows(table),
+            Study::Seed004 => seed_004::rows(table),
             Study::Selection => selection::rows(table),
+            Study::Skyline => skyline::rows(),
         }
     }
 
@@ -101,7 +123,9 @@ impl Study {
             }
             Study::Seed002 => "Nienaber, Yuan, Duan: On LID Assignment in InfiniBand Networks, ANCS 2007",
             Study::Seed003 => "user guide IB0054606-02 A, chapter 8: Dispersive Routing",
+            Study::Seed004 => "Bloch, Liss: InfiniBand Router Premier, 12th OpenFabrics Workshop 2016, slides",
             Study::Optimum => "each heuristic of Nienaber, Yuan, Duan (ANCS 2007) beside the optimum",
+            Study::Skyline => "Lysne, Duato: Fast Dynamic Reconfiguration in Irregular Networks, ICPP 2000",
             Study::Selection => "readings of Nienaber, Yuan, Duan (ANCS 2007) and of López, Flich, Duato (ICPP 2001)",
         }
     }
@@ -109,8 +133,8 @@ impl Study {
     /// The paper's number of fabrics for each row; for studies without a published table, the default.
     pub fn fabrics(self) -> usize {
         match self {
-            Study::Seed000 => 10,
-            Study::Seed001 => 1,
+            Study::Seed000 | Study::Skyline => 10,
+            Study::Seed001 | Study::Seed004 => 1,
             Study::Seed002 => 32,
             Study::Seed003 | Study::Selection => 2,
             Study::Optimum => 8,
@@ -266,8 +290,10 @@ pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<V
         Study::Seed001 => seed_001::tables(request, tell),
         Study::Seed002 => seed_002::tables(request, tell),
         Study::Seed003 => seed_003::tables(request, tell),
+        Study::Seed004 => seed_004::tables(request, tell),
         Study::Optimum => optimum::tables(request, tell),
         Study::Selection => selection::tables(request, tell),
+        Study::Skyline => skyline::tables(request, tell),
     }?;
     tables.retain(|table| !table.rows.is_empty());
     Ok(tables)

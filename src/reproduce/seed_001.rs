@@ -34,12 +34,13 @@ const AROUND_NS: u64 = 20_000_000;
 /// Packets in a send queue: more than come due while the subnet stands still.
 const QUEUED: u16 = u16::MAX;
 
-const RUNS: [(&str, Scheme, Arming, bool); 5] = [
+const RUNS: [(&str, Scheme, Arming, bool); 6] = [
     ("static, queued", Scheme::Static, Arming::Off, true),
     ("static, waiting", Scheme::Static, Arming::Off, false),
     ("Double, queued", Scheme::Double, Arming::Off, true),
     ("Double, waiting", Scheme::Double, Arming::Off, false),
     ("Double, ports ARMED, queued", Scheme::Double, Arming::Hold, true),
+    ("Double, ARMED in turn, queued", Scheme::Double, Arming::HoldEach, true),
 ];
 const COUNTS: [&str; 4] =
     ["SL-to-VL mapping update", "computing forwarding tables", "distributing forwarding tables", "VL drainage"];

@@ -4,7 +4,8 @@
 //! set of multiple paths". Table *gain* answers it; the others are its data. Each fabric is routed with LMC 1 to 4, so
 //! that a half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that serves these sources
 //! worst; `single-worst`, the one that is worst for a single path of the same tables; `uniform`; and `hot-spot`, a
-//! twentieth of all packets to one end port.
+//! twentieth of all packets to one end port. Table *claim* is the manual's own experiment: LMC 3, eight paths, in a fabric that
+//! never changes and therefore keeps no half spare, with intervals of confidence over seeds.
 
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
@@ -13,11 +14,13 @@ use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::Fabric;
 use crate::fabric::generate::{Options, Topology, generate};
 use crate::ids::Lmc;
+use crate::intervals::Estimate;
 use crate::scenario::{SteadyReport, selection, steady};
 use crate::sim::{Dispersal, PathChoice, SimConfig, Spray, Traffic};
 use crate::tables::{Crossings, Selection};
 
-pub(super) const TABLES: [&str; 9] = [
+pub(super) const TABLES: [&str; 10] = [
+    "claim",
     "fat-tree-worst",
     "fat-tree-single-worst",
     "fat-tree-uniform",
@@ -30,6 +33,7 @@ pub(super) const TABLES: [&str; 9] = [
 ];
 
 const GAIN: &str = "gain";
+const CLAIM: &str = "claim";
 const COLUMNS: [&str; 8] =
     ["bound %", "slowest %", "accepted %", "late %", "late mess. %", "p50 µs", "p99 µs", "busiest %"];
 const GAIN_COLUMNS: [&str; 8] =
@@ -40,6 +44,14 @@ const FABRICS: [(&str, &str, &[&str]); 2] = [
     ("fat-tree", "fat-tree:8,2", &["fat-tree", "min-hop", "up-down"]),
     ("regular", "random-regular:16,6,4", &["up-down", "dfsssp"]),
 ];
+
+/// Paths of the rows of table *claim*, at LMC 3 without a spare half.
+const CLAIM_PATHS: [u8; 4] = [1, 2, 4, 8];
+const CLAIM_LMC: u8 = 3;
+/// Runs of each row of table *claim*, at least, each with another seed.
+const CLAIM_RUNS: usize = 8;
+const CLAIM_COLUMNS: [&str; 10] =
+    ["1 path %", "± 1", "2 paths %", "± 2", "4 paths %", "± 4", "8 paths %", "± 8", "8 over 4 %", "± gain"];
 
 /// Lanes of every run: an engine may need a virtual layer for each.
 const DATA_VLS: u8 = 8;
@@ -60,10 +72,12 @@ enum Pattern {
     SingleWorst,
     Uniform,
     HotSpot,
+    Permutation,
 }
 
 impl Pattern {
     const ALL: [Pattern; 4] = [Pattern::Worst, Pattern::SingleWorst, Pattern::Uniform, Pattern::HotSpot];
+    const CLAIM: [Pattern; 3] = [Pattern::Uniform, Pattern::Permutation, Pattern::Worst];
 
     fn name(self) -> &'static str {
         match self {
@@ -71,6 +85,7 @@ impl Pattern {
             Pattern::SingleWorst => "single-worst",
             Pattern::Uniform => "uniform",
             Pattern::HotSpot => "hot-spot",
+            Pattern::Permutation => "permutation",
         }
     }
 }
@@ -82,15 +97,18 @@ struct Setting {
     choice: PathChoice,
     paths: Option<u8>,
     spray: Spray,
+    /// Whether the sources use all LIDs, none being spare.
+    undivided: bool,
 }
 
 impl Setting {
     /// The rows of each engine: all policies with each LMC, then fewer paths and single packets with the most.
     fn all() -> Vec<Setting> {
         let choices = [PathChoice::Base, PathChoice::Single, PathChoice::Paired, PathChoice::All];
-        let whole =
-            (1..=4).flat_map(|lmc| choices.map(|choice| Setting { lmc, choice, paths: None, spray: Spray::Message }));
-        let most = Setting { lmc: 4, choice: PathChoice::Paired, paths: None, spray: Spray::Message };
+        let whole = (1..=4).flat_map(|lmc| {
+            choices.map(|choice| Setting { lmc, choice, paths: None, spray: Spray::Message, undivided: false })
+        });
+        let most = Setting { lmc: 4, choice: PathChoice::Paired, paths: None, spray: Spray::Message, undivided: false };
         let fewer = [1, 2, 4].map(|paths| Setting { paths: Some(paths), ..most });
         whole.chain(fewer).chain([Setting { spray: Spray::Packet, ..most }]).collect()
     }
@@ -118,6 +136,13 @@ pub(super) fn rows(table: &str) -> Vec<String> {
         let row = |pattern: Pattern| engines.iter().map(move |engine| gain_row(kind, engine, pattern));
         Pattern::ALL.into_iter().flat_map(row).collect()
     };
+    if table == CLAIM {
+        let row = |(kind, _, engines): (&'static str, _, &'static [&'static str])| {
+            let of = move |pattern: Pattern| engines.iter().map(move |engine| gain_row(kind, engine, pattern));
+            Pattern::CLAIM.into_iter().flat_map(of)
+        };
+        return FABRICS.into_iter().flat_map(row).collect();
+    }
     if table == GAIN {
         return FABRICS.into_iter().flat_map(gain).collect();
     }
@@ -133,6 +158,9 @@ fn gain_row(kind: &str, engine: &str, pattern: Pattern) -> String {
 
 pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
+    if request.wants(CLAIM) {
+        tables.push(claim(request, tell)?);
+    }
     let mut gain = ResultTable::new(
         "seed-003 gain",
         "Accepted at full load (worst: by the slowest flow), LMC 4, and what more paths add",
@@ -167,6 +195,71 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
     gain.rows.retain(|row| request.wants_row(&row.name));
     tables.extend(request.wants(GAIN).then_some(gain));
     Ok(tables)
+}
+
+/// The manual's experiment: LMC 3, eight paths, nothing spare, since the fabric never changes. Means over seeds, each with
+/// its interval of 95 % confidence; of permutations what the slowest flow gets.
+fn claim(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+    let runs = request.fabrics.max(CLAIM_RUNS);
+    let title = format!(
+        "Accepted at full load by paths, LMC 3 without a spare half (permutations: the slowest flow), {runs} seeds"
+    );
+    let mut table = ResultTable::new("seed-003 claim", title, "what", &CLAIM_COLUMNS);
+    for (kind, topology, engines) in FABRICS {
+        for (pattern, engine) in
+            Pattern::CLAIM.into_iter().flat_map(|pattern| engines.iter().map(move |at| (pattern, at)))
+        {
+            let name = gain_row(kind, engine, pattern);
+            if !request.wants_row(&name) {
+                continue;
+            }
+            tell(&format!("{topology}, {engine}, {} traffic, LMC 3 undivided, {runs} seeds", pattern.name()));
+            let case = Case { topology, engine, pattern };
+            let measured = in_order(CLAIM_PATHS.len() * runs, request.threads, |at| {
+                accepted(case, CLAIM_PATHS[at / runs], request.seed + (at % runs) as u64)
+            })?;
+            let of = |at: usize| &measured[at * runs..(at + 1) * runs];
+            // The same seed has the same fabric and the same random destinations, so differences are of pairs.
+            let more = of(3).iter().zip(of(2)).map(|(eight, four)| eight - four);
+            let estimates = (0..CLAIM_PATHS.len()).map(|at| Estimate::of(of(at).iter().copied()));
+            let estimates: Vec<Estimate> = estimates.chain([Estimate::of(more)]).collect();
+            let percent = |share: Option<f64>| Cell::open(None, 100.0 * share.unwrap_or(f64::NAN), 1);
+            let cells = estimates.iter().flat_map(|one| [percent(one.mean), percent(one.half_width)]);
+            table.push(name, cells.collect());
+        }
+    }
+    Ok(table)
+}
+
+/// What sources get that use so many paths, at full load.
+fn accepted(case: Case<'_>, paths: u8, seed: u64) -> Result<f64, ReproduceError> {
+    let Case { topology, engine, pattern } = case;
+    let setting = Setting {
+        lmc: CLAIM_LMC,
+        choice: PathChoice::Paired,
+        paths: Some(paths),
+        spray: Spray::Message,
+        undivided: true,
+    };
+    let failed = |why: String| ReproduceError::Run { what: format!("{topology}, {engine}, {paths} paths"), why };
+    let fabric = drawn(topology, seed)?;
+    let routed = routed(&fabric, engine, setting).map_err(failed)?;
+    let (traffic, _) = traffic(&routed, setting, pattern).map_err(failed)?;
+    let config = SimConfig {
+        seed: seed + 1,
+        load: FULL,
+        traffic,
+        dispersal: setting.dispersal(),
+        undivided: true,
+        message_packets: MESSAGE,
+        ..SimConfig::default()
+    };
+    match steady(&routed, &config, TIMES) {
+        Ok(report) if report.deadlocked => Err(failed("packets wait for each other in a circle".to_string())),
+        Ok(report) if pattern == Pattern::Uniform => Ok(report.throughput),
+        Ok(report) => Ok(report.slowest),
+        Err(error) => Err(failed(error.to_string())),
+    }
 }
 
 /// What the rows of a table that share an engine have in common.
@@ -224,7 +317,7 @@ impl Figures {
         let Case { topology, engine, pattern } = case;
         let failed = |why: String| ReproduceError::Run { what: format!("{topology}, {}", setting.name(engine)), why };
         let fabric = drawn(topology, seed)?;
-        let routed = routed(&fabric, engine, setting.lmc).map_err(failed)?;
+        let routed = routed(&fabric, engine, setting).map_err(failed)?;
         let (traffic, bound) = traffic(&routed, setting, pattern).map_err(failed)?;
         let run = |load| {
             let config = SimConfig {
@@ -286,9 +379,10 @@ fn drawn(topology: &str, seed: u64) -> Result<Fabric, ReproduceError> {
     Ok(generate(&shape, &Options { seed, ..Options::default() })?)
 }
 
-fn routed(fabric: &Fabric, engine: &str, lmc: u8) -> Result<Routed, String> {
+fn routed(fabric: &Fabric, engine: &str, setting: Setting) -> Result<Routed, String> {
     let engine = change::engine_named(engine, &Default::default()).map_err(|error| error.to_string())?;
-    let lmc = LmcWish::Least(Lmc::masked(lmc));
+    let lmc = Lmc::masked(setting.lmc);
+    let lmc = if setting.undivided { LmcWish::Undivided(lmc) } else { LmcWish::Least(lmc) };
     change::route(RouteInput { fabric, engine: &*engine, data_vls: DATA_VLS, lmc }).map_err(|error| error.to_string())
 }
 
@@ -298,6 +392,7 @@ fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traff
     let worst_for = match pattern {
         Pattern::Uniform => return Ok((Traffic::Uniform, 1.0)),
         Pattern::HotSpot => return Ok((Traffic::HotSpot { destination: 0, share: HOT_SHARE }, 1.0)),
+        Pattern::Permutation => return Ok((Traffic::Permutation, 1.0)),
         Pattern::Worst => own,
         Pattern::SingleWorst => Selection::Single,
     };
@@ -311,11 +406,11 @@ fn traffic(routed: &Routed, setting: Setting, pattern: Pattern) -> Result<(Traff
 /// eight paths over a single one two and four paths achieve.
 fn gains(pattern: Pattern, rows: &[(Setting, Figures)]) -> Vec<Cell> {
     let of = |figures: &Figures| match pattern {
-        Pattern::Worst | Pattern::SingleWorst => figures.slowest,
+        Pattern::Worst | Pattern::SingleWorst | Pattern::Permutation => figures.slowest,
         Pattern::Uniform | Pattern::HotSpot => figures.accepted,
     };
     let accepted = |choice, paths| {
-        let wanted = Setting { lmc: 4, choice, paths, spray: Spray::Message };
+        let wanted = Setting { lmc: 4, choice, paths, spray: Spray::Message, undivided: false };
         rows.iter().find(|&&(setting, _)| setting == wanted).map_or(f64::NAN, |(_, figures)| of(figures))
     };
     let single = accepted(PathChoice::Single, None);

@@ -6,6 +6,13 @@
 //! tables that give level ℓ lane ℓ mod V, with L a divisor of V, keep the layers on lanes of their own; a packet sets out
 //! on layer 0, each router hands it on one layer higher, and what would need more is discarded. A dependency inside a
 //! subnet stays within a layer, one through a router leads upward: no circle can lead through a router.
+//!
+//! *Turning* spends fewer layers. Subnets stand in an order ([`Routes::falls`](super::Routes::falls)), so that each crossing
+//! rises to an earlier subnet or falls to a later one. Layers take turns: packets rise in even layers and fall in odd
+//! ones, so a packet goes a layer higher only where its way turns, counted from rising. No circle leads through a
+//! router: of dependencies through routers those within an even layer only rise, those within an odd one only fall, and
+//! all others lead to a higher layer. Where the graph of subnets has no cycle every way rises first and falls then, so
+//! two layers suffice for any number of routers in a row.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,6 +28,8 @@ pub enum LevelsRule {
     /// A layer higher with each crossing.
     #[default]
     Raise,
+    /// A layer higher with each crossing at which the way turns from rising to falling or back.
+    Turn,
     /// As it came.
     Keep,
 }
@@ -29,6 +38,7 @@ impl fmt::Display for LevelsRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             LevelsRule::Raise => "raise",
+            LevelsRule::Turn => "turn",
             LevelsRule::Keep => "keep",
         })
     }
@@ -38,9 +48,9 @@ impl FromStr for LevelsRule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<LevelsRule, String> {
-        let known = [LevelsRule::Raise, LevelsRule::Keep];
+        let known = [LevelsRule::Raise, LevelsRule::Turn, LevelsRule::Keep];
         let found = known.into_iter().find(|rule| rule.to_string() == text);
-        found.ok_or_else(|| format!("`{text}` is no rule for service levels at routers: expected raise or keep"))
+        found.ok_or_else(|| format!("`{text}` is no rule for service levels at routers: expected raise, turn or keep"))
     }
 }
 
@@ -55,12 +65,15 @@ pub struct Levels {
 /// Why levels cannot be raised as often as packets cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "packets cross up to {crossings} routers, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
-     {}; --router-sl keep leaves levels as they are, if that can be proved", advice(*needed)
+    "packets {} {crossings} {}, so raising the service level takes {needed} layers, and half of {data_vls} data VLs has room for {room}: \
+     {}; --router-sl keep leaves levels as they are, if that can be proved",
+    if *turns { "turn up to" } else { "cross up to" }, if *turns { "times" } else { "routers" }, advice(*needed, *turns)
 )]
 pub struct LevelsError {
-    /// The most routers on a way.
+    /// The most routers on a way at which the level is raised.
     pub crossings: u8,
+    /// Whether these are only those at which the way turns.
+    pub turns: bool,
     /// Layers needed: a power of two.
     pub needed: u8,
     /// Data VLs in operation.
@@ -70,11 +83,15 @@ pub struct LevelsError {
 }
 
 /// How levels can be raised through so many layers, if at all.
-fn advice(needed: u8) -> &'static str {
+fn advice(needed: u8, turns: bool) -> &'static str {
     match needed {
+        5.. if turns => "four layers are the most (8 data VLs)",
         0..=2 => "choose 4 data VLs or 8 (--vls)",
         3..=4 => "choose 8 data VLs (--vls)",
-        _ => "three routers in a row are the most that levels can be raised for, whatever the data VLs (4 layers on 8)",
+        _ => {
+            "three routers in a row are the most that levels can be raised for at each, whatever the data VLs (4 layers on 8); \
+             --router-sl turn raises them only where ways turn, once where the graph of subnets has no cycle"
+        }
     }
 }
 
@@ -82,8 +99,9 @@ impl Levels {
     /// The level stays.
     pub const KEEP: Levels = Levels { layers: 1, rule: LevelsRule::Keep };
 
-    /// The policy where packets cross `crossings` routers at most and ports have `data_vls` data VLs, of which a change
-    /// splits off half.
+    /// The policy where levels are raised at `crossings` routers of a way at most
+    /// ([`Routes::most_raises`](super::Routes::most_raises)) and ports have `data_vls` data VLs, of which a change splits
+    /// off half.
     ///
     /// # Errors
     /// Levels are to be raised, and half of the lanes cannot be divided into as many layers.
@@ -97,8 +115,9 @@ impl Levels {
         let room = [8, 4, 2, 1].into_iter().find(fits).unwrap_or(1);
         match rule {
             LevelsRule::Keep => Ok(Levels::KEEP),
-            LevelsRule::Raise if needed <= room => Ok(Levels { layers: needed, rule }),
-            LevelsRule::Raise => Err(LevelsError { crossings, needed, data_vls, room }),
+            LevelsRule::Raise | LevelsRule::Turn if needed <= room => Ok(Levels { layers: needed, rule }),
+            LevelsRule::Raise => Err(LevelsError { crossings, turns: false, needed, data_vls, room }),
+            LevelsRule::Turn => Err(LevelsError { crossings, turns: true, needed, data_vls, room }),
         }
     }
 
@@ -134,7 +153,19 @@ impl Levels {
         rank / self.layers
     }
 
-    /// The level, by its rank in its half, of a packet that a router hands on; none where it has crossed as many as it can.
+    /// The level, by its rank in its half, of a packet that a router hands on; none where there is no layer left. `falls`:
+    /// whether the crossing leads to a subnet that is later in the order of subnets; none where it leads back into the same
+    /// one.
+    pub fn crossing(self, traffic_class: u8, rank: u8, falls: Option<bool>) -> Option<u8> {
+        let goes_on = self.rule == LevelsRule::Turn && falls == Some(!self.layer(rank).is_multiple_of(2));
+        if goes_on {
+            return Some(traffic_class % self.classes() * self.layers + self.layer(rank));
+        }
+        self.next(traffic_class, rank)
+    }
+
+    /// The level, by its rank in its half, of a packet for which a router raises it; none where it has been raised as often
+    /// as it can. Where levels are kept, the same level.
     pub fn next(self, traffic_class: u8, rank: u8) -> Option<u8> {
         if self.rule == LevelsRule::Keep {
             return Some(rank % LEVELS);
@@ -161,6 +192,23 @@ mod tests {
             }
             assert_eq!(levels.next(class, rank), None);
         }
+    }
+
+    #[test]
+    fn a_way_that_turns_once_takes_two_layers_however_long_it_is() {
+        let levels = Levels::new(LevelsRule::Turn, 1, 4).unwrap();
+        assert_eq!(levels.layers(), 2);
+        for service in 0..20 {
+            let start = levels.at_source(service);
+            let class = levels.traffic_class(start);
+            let top = (0..9).fold(start, |rank, _| levels.crossing(class, rank, Some(false)).unwrap());
+            assert_eq!(top, start);
+            let end = (0..9).fold(top, |rank, _| levels.crossing(class, rank, Some(true)).unwrap());
+            assert_eq!((levels.layer(end), levels.traffic_class(end)), (1, class));
+            assert_eq!(levels.crossing(class, end, Some(false)), None, "to rise again takes a third layer");
+        }
+        let told = Levels::new(LevelsRule::Turn, 4, 8).unwrap_err().to_string();
+        assert!(told.contains("turn up to 4 times") && !told.contains("--router-sl turn"), "{told}");
     }
 
     #[test]

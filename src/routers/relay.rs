@@ -5,8 +5,8 @@
 //! going out where a port enforces them; the level comes from [`Levels`]. Of several ways on the flow label picks one,
 //! so that packets that belong together stay on one way, and in order for (in port, out port, SL).
 
-use super::{Levels, Onward};
-use crate::ids::{GidPrefix, Guid, PKey};
+use super::{Levels, Onward, Routes};
+use crate::ids::{GidPrefix, Guid, PKey, SubnetId};
 
 /// The global route header as far as routers look at it (section 8.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +49,10 @@ pub struct Arrival<'a> {
     pub grh: &'a Grh,
     /// Rank of its service level in its half.
     pub level: u8,
+    /// The subnet that it comes from.
+    pub from: SubnetId,
+    /// The ways between subnets, which order them.
+    pub routes: &'a Routes,
     /// Its partition.
     pub p_key: PKey,
     /// What the port of its arrival enforces.
@@ -130,7 +134,8 @@ pub fn relay<'a>(
     if !inbound || !outbound {
         return Err(Discard::Partition);
     }
-    let level = levels.next(grh.traffic_class, arrival.level).ok_or(Discard::Layers)?;
+    let falls = arrival.routes.falls(arrival.from, onward.out.subnet);
+    let level = levels.crossing(grh.traffic_class, arrival.level, falls).ok_or(Discard::Layers)?;
     // The remainder chose the way, so the quotient is left for the path.
     Ok(Forwarded { onward, level, hop_limit: grh.hop_limit - 1, path: choice / count })
 }

@@ -4,9 +4,10 @@
 //! short are all listed, in order of ports: a router picks one by a number that is the same for packets whose order
 //! matters.
 
+use super::LevelsRule;
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::SubnetId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One way on from a router: the port that it leaves by, and where it goes in the subnet of that port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -27,6 +28,8 @@ pub struct Routes {
     first: Vec<Vec<SubnetPort>>,
     /// By (router, to): the ways on.
     onward: Vec<Vec<Onward>>,
+    /// By subnet: its place in the order of subnets.
+    order: Vec<u16>,
     /// By (router, to): whether new packets come to the router for there.
     named: Vec<bool>,
 }
@@ -46,6 +49,7 @@ impl Routes {
             crossings: vec![None; count * count],
             first: vec![Vec::new(); count * count],
             onward: vec![Vec::new(); ports.len() * count],
+            order: order(subnets),
             named: vec![false; ports.len() * count],
         };
         for to in all() {
@@ -78,21 +82,37 @@ impl Routes {
         self
     }
 
-    /// The most routers that any packet crosses that sets out by these ways, at some moment of which they become
-    /// `after`; a packet under way continues by what the next router uses then.
-    pub fn most_crossings_until(&self, after: &Routes, subnets: &Subnets) -> u8 {
+    /// Whether a crossing leads to a subnet that is later in the order of subnets: that in which a search from the first
+    /// subnet finds them, over all routers, whichever are in use. None where it leads back into the same subnet, as for a
+    /// packet whose ways change while it is under way. Where the graph of subnets has no cycle, no shortest way rises
+    /// after it has fallen.
+    pub fn falls(&self, from: SubnetId, to: SubnetId) -> Option<bool> {
+        (from != to).then(|| self.order[from.index()] < self.order[to.index()])
+    }
+
+    /// The most routers on a way at which a rule raises the service level.
+    pub fn most_raises(&self, rule: LevelsRule, subnets: &Subnets) -> u8 {
+        self.most_raises_until(rule, self, subnets)
+    }
+
+    /// The same for packets that set out by these ways or by `after`, at some moment of which the first become the
+    /// second; a packet under way continues by what the next router uses then.
+    pub fn most_raises_until(&self, rule: LevelsRule, after: &Routes, subnets: &Subnets) -> u8 {
         let mut router = BTreeMap::new();
         for (rank, own) in subnets.routers().iter().enumerate() {
             router.extend(own.ports.iter().map(|&port| (port, rank)));
         }
-        let mut most = self.most_crossings().max(after.most_crossings());
+        let turns = rule == LevelsRule::Turn;
+        let mut most = 0;
         for to in (0..self.subnets).map(|rank| SubnetId(rank as u16)) {
-            let mut later = Farthest { routes: after, router: &router, to, then: None, known: BTreeMap::new() };
+            let mut later = Farthest { routes: after, turns, router: &router, to, then: None, known: BTreeMap::new() };
             let mut now =
-                Farthest { routes: self, router: &router, to, then: Some(&mut later), known: BTreeMap::new() };
+                Farthest { routes: self, turns, router: &router, to, then: Some(&mut later), known: BTreeMap::new() };
             for from in (0..self.subnets).map(|rank| SubnetId(rank as u16)) {
-                let first = self.first(from, to).iter().filter_map(|port| router.get(port));
-                first.for_each(|&rank| most = most.max(now.from(rank, 0)));
+                // `now` counts from each router on by either ways, so it covers who sets out after the change.
+                let first = self.first(from, to).iter().chain(after.first(from, to));
+                let first = first.filter_map(|port| router.get(port));
+                first.for_each(|&router| most = most.max(now.from(At { router, from, falling: false }, 0)));
             }
         }
         most
@@ -124,39 +144,74 @@ impl Routes {
     }
 }
 
-/// How many routers are crossed at most from one on, itself included, towards one subnet.
+/// A packet at a router.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct At {
+    router: usize,
+    /// The subnet that it comes from.
+    from: SubnetId,
+    /// Whether its way fell last; none has at the source.
+    falling: bool,
+}
+
+/// How often the level is raised at most from one router on, that one included, towards one subnet.
 struct Farthest<'a, 'b> {
     routes: &'a Routes,
+    /// Whether only at turns.
+    turns: bool,
     router: &'a BTreeMap<SubnetPort, usize>,
     to: SubnetId,
     /// By which ways it may go on from any router on.
     then: Option<&'b mut Farthest<'a, 'b>>,
-    /// By router.
-    known: BTreeMap<usize, u8>,
+    known: BTreeMap<At, u8>,
 }
 
 impl Farthest<'_, '_> {
-    fn from(&mut self, router: usize, depth: usize) -> u8 {
-        if let Some(&known) = self.known.get(&router) {
+    fn from(&mut self, at: At, depth: usize) -> u8 {
+        if let Some(&known) = self.known.get(&at) {
             return known;
         }
         // Ways come nearer at each router, so none is longer than there are routers twice.
         if depth > 2 * self.router.len() {
             return u8::MAX;
         }
-        let next: Vec<usize> = self
-            .routes
-            .onward(router, self.to)
-            .iter()
-            .filter_map(|way| way.to)
-            .filter_map(|port| self.router.get(&port).copied())
-            .collect();
-        let beyond = next.into_iter().map(|router| self.from(router, depth + 1)).max().unwrap_or(0);
-        let other = self.then.as_mut().map_or(0, |then| then.from(router, depth));
-        let most = beyond.saturating_add(1).max(other);
-        self.known.insert(router, most);
+        let routes = self.routes;
+        let mut most = 0;
+        for way in routes.onward(at.router, self.to) {
+            let falls = routes.falls(at.from, way.out.subnet);
+            let raised = u8::from(!self.turns || falls != Some(at.falling));
+            // A layer higher is one of the other kind.
+            let falling = falls.unwrap_or(!at.falling);
+            let next = way.to.and_then(|port| self.router.get(&port)).copied();
+            let beyond = next.map(|router| self.from(At { router, from: way.out.subnet, falling }, depth + 1));
+            most = most.max(beyond.unwrap_or(0).saturating_add(raised));
+        }
+        let most = most.max(self.then.as_mut().map_or(0, |then| then.from(at, depth)));
+        self.known.insert(at, most);
         most
     }
+}
+
+/// By subnet: when a search from the first one finds it.
+fn order(subnets: &Subnets) -> Vec<u16> {
+    let mut found: Vec<SubnetId> = Vec::new();
+    for (start, _) in subnets.subnets() {
+        let mut next = found.len();
+        if !found.contains(&start) {
+            found.push(start);
+        }
+        while let Some(&at) = found.get(next) {
+            next += 1;
+            for router in subnets.routers().iter().filter(|router| router.ports.iter().any(|port| port.subnet == at)) {
+                let new = router.ports.iter().map(|port| port.subnet).filter(|id| !found.contains(id));
+                let new: BTreeSet<SubnetId> = new.collect();
+                found.extend(new);
+            }
+        }
+    }
+    let mut order = vec![0; subnets.len()];
+    found.iter().zip(0..).for_each(|(id, place)| order[id.index()] = place);
+    order
 }
 
 /// By subnet: the fewest routers between it and `to`.

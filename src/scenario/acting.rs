@@ -5,7 +5,7 @@ use super::elements::Moves;
 use super::engines::Engines;
 use super::later::{EventCourse, NextEvent};
 use super::outcome::Ending;
-use super::setting::Scenario;
+use super::setting::{Detection, Scenario};
 use super::standby::TakeoverReport;
 use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::summary::DrivenChange;
@@ -38,7 +38,7 @@ pub(super) enum ManagerReaction {
     /// The manager's node is gone, and another one stands by.
     Lost,
     /// It came to its end.
-    Driven(Driven),
+    Driven(Box<Driven>),
 }
 
 /// One subnet in which something changes.
@@ -77,7 +77,11 @@ impl ActingSubnet<'_> {
     fn driver_at(&self, sm: PortId, engine: Arc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
-        let timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
+        let mut timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
+        if self.scenario.detection != Detection::Trap {
+            // The first sweep sets the period.
+            timing.light_sweep_ns = None;
+        }
         let running = Running {
             known: setup.whole.clone(),
             routed: setup.before.clone(),
@@ -134,6 +138,14 @@ impl ActingSubnet<'_> {
         self.scenario.departure == Departure::Sudden
     }
 
+    /// Where changes are polled for: one light sweep, whose duration sets the period. It ends when the change happens.
+    pub fn polling<'a>(&self, driver: &'a mut Driver<Witnessed>) -> Option<ManagerTask<'a, Result<(), DriverError>>> {
+        let Detection::Sweep { factor } = self.scenario.detection else { return None };
+        let (trail, transport) = (driver.trail(), self.transport.clone());
+        let future = Box::pin(async move { Ok(driver.subnet_mut().poll_by(factor).await?) });
+        Some(ManagerTask { future, trail, transport, alarm: Rc::new(Cell::new(u64::MAX)), is_last: false })
+    }
+
     /// The nodes that die first in the simulation. Those of all subnets die at once, since a router has one in several.
     pub fn victims(&self) -> impl Iterator<Item = NodeId> {
         let nodes = if self.is_sudden() { &self.setup.moves.leaving.nodes[..] } else { &[] };
@@ -167,9 +179,9 @@ impl ActingSubnet<'_> {
         let mut reaction = Box::pin(serving.react(driver, prepared, until_ns));
         let future = Box::pin(std::future::poll_fn(move |context| match course.lost_master_ns() {
             Some(_) => Poll::Ready(ManagerReaction::Lost),
-            None => reaction.as_mut().poll(context).map(ManagerReaction::Driven),
+            None => reaction.as_mut().poll(context).map(|driven| ManagerReaction::Driven(Box::new(driven))),
         }));
-        ManagerTask { future, trail, transport, alarm: Rc::new(Cell::new(u64::MAX)) }
+        ManagerTask { future, trail, transport, alarm: Rc::new(Cell::new(u64::MAX)), is_last: true }
     }
 
     /// Whether something leaves once the change is made.
@@ -210,14 +222,14 @@ impl ActingSubnet<'_> {
                 None => (Ending::Deadlocked, Some("packets wait for each other in a circle".into()), None),
                 Some(report) => (report.ending(), report.reason(), None),
             },
-            ManagerReaction::Driven(Err(error)) => (Ending::Aborted, Some(error.to_string()), None),
-            ManagerReaction::Driven(Ok(None)) => {
-                (Ending::Aborted, Some("the subnet manager heard of no change".into()), None)
-            }
-            ManagerReaction::Driven(Ok(Some(report))) => {
-                let (ending, reason) = ending(&report.outcome);
-                (ending, reason, Some(report))
-            }
+            ManagerReaction::Driven(driven) => match *driven {
+                Err(error) => (Ending::Aborted, Some(error.to_string()), None),
+                Ok(None) => (Ending::Aborted, Some("the subnet manager heard of no change".into()), None),
+                Ok(Some(report)) => {
+                    let (ending, reason) = ending(&report.outcome);
+                    (ending, reason, Some(report))
+                }
+            },
         };
         DrivenChange { ending, reason, start_ns, end_ns, report, smps, takeover }
     }

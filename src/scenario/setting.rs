@@ -14,6 +14,25 @@ use crate::sim::{GMP_BYTES, SimConfig};
 use crate::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 use std::path::PathBuf;
 
+/// How a manager hears of losses and arrivals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detection {
+    /// Devices send traps, and light sweeps are the exception.
+    #[default]
+    Trap,
+    /// Devices send none: the manager polls every switch, "at a rate dynamically computed using the subnet sweeping time and
+    /// an additional factor value" (seed 001, step 1). What happens, happens right behind a sweep: the longest wait.
+    Sweep {
+        /// The period from the end of one sweep to the start of the next, divided by the duration of a sweep; 1 at least.
+        factor: u32,
+    },
+}
+
+impl Detection {
+    /// With this factor a hundredth of the time goes to sweeping.
+    pub const FACTOR: u32 = 99;
+}
+
 /// One simulated change, before it is run. Times in nanoseconds of simulated time.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -69,6 +88,8 @@ pub struct Scenario {
     pub worst_traffic: bool,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
+    /// How the manager hears of the change; not read where it is planned.
+    pub detection: Detection,
     /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports are
     /// stopped. 0: none passes.
     pub compute_ns: u64,
@@ -131,6 +152,7 @@ impl Scenario {
             sim: SimConfig::default(),
             worst_traffic: false,
             hot_links: 0,
+            detection: Detection::default(),
             compute_ns: 0,
             window: profile.window,
             smp_timeout_ns: profile.smp_timeout_ns,
@@ -195,6 +217,11 @@ impl Scenario {
         if let ScenarioChange::Router(router) = self.change {
             self.check_router(router)?;
         }
+        let comes = matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
+        if self.detection != Detection::Trap && self.departure == Departure::Planned && !comes {
+            let why = "a planned removal is announced, so that neither traps nor sweeps detect it: omit one of the two";
+            return Err(ScenarioError::Unsupported(why));
+        }
         let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();
         if asks && self.sim.buffer_credits < GMP_BYTES.div_ceil(64) {
             let why =
@@ -204,14 +231,12 @@ impl Scenario {
         if self.is_alone() {
             return Ok(());
         }
-        let newcomer =
-            matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
         let refused = [
             (
                 !self.later.is_empty() || self.standby.is_some(),
                 "later events and a standby manager are those of a single subnet: give the subnet's own file",
             ),
-            (newcomer, "among several subnets nothing can be added yet: give the subnet's own file"),
+            (comes, "among several subnets nothing can be added yet: give the subnet's own file"),
             (
                 self.policy.observer == Observer::Lifetime,
                 "drain by lifetime relies on lifetime limits, which routers lack: choose token, poll or conservation",

@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::acting::ActingSubnet;
 use super::engines::Engines;
-use super::setting::Scenario;
+use super::setting::{Detection, Scenario};
 use super::subnet_setup::{Placement, SubnetRequest, SubnetSetup};
 use crate::change::{DataVls, Prepared};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
@@ -90,7 +90,8 @@ impl<'a> Setup<'a> {
     /// The simulation with everything loaded and silent sources: one transport for each subnet whose manager acts; a
     /// single one if none does.
     pub fn simulation(&self, load: f64) -> Result<Vec<SimTransport>, ScenarioError> {
-        let config = SimConfig { load, ..self.each[0].config.clone() };
+        let without_traps = self.scenario.detection != Detection::Trap;
+        let config = SimConfig { load, without_traps, ..self.each[0].config.clone() };
         let Some(between) = &self.between else { return Ok(vec![self.simulation_of_one(config)?]) };
         let managers: Vec<SubnetPort> =
             self.subnet_ids().zip(&self.each).map(|(subnet, own)| SubnetPort { subnet, port: own.sm }).collect();
@@ -187,7 +188,8 @@ impl Between {
         let leads = |at: SubnetPort| stays[at.subnet.index()].joins(at.port, each[at.subnet.index()].sm);
         let routes = Routes::all(subnets);
         let routes_after = Routes::new(subnets, leads).keeping(&routes);
-        let levels = Levels::new(scenario.rule, routes.most_crossings_until(&routes_after, subnets), others)?;
+        let levels =
+            Levels::new(scenario.rule, routes.most_raises_until(scenario.rule, &routes_after, subnets), others)?;
         let managers: Vec<Option<PortId>> = each.iter().map(|own| Some(own.sm)).collect();
         let partitioning = Partitioning::of(subnets, &managers, scenario.part_enforce);
         Ok(Between { joined: Joined::of(subnets), routes, routes_after, levels, partitioning })

@@ -150,7 +150,7 @@ pub(super) fn take_over(
         }
         if follower.is_done() { Poll::Ready(follower.report.clone()) } else { Poll::Pending }
     });
-    let task = ManagerTask { future: Box::pin(future), trail, transport: attached, alarm };
+    let task = ManagerTask { future: Box::pin(future), trail, transport: attached, alarm, is_last: true };
     // Nothing else happens any more: the course is the first manager's.
     let over = EventCourse::new(None, acting.scenario.departure);
     time.drive(vec![task], &over, |_: &mut Sim| {})?.pop()

@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::measures::{BEFORE, latency, link_loads, slowest, throughput};
 use super::outcome::{Latency, LinkLoads};
-use super::subnet_setup::ways;
+use super::subnet_setup::{Placement, ways};
 use crate::change::{Routed, manager_port};
 use crate::ids::Half;
 use crate::sim::{OrderCounts, Sim, SimConfig};
@@ -42,11 +42,7 @@ pub fn steady(
     let fabric = &routed.fabric;
     let sm = manager_port(fabric, fabric, None)?;
     let mut sim = Sim::new(fabric, SimConfig { data_vls: routed.data_vls, ..config.clone() }, sm)?;
-    for (switch, block, entries) in routed.tables.lft_blocks(fabric) {
-        sim.load_lft_block(switch, block, &entries);
-    }
-    sim.load_half(Half::Lower);
-    sim.load_ways(Half::Lower, ways(routed.function.path_layers()));
+    load_routed(&mut sim, routed, Placement::default());
     sim.start();
     sim.run(warm_up_ns, false);
     sim.begin_period();
@@ -60,4 +56,14 @@ pub fn steady(
         deadlocked: sim.deadlock().is_some(),
         trace_hash: sim.trace_hash(),
     })
+}
+
+/// Loads a routing, as found running, into the simulation of its subnet, or of several among which it has this place.
+/// Sources send on the lower half.
+pub(super) fn load_routed(sim: &mut Sim, routed: &Routed, place: Placement) {
+    for (switch, block, entries) in routed.tables.lft_blocks(&routed.fabric) {
+        sim.load_lft_block(place.node(switch), block, &entries);
+    }
+    sim.load_half_in(place.subnet, Half::Lower);
+    sim.load_ways_in(place.subnet, Half::Lower, ways(routed.function.path_layers()));
 }

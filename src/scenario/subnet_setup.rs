@@ -222,7 +222,7 @@ impl SubnetSetup {
 fn armed(arming: Arming) -> ArmedPort {
     match arming {
         Arming::Discard => ArmedPort::Discards,
-        Arming::Hold | Arming::Off => ArmedPort::Holds,
+        Arming::Hold | Arming::HoldEach | Arming::Off => ArmedPort::Holds,
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct ManagerTask<'a, T> {
     pub transport: SimTransport,
     /// When it is to be polled although nothing has come for it.
     pub alarm: Rc<Cell<u64>>,
+    /// Whether the manager does nothing more in this run.
+    pub is_last: bool,
 }
 
 /// A simulation, and the watch that follows it.
@@ -86,7 +88,9 @@ impl Time<'_> {
                 results[*rank] = Some(result);
                 // Otherwise a late answer to this manager would stop the simulation again and again, since nobody would
                 // receive it.
-                task.transport.hang_up();
+                if task.is_last {
+                    task.transport.hang_up();
+                }
                 false
             });
             if tasks.is_empty() {

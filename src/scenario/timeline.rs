@@ -5,7 +5,7 @@ use super::acting::{ActingSubnet, ManagerReaction};
 use super::engines::Engines;
 use super::later::EventCourse;
 use super::outcome::Ending;
-use super::setting::Scenario;
+use super::setting::{Detection, Scenario};
 use super::standby::take_over;
 use super::summary::DrivenChange;
 use super::time::Time;
@@ -91,6 +91,11 @@ impl Timeline<'_> {
             driver
         };
         let mut drivers: Vec<_> = self.acting.iter().map(driver).collect();
+        let polling = self.acting.iter().zip(&mut drivers).filter_map(|(acting, driver)| acting.polling(driver));
+        // A manager that cannot sweep ends with the same error below. A deadlock under R ends the change as any does.
+        let _ = time.drive(polling.collect(), &EventCourse::new(None, self.settings.departure), |_| {});
+        let period_ns = drivers.iter().filter_map(|driver| driver.subnet().light_sweep_ns()).max();
+        let period_ns = period_ns.filter(|_| self.settings.detection != Detection::Trap).unwrap_or(0);
         let start_ns = time.now_ns();
         if let (Some(routes), false) = (self.routes, self.is_sudden()) {
             time.transport.with(|sim| sim.set_routes(routes.after.clone()));
@@ -98,7 +103,7 @@ impl Timeline<'_> {
         time.transport.with(Sim::count_outages);
         self.strike(time);
         time.transport.with(|sim| self.course.begins(sim));
-        let until_ns = start_ns + self.settings.barrier_timeout_ns;
+        let until_ns = start_ns.saturating_add(self.settings.barrier_timeout_ns).saturating_add(period_ns);
         let tasks = self.pairs().zip(&mut drivers);
         let tasks = tasks
             .map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns, self.course.clone()))

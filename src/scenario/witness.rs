@@ -52,6 +52,18 @@ impl<T: Transport> Witnessed<T> {
         Witnessed { manager, simulation, first_port, reach: None }
     }
 
+    /// Sweeps lightly, and from then on this many times the duration of that sweep after each.
+    pub async fn poll_by(&mut self, factor: u32) -> Result<(), SubnetError> {
+        let took_ns = self.manager.sweep_lightly().await?;
+        self.manager.set_light_sweep(Some(took_ns.saturating_mul(factor.into()).max(1)));
+        Ok(())
+    }
+
+    /// The time until the next light sweep at most, in nanoseconds.
+    pub fn light_sweep_ns(&self) -> Option<u64> {
+        self.manager.timing().light_sweep_ns
+    }
+
     /// The index in the simulation of a port of the subnet.
     fn placed(&self, port: PortId) -> PortId {
         PortId(port.0 + self.first_port)

@@ -114,6 +114,10 @@ pub struct SimConfig {
     /// How sources use the paths of their half.
     #[serde(default)]
     pub dispersal: Dispersal,
+    /// Whether sources use all LIDs of a destination, on the service levels of the lower half: the fabric is never to
+    /// change, so no half is spare.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undivided: bool,
     /// Packets of a message, 1 at least. They are handed to the send queue back to back, as far as there is room;
     /// messages come as much more rarely as they are longer. Each packet of a trace is a message by itself.
     #[serde(default = "one_packet")]
@@ -132,6 +136,9 @@ pub struct SimConfig {
     /// (section 14.2.5.6).
     #[serde(default)]
     pub fixed_links: bool,
+    /// Whether devices send no traps: their manager has to poll.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_traps: bool,
 }
 
 impl Default for SimConfig {
@@ -162,14 +169,19 @@ impl Default for SimConfig {
             queries_within_ns: 0,
             discards_turned_back: true,
             dispersal: Dispersal::default(),
+            undivided: false,
             message_packets: one_packet(),
             reserved: None,
             monitor: None,
             count_order: false,
             fixed_links: false,
+            without_traps: false,
         }
     }
 }
+
+/// The most that flight time and routing delay of one hop may take together, in nanoseconds.
+const LONGEST_HOP_NS: u64 = 100_000_000;
 
 fn one_packet() -> u16 {
     1
@@ -237,6 +249,10 @@ impl SimConfig {
         }
         if !(64..=4200).contains(&self.packet_bytes) {
             return refuse("packet length", self.packet_bytes.to_string(), "64 to 4200 bytes, headers included");
+        }
+        if u64::from(self.link_delay_ns) + u64::from(self.routing_delay_ns) > LONGEST_HOP_NS {
+            let value = format!("{} and {} ns", self.link_delay_ns, self.routing_delay_ns);
+            return refuse("flight time and routing delay", value, "0.1 s at most, both together");
         }
         if u32::from(self.buffer_credits) * 64 < u32::from(self.packet_bytes) {
             return refuse("input buffer", format!("{} credits", self.buffer_credits), "room for one packet at least");

@@ -135,10 +135,10 @@ impl Sim {
         let sending = (Ticks::from(packet.bytes) * Ticks::from(out.ticks_per_byte)) >> 16;
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
         let end = (self.clock.now() + sending).max(packet.tail);
-        out.busy_until = end;
+        out.busy_until = if out.interleaves { self.clock.now() + sending } else { end };
         out.bytes_sent += u64::from(packet.bytes);
         out.packets_sent += 1;
-        let (sink, peer, credits) = (out.sink, out.peer, packet.credits);
+        let (sink, peer, credits, hop_delay) = (out.sink, out.peer, packet.credits, out.hop_delay);
         packet.tail = end + plane.rules.link_delay;
         // Towards a sink the lane is kept, since `deliver` returns its credits; any other port latches anew.
         packet.out_lane = if sink { out_lane } else { OutLane::NONE };
@@ -170,7 +170,7 @@ impl Sim {
         let down = self.plane.in_lane(peer, self.plane.vl_of(out_lane));
         // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
         self.plane.ins[down].held += u32::from(credits);
-        let asks = self.clock.now() + self.plane.rules.hop_delay;
+        let asks = self.clock.now() + Ticks::from(hop_delay);
         self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
         // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
         if self.plane.outs[out_lane].first_waiter.is_some() {

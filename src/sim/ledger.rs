@@ -114,6 +114,12 @@ impl Period {
         self.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
     }
 
+    /// When the last packet was delivered, or when the period began, in nanoseconds since the run began; parts of one
+    /// are dropped.
+    pub fn last_delivery_ns(&self) -> u64 {
+        self.last_delivery / TICKS_PER_NS
+    }
+
     /// The longest time without a delivery, in nanoseconds.
     pub fn longest_gap_ns(&self) -> u64 {
         self.longest_gap / TICKS_PER_NS

@@ -219,7 +219,7 @@ impl Sim {
     fn send_token(&mut self, out: PortId, token: Token) {
         if let Some(end) = self.plane.occupy(&self.clock, out, WIRE_BYTES) {
             let peer = self.plane.ports[out].peer;
-            self.errand(end + self.plane.rules.hop_delay, Errand::Token(peer, token));
+            self.errand(end + Ticks::from(self.plane.ports[out].hop_delay), Errand::Token(peer, token));
         }
     }
 

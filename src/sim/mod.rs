@@ -263,6 +263,14 @@ impl Sim {
         self.sources.ways[0][half.index()] = ways;
     }
 
+    /// Puts the channel into a port of a switch or router inside a device: from the arrival of a packet's head there to
+    /// its request for an output it takes `stage_ns` nanoseconds, whatever the configuration says, and packets that come
+    /// in by several ports of the sender take turns on it word by word. The link delay stays. Does nothing at a port
+    /// without a cable. Drain tokens are not meant to take such a channel.
+    pub fn put_in_chip(&mut self, port: PortId, stage_ns: u32) {
+        self.plane.put_in_chip(port, &self.config, stage_ns);
+    }
+
     /// Lets the sources send.
     pub fn start(&mut self) {
         self.sources.sending = true;

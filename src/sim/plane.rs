@@ -50,6 +50,9 @@ pub struct OutPort {
     pub bytes_sent: u64,
     /// Data packets sent.
     pub packets_sent: u64,
+    /// Ticks from the first byte sent to the request for the next output: flight time, and the routing delay of the port
+    /// at the other end.
+    pub hop_delay: u32,
     /// Ticks for a byte, in units of 1/65536 tick.
     pub ticks_per_byte: u32,
     /// The port at the other end as cabled, dead or alive; none without a cable.
@@ -72,6 +75,9 @@ pub struct OutPort {
     pub sink: bool,
     /// PortInfo:PortState; DOWN while the cable or a node at one of its ends is dead.
     pub state: PortState,
+    /// Whether packets from several inputs take turns word by word, as inside a device: one that comes slowly does not
+    /// hold the link until it has come.
+    pub interleaves: bool,
     /// Whether a wake-up at `busy_until` is pending.
     pub scheduled: bool,
     /// Packets wait for this port, its link was free, and none of their lanes had the credits (PortXmitWait). A MAD may
@@ -134,20 +140,16 @@ pub struct ForwardingRules {
     pub vl_weight: u16,
     /// Flight time of a link, in ticks.
     pub link_delay: Ticks,
-    /// Ticks from the first byte sent to the request for the next output: flight time and routing delay.
-    pub hop_delay: Ticks,
 }
 
 impl ForwardingRules {
     fn of(config: &SimConfig) -> ForwardingRules {
-        let link_delay = u64::from(config.link_delay_ns) * TICKS_PER_NS;
         ForwardingRules {
             latch: config.latch,
             armed: config.armed,
             discards_turned_back: config.discards_turned_back,
             vl_weight: config.vl_weight,
-            link_delay,
-            hop_delay: link_delay + u64::from(config.routing_delay_ns) * TICKS_PER_NS,
+            link_delay: u64::from(config.link_delay_ns) * TICKS_PER_NS,
         }
     }
 }
@@ -197,7 +199,7 @@ impl DataPlane {
         // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let lanes = fabric.port_count() << shift;
-        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, data_vls)).collect();
+        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, config)).collect();
         let out_lane =
             OutputLine { credits: LaneCredits::full(capacity), first_waiter: InLane::NONE, last_waiter: InLane::NONE };
         let in_lane = InputQueue {
@@ -221,6 +223,15 @@ impl DataPlane {
             returns: Returns::default(),
             rules: ForwardingRules::of(config),
             packet_hops: 0,
+        }
+    }
+
+    /// Puts the channel into a cabled port inside a device.
+    pub(super) fn put_in_chip(&mut self, port: PortId, config: &SimConfig, stage_ns: u32) {
+        let peer = self.ports[port].peer;
+        if peer.is_some() {
+            self.ports[peer].hop_delay = hop_delay(config, stage_ns);
+            self.ports[peer].interleaves = true;
         }
     }
 
@@ -650,7 +661,7 @@ impl DataPlane {
     }
 }
 
-fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
+fn out_port(fabric: &Fabric, id: PortId, config: &SimConfig) -> OutPort {
     let port = fabric.port(id);
     let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
     // Kilobytes per second to ticks per byte, times 65536.
@@ -660,6 +671,7 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
         busy_until: 0,
         bytes_sent: 0,
         packets_sent: 0,
+        hop_delay: hop_delay(config, config.routing_delay_ns),
         ticks_per_byte: ticks_per_byte as u32,
         peer: port.peer.unwrap_or(PortId::NONE),
         node: port.node,
@@ -674,11 +686,18 @@ fn out_port(fabric: &Fabric, id: PortId, lanes: u8) -> OutPort {
             (_, None, _) => PortRole::Switch,
         },
         sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
+        interleaves: false,
         scheduled: false,
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         waits: false,
-        lanes,
+        lanes: config.data_vls,
     }
+}
+
+/// Ticks from the first byte sent to the request for the next output.
+fn hop_delay(config: &SimConfig, routing_delay_ns: u32) -> u32 {
+    let ticks = (u64::from(config.link_delay_ns) + u64::from(routing_delay_ns)) * TICKS_PER_NS;
+    u32::try_from(ticks).expect("a hop takes less than a second")
 }
 
 #[cfg(test)]

@@ -547,6 +547,8 @@ impl Relays {
         let arrival = Arrival {
             grh: &header.grh,
             level: packet.sl % 8,
+            from: self.joined.at(port).subnet,
+            routes: &self.joining.routes,
             p_key: header.p_key,
             enforcement: self.enforcement(self.joined.at(port)),
             salt: router as u32,

@@ -206,7 +206,7 @@ impl Source {
             rank,
             port: id,
             lid: port.lid.unwrap_or_default().0,
-            paths: (port.lmc.lids() / 2).max(1),
+            paths: if config.undivided { port.lmc.lids() } else { (port.lmc.lids() / 2).max(1) },
             lids: port.lmc.lids(),
             half: Half::Lower,
             waiting: 0,

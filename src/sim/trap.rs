@@ -70,7 +70,7 @@ impl Sim {
 
     fn raise_trap(&mut self, port: PortId, notice: Notice) {
         let node = self.plane.ports[port].node;
-        if self.devices.raise_trap(node, port, notice, self.clock.now()) {
+        if !self.config.without_traps && self.devices.raise_trap(node, port, notice, self.clock.now()) {
             self.errand(self.clock.now(), Errand::Trap(node));
         }
     }

@@ -85,9 +85,11 @@ impl<T: Transport> Manager<T> {
             let now_ns = self.transport.now_ns();
             match self.next_light_sweep_ns {
                 Some(due_ns) if due_ns <= now_ns => {
-                    self.light_sweep().await?;
+                    let is_whole = self.light_sweep().await?;
                     let now_ns = self.transport.now_ns();
-                    self.light_sweep_took_ns = Some(now_ns - due_ns);
+                    if is_whole {
+                        self.light_sweep_took_ns = Some(now_ns - due_ns);
+                    }
                     self.next_light_sweep_ns = self.timing.light_sweep_ns.map(|period| now_ns.saturating_add(period));
                 }
                 _ if now_ns >= until_ns => return Ok(None),
@@ -96,10 +98,21 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Does nothing
-    /// if no fabric is known.
-    async fn light_sweep(&mut self) -> Result<(), SubnetError> {
-        let Some(topology) = &self.topology else { return Ok(()) };
+    /// Runs the light sweep now. Returns its duration in nanoseconds; what it finds are events.
+    ///
+    /// # Errors
+    /// The SM's own port failed.
+    pub async fn sweep_lightly(&mut self) -> Result<u64, SubnetError> {
+        let start_ns = self.transport.now_ns();
+        self.light_sweep().await?;
+        Ok(self.transport.now_ns() - start_ns)
+    }
+
+    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the first
+    /// that tells of a change: whoever sweeps or glances after it asks the others anew, and until then their bits stay set.
+    /// Does nothing if no fabric is known. Returns whether every switch was heard or given up.
+    async fn light_sweep(&mut self) -> Result<bool, SubnetError> {
+        let Some(topology) = &self.topology else { return Ok(true) };
         let mut exchange = Exchange::new(self.timing);
         for switch in topology.fabric.switches() {
             if let Some(path) = topology.paths.to_node(&topology.fabric, switch) {
@@ -109,14 +122,21 @@ impl<T: Transport> Manager<T> {
                 exchange.submit(MadRequest { device: switch.0, tag, method: Method::Get, modifier: 0, body });
             }
         }
+        // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
+        let stuck: BTreeSet<NodeId> = topology.fabric.switches().filter(|&switch| self.keeps_its_bit(switch)).collect();
+        let is_news =
+            |event: &SubnetEvent| !matches!(event, SubnetEvent::PortsChanged { switch } if stuck.contains(switch));
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
-        // A trap that comes meanwhile is heeded at once: who asks on may wait for a switch that died, and for as long as
-        // all tries take, while the trap has said that something has.
-        let on = |exchange: &mut Exchange, done| seen.extend(changed(exchange, done, &mut uncleared));
+        // A bit or a trap is heeded at once: who asks on may wait for a switch that died, and for as long as all tries take,
+        // while its neighbour has said that something has.
+        let on = |exchange: &mut Exchange, done| {
+            seen.extend(changed(exchange, done, &mut uncleared).filter(is_news));
+            if !seen.is_empty() {
+                exchange.forget_reads();
+            }
+        };
         let ran = self.run_heeding(&mut exchange, on, |manager| !manager.events.is_empty()).await;
-        // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
-        seen.retain(|event| !matches!(*event, SubnetEvent::PortsChanged { switch } if self.keeps_its_bit(switch)));
         for failed in &uncleared {
             let switch = NodeId(failed.request.device);
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));
@@ -127,7 +147,7 @@ impl<T: Transport> Manager<T> {
             _ => None,
         }));
         self.events.extend(seen);
-        ran
+        ran.map(|()| self.events.is_empty())
     }
 }
 

@@ -64,6 +64,16 @@ impl Graph {
     /// # Errors
     /// A cycle, the shortest one within the budget.
     pub fn order(&self) -> Result<Vec<u32>, NodeCycle> {
+        self.sorted().map_err(|waiting| self.shortest_cycle(waiting))
+    }
+
+    /// Whether there is no cycle: no shortest one is sought.
+    pub fn is_acyclic(&self) -> bool {
+        self.sorted().is_ok()
+    }
+
+    /// The same order; where there is none, how many predecessors nodes keep that lie on cycles or after them.
+    fn sorted(&self) -> Result<Vec<u32>, Vec<u32>> {
         let mut waiting = vec![0u32; self.len()];
         self.to.iter().for_each(|&target| waiting[target as usize] += 1);
         // Kahn's algorithm. `order` is the queue as well: what is before `next` has been processed.
@@ -78,8 +88,7 @@ impl Graph {
                 }
             }
         }
-        // Nodes that keep a predecessor lie on cycles or after them.
-        if order.len() == self.len() { Ok(order) } else { Err(self.shortest_cycle(waiting)) }
+        if order.len() == self.len() { Ok(order) } else { Err(waiting) }
     }
 
     /// The strongly connected components that hold a cycle, each in rising order, in the order of their least nodes.

@@ -27,6 +27,7 @@ mod graph;
 mod injection;
 pub(crate) mod lanes;
 mod lost;
+mod multicast;
 pub(crate) mod net;
 mod permissions;
 mod prover;
@@ -48,6 +49,7 @@ pub use departure::rounds_to_vacate;
 pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
+pub use multicast::{TreeTurn, TurnWait, UnicastWaits};
 pub use prover::{Scope, TableProof, prove, prove_certified, prove_certified_from, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,

@@ -275,7 +275,11 @@ fn judge(
 }
 
 /// The dependencies of both halves at a stage.
-fn united<'h>(case: &ProofCase<'_>, halves: &'h [Vec<Dependencies>; 2], stage: usize) -> Cow<'h, Dependencies> {
+pub(super) fn united<'h>(
+    case: &ProofCase<'_>,
+    halves: &'h [Vec<Dependencies>; 2],
+    stage: usize,
+) -> Cow<'h, Dependencies> {
     let [lower, upper] = halves;
     match [Half::Lower, Half::Upper].map(|half| case.is_used(half)) {
         [_, false] => Cow::Borrowed(&lower[stage]),

@@ -17,6 +17,8 @@ pub mod class {
     pub const SUBNET_ADMINISTRATION: u8 = 0x03;
     /// Performance management.
     pub const PERFORMANCE: u8 = 0x04;
+    /// Communication management.
+    pub const COMMUNICATION: u8 = 0x07;
 }
 
 /// Status codes of answers (section 13.4.7). Zero is success; the low two bits are flags, bits 2–4 a reason.
@@ -188,7 +190,7 @@ pub fn class_of(bytes: &[u8; MAD_SIZE]) -> u8 {
 
 /// The version of a class.
 fn version_of(class: u8) -> u8 {
-    if class == class::SUBNET_ADMINISTRATION { 2 } else { VERSION }
+    if matches!(class, class::SUBNET_ADMINISTRATION | class::COMMUNICATION) { 2 } else { VERSION }
 }
 
 /// Reads a MAD whose class was found to be the right one.

@@ -8,12 +8,14 @@
 //!
 //! Spoken: SMPs (directed and LID routed), the attributes that discovery and routing need, counters of performance
 //! management, the records of subnet administration ([`sa`]), our own [`vendor`] attributes (docs/WIRE.md), and of
-//! packets with data the header that routers go by ([`Grh`]). Not done: random forwarding tables, multicast groups,
-//! MultiPathRecord, congestion control, communication management. Source: InfiniBand Architecture Specification, volume
-//! 1, chapters 13 to 16.
+//! packets with data the header that routers go by ([`Grh`]), and of communication management the request
+//! ([`ConnectRequest`]). Not done: random forwarding tables, multicast groups, MultiPathRecord, congestion control, the
+//! other messages of communication management. Source: InfiniBand Architecture Specification, volume 1, chapters 12 to
+//! 16.
 
 mod bits;
 mod class_port_info;
+mod connect_request;
 mod directed_route;
 mod format;
 mod gid;
@@ -38,6 +40,7 @@ pub mod vendor;
 mod vl_arbitration_table;
 
 pub use class_port_info::{CLASS_PORT_INFO_SIZE, ClassPortInfo, GENERAL_SERVICES_Q_KEY};
+pub use connect_request::{CM_DATA_SIZE, CmAttributeId, CmMad, CmPath, ConnectRequest};
 pub use directed_route::{DirectedRoute, SmpAction};
 pub use gid::{Gid, GidError};
 pub use grh::Grh;

@@ -73,7 +73,9 @@ pub fn deadlocks(subnets: &Subnets, tables: &[Tables<'_>], routes: &Routes, leve
                 }
                 let router = subnets.router_of(leg.1).expect("a router");
                 for onward in routes.onward(router, destination.subnet) {
-                    for level in (0..levels.classes()).filter_map(|class| levels.next(class, leg.2)) {
+                    for level in (0..levels.classes()).filter_map(|class| {
+                        levels.crossing(class, leg.2, routes.falls(leg.1.subnet, onward.out.subnet))
+                    }) {
                         let next = &tables[onward.out.subnet.index()];
                         let vl = next.injects(onward.out.port, next.half.sl_of(level));
                         graph.add_edge(last, (onward.out.subnet, onward.out.port, vl), ());
@@ -134,7 +136,7 @@ pub fn deadlocks_at_some_moment(whole: &Whole<'_>) -> bool {
                 if enters.subnet != leaves.subnet {
                     couple(
                         &mut graph,
-                        whole.levels,
+                        (whole.levels, whole.routes[0].falls(enters.subnet, leaves.subnet)),
                         (now[enters.subnet.index()], enters.port),
                         (now[leaves.subnet.index()], leaves.port),
                     );
@@ -147,12 +149,12 @@ pub fn deadlocks_at_some_moment(whole: &Whole<'_>) -> bool {
 
 fn couple(
     graph: &mut DiGraphMap<Lane, ()>,
-    levels: Levels,
+    (levels, falls): (Levels, Option<bool>),
     (entered, enters): (&Stage, PortId),
     (left, leaves): (&Stage, PortId),
 ) {
     for &(_, level, from) in entered.arrived.iter().filter(|found| found.0 == enters) {
-        for next in (0..levels.classes()).filter_map(|class| levels.next(class, level)) {
+        for next in (0..levels.classes()).filter_map(|class| levels.crossing(class, level, falls)) {
             for &(_, _, to) in left.sent.iter().filter(|&&(port, level, _)| (port, level) == (leaves, next)) {
                 graph.add_edge(from, to, ());
             }

@@ -301,3 +301,23 @@ fn every_end_of_the_search_agrees_with_every_moment() {
     println!("proved at once, proved by settling, refused before the change, refused during it: {ends:?}");
     assert!(ends[0] > 0 && ends[2] > 0, "{ends:?}");
 }
+
+/// Levels that rise only at turns: once on a line of subnets, at most three times on these rings.
+#[test]
+fn levels_that_rise_at_turns_are_proved_for_more_than_three_routers_in_a_row() {
+    for (seed, subnets, routers, shape, data_vls) in
+        [(1, 6, 1, Shape::Line, 4), (2, 7, 2, Shape::Line, 4), (3, 8, 1, Shape::Ring, 8), (4, 9, 1, Shape::Ring, 8)]
+    {
+        let drawn = drawn(&Draw { seed, subnets, routers, shape, data_vls });
+        assert!(drawn.routes.most_crossings() > 3);
+        let turns = drawn.routes.most_raises(LevelsRule::Turn, &drawn.subnets);
+        assert!(turns == 1 || shape == Shape::Ring && turns <= 3, "{subnets} subnets turn {turns} times");
+        let raised = Levels::new(LevelsRule::Raise, drawn.routes.most_raises(LevelsRule::Raise, &drawn.subnets), 8);
+        assert!(raised.unwrap_err().to_string().contains("--router-sl turn"));
+        let levels = Levels::new(LevelsRule::Turn, turns, data_vls).expect("lanes enough");
+        let (steady, scope) = (drawn.steady(), scope());
+        let whole = drawn.whole(&steady, &scope, levels);
+        assert!(proved(&whole).is_some(), "{subnets} subnets");
+        assert!(!oracle::deadlocks_at_some_moment(&whole));
+    }
+}

@@ -32,8 +32,6 @@ use tempfile::TempDir;
 
 /// How long a manager must have been idle, in simulated nanoseconds, to be at rest.
 const QUIET_NS: u64 = 3_000_000;
-/// The same where light sweeps are awaited.
-const LIGHT_SWEEPS_NS: u64 = 25_000_000;
 /// What nobody needs: whoever is not at rest by then never will be. A change that stands still is given up after a minute.
 const LIMIT_NS: u64 = 200_000_000_000;
 const DATA_VLS: u8 = 4;
@@ -221,7 +219,8 @@ impl World {
         }
         let transport = SimTransport::new(sim);
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
-        let (dead, aside, is_whole) = (RefCell::default(), RefCell::default(), Cell::new(true));
+        let (dead, aside) = (RefCell::default(), RefCell::default());
+        let is_whole = Cell::new(true);
         World { fabric, root, sm, setting, transport, folder, dead, aside, is_whole }
     }
 
@@ -256,10 +255,9 @@ impl World {
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
-        // By agents' profile a light sweep comes every 10 ms; by the standard one, only an order is soon enough.
-        let Setting { patient, fenced, loss, .. } = self.setting;
-        let quiet_ns = if patient && !fenced { LIGHT_SWEEPS_NS } else { QUIET_NS };
-        let mut is_to_sweep = patient && (fenced || loss > 0.0);
+        // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light sweeps
+        // come once a second too. Only an order is soon enough.
+        let mut is_to_sweep = self.setting.patient;
         let end_ns = busy_ns + LIMIT_NS;
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
@@ -272,7 +270,7 @@ impl World {
                 life.note(happening);
             }
             let now_ns = self.now_ns();
-            let is_at_rest = is_idle(&mailbox, &life) && life.arrival.is_some() && now_ns >= busy_ns + quiet_ns;
+            let is_at_rest = is_idle(&mailbox, &life) && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS;
             life.was_killed = fate.borrow().is_dead;
             if is_at_rest && life.deeds == deeds.len() && std::mem::take(&mut is_to_sweep) {
                 orders.insert(mailbox.borrow_mut().order(ManagerOrder::Sweep));
@@ -298,7 +296,7 @@ impl World {
             }
             assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
             // Not past the moment at which it is at rest, if nothing happens until then.
-            let rest_ns = (busy_ns + quiet_ns).max(now_ns + 100_000);
+            let rest_ns = (busy_ns + QUIET_NS).max(now_ns + 100_000);
             let halt = attached.advance(due_ns.map_or(rest_ns, |due_ns| due_ns.max(now_ns).min(rest_ns)));
             assert_ne!(halt, Halt::Deadlock, "deadlock");
         }

@@ -303,6 +303,23 @@ fn what_is_no_plan_is_refused_with_its_place() {
 }
 
 #[test]
+fn what_an_accepted_plan_drains_is_drawn() {
+    let desk = Desk::losing_the_root("ring-8");
+    desk.plan(&["--dot", "drain.dot", "-o", "change.plan"]).says(0, &[]);
+    let (drawing, plan) = (desk.text("drain.dot"), Plan::from_json(&desk.text("change.plan")).expect("a plan"));
+    let channels = plan.drain()[0].graph.channels();
+    assert!(drawing.starts_with("digraph {") && drawing.trim_end().ends_with('}'), "{drawing}");
+    assert_eq!(drawing.matches("label = ").count(), channels.len(), "{drawing}");
+    let arcs: usize = channels.iter().map(|channel| channel.predecessors.len()).sum();
+    assert_eq!((drawing.matches(" -> ").count(), plan.drain().len()), (arcs, 1));
+    assert!(drawing.contains(" → host-1 HCA-1"), "{drawing}");
+    // Entries alone drain nothing.
+    let desk = Desk::losing_the_root("fat-tree-4-2");
+    desk.plan(&["--scheme", "ordered", "--dot", "none.dot"]).says(0, &[]);
+    assert!(!desk.path("none.dot").exists());
+}
+
+#[test]
 fn captures_that_do_not_fit_are_told_apart_from_changes_that_cannot_be_made() {
     let fabric = bundled("fat-tree-4-2");
     let (leaf, host) = (named(&fabric, "leaf-1"), named(&fabric, "host-1 HCA-1"));

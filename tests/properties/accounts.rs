@@ -157,7 +157,7 @@ impl Case {
         let base = short(Scenario::of_one(fabric, elements));
         let armed = match self.policy.arming {
             Arming::Discard => ArmedPort::Discards,
-            Arming::Hold | Arming::Off => ArmedPort::Holds,
+            Arming::Hold | Arming::HoldEach | Arming::Off => ArmedPort::Holds,
         };
         let by_age = self.policy.observer == Observer::Lifetime;
         let sim = SimConfig {

@@ -18,6 +18,14 @@ fn path(subnet: &Subnet, from: Gid, to: Gid) -> Fields {
     Fields::read(paths[0])
 }
 
+/// What `reconfig resolve` tells of the path to a GID.
+fn resolved(subnet: &Subnet, to: Gid) -> serde_json::Value {
+    let program = super::reconfig().display().to_string();
+    let ended = subnet.run(&[&program, "resolve", &to.to_string(), "--ib", "--json"]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+    serde_json::from_str(&ended.output).unwrap_or_else(|error| panic!("{error}: {}", ended.output))
+}
+
 fn level(path: &Fields) -> Sl {
     Sl::new(path.number("sl") as u8).expect("a service level below 16")
 }
@@ -50,6 +58,9 @@ fn a_change_moves_paths_to_other_subnets_to_the_routers_other_lids() {
         assert_eq!((far.lid("dlid"), level(&far)), (near.lid("dlid"), level(&near)));
         assert_eq!(Half::of_sl(level(&far)), half);
         assert_eq!((far.text("sgid"), far.text("dgid")), (&*here.to_string(), &*there.to_string()));
+        let resolved = resolved(&subnet, there);
+        assert_eq!(resolved["path"]["dlid"], far.lid("dlid").0, "{resolved}");
+        assert_eq!((resolved["path"]["sl"].as_u64(), &resolved["by"]), (Some(far.number("sl")), &"caller".into()));
         assert_eq!((far.number("hop_flow_raw") & 0xFF, near.number("hop_flow_raw")), (255, 0));
         far.lid("dlid")
     });

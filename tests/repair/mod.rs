@@ -4,5 +4,6 @@
 
 mod claims;
 mod drawn;
+mod parted;
 mod proved;
 mod subject;

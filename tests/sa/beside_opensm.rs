@@ -429,6 +429,37 @@ fn paths_to_other_subnets_are_those_of_opensm() {
     });
     statuses.sort_unstable();
     assert_eq!(statuses, [(status::SUCCESS, status::SUCCESS), (status::NO_RECORDS, status::SUCCESS)]);
+    resolves(&stage, &hosts[2], &directory);
+}
+
+/// `reconfig resolve` on a host asks OpenSM.
+fn resolves(stage: &Stage, host: &str, directory: &Directory) {
+    let near = directory.fabric().end_ports().nth(3).expect("a host");
+    let near = directory.gid(near);
+    let text = format!("10.2.0.9 fec0:0:0:2::4711\nstorage {near}\n10.1.0.7 {near}\n10.4.0.1 ff12::1\n");
+    let file = stage.folder.path().join("hosts");
+    std::fs::write(&file, text).expect("a writable folder");
+    let file = file.display().to_string();
+    let asked = |name: &str, more: &[&str]| -> serde_json::Value {
+        let words = [&["resolve", name, "--hosts", &file, "--json"], more].concat();
+        let told = stage.tool(host, env!("CARGO_BIN_EXE_reconfig")).args(words).output().expect("reconfig");
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&told.stderr).into_owned();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}{errors}"))
+    };
+    let far = asked("10.2.0.9", &["--interface", "10.1.0.5/16"]);
+    assert_eq!((&far["by"], &far["interface"]), (&"ibacm".into(), &"10.1.0.5/16".into()));
+    let path = &far["path"];
+    assert_eq!((&path["crosses_routers"], &path["hop_limit"]), (&true.into(), &255.into()), "{far}");
+    assert_eq!((&path["request_local_lid"], &path["request_remote_lid"]), (&0xFFFF.into(), &0xFFFF.into()));
+    let owner = directory.fabric().lid_owner(Lid(path["dlid"].as_u64().expect("a LID") as u16)).expect("an owner");
+    assert_eq!(directory.fabric().node(directory.fabric().port(owner).node).kind, NodeKind::Router);
+    for (name, by) in [("10.1.0.7", "neighbour"), ("storage", "ibacm")] {
+        let here = asked(name, &["--interface", "10.1.0.5/16"]);
+        assert_eq!((&here["by"], &here["path"]["crosses_routers"]), (&by.into(), &false.into()), "{here}");
+        assert_eq!(here["path"]["request_remote_lid"], here["path"]["dlid"]);
+    }
+    assert_eq!(asked("10.9.9.9", &[])["dgid"], serde_json::Value::Null);
 }
 
 /// Ours in OpenSM's place.

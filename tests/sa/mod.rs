@@ -4,6 +4,7 @@
 mod answers;
 mod bench;
 mod beside_opensm;
+mod connection;
 mod remote;
 mod rmpp;
 mod running;

@@ -107,7 +107,15 @@ fn carried(across: &Across, levels: Levels, path: &PathRecord, first: SubnetPort
     let open = Enforcement::default();
     loop {
         let router = across.subnets.router_of(at).expect("a router's port");
-        let arrival = Arrival { grh: &grh, level, p_key: PKey::DEFAULT, enforcement: &open, salt: 0 };
+        let arrival = Arrival {
+            grh: &grh,
+            level,
+            from: at.subnet,
+            routes: &routes,
+            p_key: PKey::DEFAULT,
+            enforcement: &open,
+            salt: 0,
+        };
         let ways = routes.onward(router, target);
         let forwarded = relay(&arrival, ways, levels, |_| &open).unwrap_or_else(|why| panic!("{why:?}"));
         crossed += 1;

@@ -25,5 +25,10 @@ fn discarding_ports_lose_packets_and_holding_ports_only_delay_them() {
     assert!(hold_ns > 10 * off_ns && discard_ns > 10 * off_ns, "install took {off_ns}, {hold_ns}, {discard_ns} ns");
     let [off_max, hold_max] = [&off, &hold].map(|report| report.latency_ns.during.max);
     assert!(hold_max > 20 * off_max, "held packets wait: {hold_max} ns, {off_max} ns without");
+    let each = with(Arming::HoldEach);
+    assert!(each.is_clean() && each.smps.total > off.smps.total, "{:?}", each.packets);
+    assert!(took_ns(&each, "install") > off_ns, "one switch after the other");
+    let (longest, of_each) = (hold.longest_gap_ns, each.longest_gap_ns);
+    assert!(of_each < longest, "at no moment does all of the subnet stand still: {of_each} {longest}");
     assert!(hold.longest_gap_ns > 100 * off.longest_gap_ns, "{} {}", hold.longest_gap_ns, off.longest_gap_ns);
 }

@@ -7,6 +7,7 @@ mod captures;
 mod command;
 mod counted;
 mod departures;
+mod detection;
 mod devices;
 mod engine_changes;
 mod faults;
@@ -25,6 +26,7 @@ mod reserved;
 mod roots;
 mod series;
 mod several;
+mod slides;
 
 use crate::support::short::short;
 use reconfig::fabric::Fabric;

@@ -268,7 +268,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (
             &["--steady", "--router-sl", "lower", TWO],
             2,
-            "`lower` is no rule for service levels at routers: expected raise or keep",
+            "`lower` is no rule for service levels at routers: expected raise, turn or keep",
         ),
         (&["--steady", "--hop-limit", "256", TWO], 2, "256 is not in 0..=255"),
         (&["--steady", "--vls", "2", TWO], 2, "half of 2 data VLs has room for 1"),

@@ -4,7 +4,11 @@ use crate::harness::{OpenSm, bundled, installed};
 use crate::moments::{QUIET, cables, name};
 use crate::subnet::{Moments, Subnet};
 use reconfig::audit::AuditVerdict;
-use reconfig::fabric::Fabric;
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Lid, PortNum};
+use reconfig::tables::Lft;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Starts OpenSM, waits until it is done, and tells what it said; `options` are of OpenSM's configuration.
 fn run(subnet: &Subnet, settings: &str, options: &str) -> OpenSm {
@@ -199,5 +203,98 @@ fn several_lids_for_each_port() {
         let (last, _, rings) = judged(&subnet, &whole, 0);
         let said = opensm.said().join("\n");
         assert_eq!((rings, last.audited().verdict()), (0, AuditVerdict::Safe), "LMC {lmc}: {said}");
+    }
+}
+
+/// Engines that need several lanes: their tables are judged on one, where those of trees stand and others have rings.
+#[test]
+fn tables_that_rest_on_several_lanes_are_judged_on_one() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let (adopted, mended) = ("the tables in force are adopted", "the tables in force are mended");
+    let kept = "no change in place is proved, so the tables in force stay";
+    for (topology, engine, expected) in [
+        ("fat-tree-4-2", "dfsssp", mended),
+        ("fat-tree-4-2", "lash", adopted),
+        ("torus-4x4", "dfsssp", kept),
+        ("torus-4x4", "lash", kept),
+        ("random-regular-16-4", "dfsssp", kept),
+        ("random-regular-16-4", "lash", kept),
+        ("random-regular-16-4", "nue", mended),
+    ] {
+        let fabric = bundled(topology);
+        let subnet = Subnet::serve(&fabric, 0.0);
+        let theirs = run(&subnet, "", &format!("routing_engine {engine}"));
+        assert!(theirs.log().contains(&format!("{engine} tables configured on all switches")), "{}", theirs.log());
+        drop(theirs);
+        let before = subnet.events().len();
+        let mut opensm = run(&subnet, "", "");
+        if expected == mended {
+            opensm.until("the mended tables", |opensm| opensm.said().iter().any(|said| said.contains("handed over")));
+            opensm.quiet(QUIET, || subnet.written());
+        }
+        let said = opensm.said().join("\n");
+        assert!(said.contains(expected), "{topology} {engine}: {said}");
+        if expected == kept {
+            drop(opensm);
+            opensm = run(&subnet, "on_refusal: rewrite", "");
+            let said = opensm.said().join("\n");
+            assert!(said.contains("WARNING: all tables are rewritten and NOT proved"), "{topology} {engine}: {said}");
+        }
+        let whole = opensm.seen(&fabric);
+        let (last, _, rings) = judged(&subnet, &whole, before);
+        let said = opensm.said().join("\n");
+        assert_eq!(last.audited_with_switches().verdict(), AuditVerdict::Safe, "{topology} {engine}: {said}");
+        assert!(rings == 0 || expected == kept, "{topology} {engine}: {rings} moments with a ring: {said}");
+    }
+}
+
+/// By how many outputs of its switch the LIDs of a host are led to, at most: the ways that a sender can choose from.
+fn most_ways(whole: &Fabric, lfts: &[Arc<Lft>]) -> usize {
+    let outputs = |end: PortId, switch: NodeId| {
+        let (first, lids) = (whole.port(end).lid.expect("OpenSM gives LIDs").0, whole.port(end).lmc.lids());
+        let ways = (first..first + lids).map(|lid| lfts[switch.index()].get(Lid(lid)));
+        ways.collect::<BTreeSet<Option<PortNum>>>().len()
+    };
+    let ways = whole.end_ports().flat_map(|end| whole.switches().map(move |switch| outputs(end, switch)));
+    ways.max().unwrap_or(0)
+}
+
+/// Each LID of a port has a way of its own, after a bring-up and after a loss and a return.
+#[test]
+fn several_ways_to_each_port() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    for (topology, lmc, first) in [
+        ("fat-tree-4-3", 1, ""),
+        ("fat-tree-4-3", 2, ""),
+        ("torus-4x4", 1, ""),
+        // Adopted from OpenSM's own engine.
+        ("fat-tree-4-2", 1, "routing_engine minhop"),
+    ] {
+        let fabric = bundled(topology);
+        let subnet = Subnet::serve(&fabric, 0.1);
+        if !first.is_empty() {
+            drop(run(&subnet, "", &format!("{first}\nlmc {lmc}")));
+        }
+        let opensm = run(&subnet, "", &format!("lmc {lmc}\nsweep_interval 1"));
+        let whole = opensm.seen(&fabric);
+        let (up, _, _) = judged(&subnet, &whole, 0);
+        let wanted = 1 << lmc;
+        assert_eq!(most_ways(&whole, &up.lfts), wanted, "{topology} LMC {lmc}: {}", opensm.said().join("\n"));
+        let cable = name(&fabric, cables(&fabric)[0]);
+        for command in ["Unlink", "Relink"] {
+            let ups = opensm.ups();
+            subnet.command(&format!("{command} {cable}"));
+            opensm.until(command, |opensm| opensm.ups() > ups);
+            opensm.quiet(QUIET, || subnet.written());
+        }
+        let (last, _, rings) = judged(&subnet, &whole, 0);
+        let said = opensm.said().join("\n");
+        assert_eq!((rings, last.audited().verdict()), (0, AuditVerdict::Safe), "{topology} LMC {lmc}: {said}");
+        assert!(!said.contains("and yet") && !opensm.log().contains("a fault of ours"), "{topology} LMC {lmc}: {said}");
+        assert_eq!(most_ways(&whole, &last.lfts), wanted, "{topology} LMC {lmc}: {said}");
     }
 }

@@ -291,3 +291,20 @@ fn what_is_known_before_a_loss_changes_nothing() {
         }
     }
 }
+
+/// A base engine that needs several lanes on the fabric at hand is refused, and the next of a list is tried.
+#[test]
+fn base_engines_of_several_layers_are_refused() {
+    for engine in ["dfsssp", "lash"] {
+        let first = |settings: &str| {
+            let mut world = World::new(&bundled("torus-4x4"), 0, settings);
+            let sight = world.seen().sight().expect("what the world shows fits together");
+            world.router.sweeps();
+            world.router.route(&sight, Duration::ZERO).map(|answer| answer.notes[0].text.clone())
+        };
+        let refused = first(&format!("engine: {engine}")).expect_err("one lane does not suffice").to_string();
+        assert!(refused.contains(&format!("engine {engine} separates paths by")), "{refused}");
+        let routed = first(&format!("engine: [{engine}, up-down]")).expect("the next one routes");
+        assert!(routed.starts_with("nothing is in force; 1 wave"), "{routed}");
+    }
+}

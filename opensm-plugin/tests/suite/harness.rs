@@ -225,14 +225,18 @@ pub fn held(socket: &str, folder: &Path, fabric: &Fabric) -> Vec<Arc<Lft>> {
     read.tables
 }
 
-/// Where a plan ends and switches stand otherwise, LIDs that somebody owns alone.
+/// Where a plan ends and switches stand otherwise, LIDs alone that somebody owns who is still there.
 pub fn differing(plan: &Plan, held: &[Arc<Lft>]) -> Vec<String> {
     let fabric = &plan.draft().after;
     let last: &SubnetTables = plan.tables_at(plan.waves().len());
     let mut found = Vec::new();
+    let is_there = |lid| {
+        let node = fabric.lid_owner(lid).map(|owner| fabric.port(owner).node);
+        node.is_some_and(|node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some()))
+    };
     for switch in fabric.switches() {
         let (wanted, own) = (&last.lfts[switch.index()], &held[switch.index()]);
-        for lid in wanted.differing(own).filter(|&lid| fabric.lid_owner(lid).is_some()) {
+        for lid in wanted.differing(own).filter(|&lid| is_there(lid)) {
             let show = |port: Option<PortNum>| port.map_or("none".to_string(), |port| port.to_string());
             let (is, wants) = (show(own.get(lid)), show(wanted.get(lid)));
             found.push(format!("{} LID {lid}: {is}, planned {wants}", fabric.describe_node(switch)));

@@ -2,7 +2,7 @@
 
 use crate::harness::{OpenSm, bundled, installed};
 use crate::subnet::Subnet;
-use reconfig_opensm::config::{Config, OnRefusal};
+use reconfig_opensm::config::{Config, Multicast, OnRefusal};
 
 fn refused(text: &str) -> String {
     Config::parse(text, "reconfig.yaml").expect_err("it must be refused").to_string()
@@ -10,9 +10,11 @@ fn refused(text: &str) -> String {
 
 #[test]
 fn every_setting_is_read() {
-    let text = "engine: nue\non_refusal: rewrite\nrenew: false\nevidence: {folder: /var/lib/reconfig, mib: 8}\n";
+    let text = "engine: nue\non_refusal: rewrite\nrenew: false\nmulticast: ordered\n\
+                evidence: {folder: /var/lib/reconfig, mib: 8}\n";
     let config = Config::parse(text, "reconfig.yaml").expect("it says what it must");
     assert_eq!((config.engines, config.on_refusal, config.renew), (vec!["nue".to_string()], OnRefusal::Rewrite, false));
+    assert_eq!(config.multicast, Multicast::Ordered);
     assert_eq!(config.evidence.map(|evidence| evidence.mib), Some(8));
     assert_eq!(Config::parse("# nothing yet\n", "reconfig.yaml"), Ok(Config::default()));
     let several = Config::parse("engine: [fat-tree, nue]", "reconfig.yaml").expect("a list");
@@ -28,6 +30,8 @@ fn a_fault_is_named() {
         ("renew: maybe", "line 1"),
         ("evidence: {folder: /tmp, mib: 0}", "`evidence.mib` is 0"),
         ("engines: nue", "engines"),
+        ("metrics: reconfig.prom", "`metrics` must be a whole path"),
+        ("multicast: mine", "mine"),
     ] {
         let error = refused(text);
         assert!(error.starts_with("reconfig.yaml: ") && error.contains(expected), "{text}: {error}");

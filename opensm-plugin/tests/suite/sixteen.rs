@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 /// One line for ibsim's console.
-fn console(served: &mut Served, line: &str) {
+pub fn console(served: &mut Served, line: &str) {
     let stdin = served.server.as_mut().and_then(|server| server.stdin.as_mut()).expect("ibsim's console is open");
     writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("ibsim reads its console");
 }
@@ -36,6 +36,22 @@ fn assert_ibdmchk_finds_nothing(folder: &Path) {
     assert!(!said.contains("missing paths"), "{said}");
 }
 
+/// The file of metrics has these lines, and each sample has a type.
+fn assert_metrics(file: &Path, samples: &[&str], switches: &str) {
+    let text = std::fs::read_to_string(file).expect("metrics are published");
+    let has = |line: &str| text.lines().any(|own| own == line);
+    assert!(has(&format!("reconfig_switches {switches}")) && has("reconfig_opensm_proved 1"), "{text}");
+    for sample in samples {
+        assert!(has(&format!("reconfig_opensm_{sample}")), "{sample} is not in\n{text}");
+    }
+    for sample in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = sample.rsplit_once(' ').expect("a name and a value");
+        let name = name.split('{').next().unwrap_or_default();
+        let family = name.trim_end_matches("_sum").trim_end_matches("_count");
+        assert!(text.contains(&format!("# TYPE {family} ")) && value.parse::<f64>().is_ok(), "{sample}");
+    }
+}
+
 #[test]
 fn a_spine_dies_and_comes_back() {
     if !installed(&["opensm", "ibsim", "ibsim-run", "dump_fts", "ibdmchk"]) {
@@ -44,9 +60,12 @@ fn a_spine_dies_and_comes_back() {
     let net = write(&bundled("fat-tree-4-2"), Format::IbsimNet).expect("ibsim can have it");
     let mut served = Served::serve(&net);
     let (socket, folder) = (served.socket().to_string(), served.folder().to_path_buf());
-    let opensm = OpenSm::start(&socket, &folder, "", "sweep_interval 1");
+    let published = folder.join("reconfig.prom");
+    let settings = format!("metrics: {}", published.display());
+    let opensm = OpenSm::start(&socket, &folder, &settings, "sweep_interval 1");
     opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
     opensm.settle();
+    assert_metrics(&published, &["runs_total{outcome=\"brought-up\"} 1", "runs_total{outcome=\"changed\"} 0"], "8");
     let brought_up = opensm.last_plan();
     let before = held(&socket, &folder, &brought_up.draft().after);
     assert_eq!(differing(&brought_up, &before), Vec::<String>::new());
@@ -83,6 +102,7 @@ fn a_spine_dies_and_comes_back() {
         "no host is reached by the spine that came back: {:?}",
         opensm.said()
     );
+    assert_metrics(&published, &["runs_total{outcome=\"changed\"} 2", "waves_left 0", "multicast_ring 0"], "8");
     assert!(
         !opensm.log().contains("ERR "),
         "{}",

@@ -6,13 +6,14 @@
 //! no class changes its lane (P1.6).
 
 use super::{
-    PlanInput, about_other_packets, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes,
+    PlanInput, about_other_packets, by_guid, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes,
     sl_to_vl_writes,
 };
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
-use crate::plan::{Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
+use crate::plan::{Arming, Assumption, Barrier, Draft, Lanes, Observer, Phase, Plan, PlanError, Scheme, Sending, Wave};
 use crate::tables::{LFT_BLOCK, PortState, Write};
+use rustc_hash::FxHashMap;
 
 /// Besides those about packets that are in no class of data.
 const ASSUMPTIONS: [Assumption; 3] =
@@ -73,6 +74,9 @@ fn install(input: &PlanInput) -> Vec<Wave> {
     if !input.policy.arming.arms() {
         return vec![part("", writes)];
     }
+    if input.policy.arming == Arming::HoldEach {
+        return install_in_turn(input, writes);
+    }
     vec![
         // Each part is acknowledged before the next, so that no table changes next to a port that still carries data
         // (A.1).
@@ -80,6 +84,31 @@ fn install(input: &PlanInput) -> Vec<Wave> {
         part("tables", writes),
         part("activate", port_writes(&input.surviving, PortState::Active)),
     ]
+}
+
+/// The tables switch by switch in GUID order, the ports of a switch ARMED meanwhile (A.5). Its cables' other ends, hosts'
+/// ports among them, stay ACTIVE: what they send is received, and waits.
+fn install_in_turn(input: &PlanInput, writes: Vec<Write>) -> Vec<Wave> {
+    let fabric = &*input.surviving;
+    let mut of_switch: Vec<(NodeId, Vec<Write>)> =
+        by_guid(fabric).into_iter().map(|switch| (switch, Vec::new())).collect();
+    let place: FxHashMap<NodeId, usize> = of_switch.iter().zip(0..).map(|((switch, _), at)| (*switch, at)).collect();
+    for write in writes {
+        if let Write::LftBlock { switch, .. } = write {
+            of_switch[place[&switch]].1.push(write);
+        }
+    }
+    of_switch.retain(|(_, tables)| !tables.is_empty());
+    let in_turn = of_switch.into_iter().flat_map(|(switch, tables)| {
+        let ports = |state| {
+            let cabled = fabric.ports_of(switch).filter(|&port| fabric.peer(port).is_some());
+            cabled.map(|port| Write::PortState { port, state }).collect()
+        };
+        let name = fabric.describe_node(switch);
+        [("arm", ports(PortState::Armed)), ("tables", tables), ("activate", ports(PortState::Active))]
+            .map(|(part, writes)| wave(Phase::Install, &format!("{part} {name}"), writes, &[Barrier::Acknowledged]))
+    });
+    in_turn.collect()
 }
 
 /// The SA answers with the new half before any end port learns of it, so that a client that queries afterwards gets the

@@ -386,7 +386,7 @@ impl Arming {
     /// Whether ports are ARMED while tables are installed.
     fn arms(self) -> bool {
         match self {
-            Arming::Hold | Arming::Discard => true,
+            Arming::Hold | Arming::HoldEach | Arming::Discard => true,
             Arming::Off => false,
         }
     }

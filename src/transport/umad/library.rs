@@ -11,8 +11,8 @@
 use super::adapters::{Adapter, AdapterPort};
 use crate::ids::{Guid, Lid, PortNum, Sl};
 use crate::transport::Datagram;
-use crate::wire::sa::length_of;
-use crate::wire::{MAD_SIZE, PortPhysState, PortState};
+use crate::wire::sa::{SA_DATA_SIZE, length_of};
+use crate::wire::{MAD_SIZE, PortPhysState, PortState, class, class_of};
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 use std::io;
 
@@ -127,6 +127,10 @@ pub(super) enum UmadArrival {
     /// Nothing arrived in time.
     Nothing,
 }
+
+/// The headers of a MAD of subnet administration. OpenSM's answers end with their last record under ibsim; all other MADs
+/// have their full length.
+const SA_HEADERS: c_int = (MAD_SIZE - SA_DATA_SIZE) as c_int;
 
 /// Memory for one MAD and the library's header, aligned as any C structure wants it.
 #[repr(C, align(16))]
@@ -275,7 +279,7 @@ impl Library {
         if code < 0 {
             return quiet(io::Error::last_os_error());
         }
-        if length != MAD_SIZE as c_int {
+        if length < SA_HEADERS || length > MAD_SIZE as c_int {
             return Ok(UmadArrival::Short);
         }
         let mut bytes = Box::new([0; MAD_SIZE]);
@@ -288,6 +292,10 @@ impl Library {
         };
         if status != 0 {
             return Ok(UmadArrival::GivenUp);
+        }
+        // What is behind the end is zero, as the buffer was.
+        if length < MAD_SIZE as c_int && class_of(&bytes) != class::SUBNET_ADMINISTRATION {
+            return Ok(UmadArrival::Short);
         }
         let (lid, qp) = (Lid(u16::from_be(address.lid)), u32::from_be(address.qpn));
         Ok(UmadArrival::Mad(Datagram { lid, from: None, qp, sl: Sl::masked(address.sl), bytes }))

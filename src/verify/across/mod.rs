@@ -316,10 +316,13 @@ impl<'a> Joint<'a> {
         tell: &mut impl FnMut(HandOver),
     ) {
         let [inward, outward] = [passage.inward, passage.outward].map(|at| (&self.sides[at.subnet.index()], at.port));
+        let [from, to] = [passage.inward, passage.outward].map(|at| at.subnet);
+        // The order of subnets is that of all ways alike.
+        let falls = self.whole.routes.first().and_then(|routes| routes.falls(from, to));
         for arrival in inward.0.arrivals(enters, inward.1) {
             // The traffic class is unknown here, so every level that the rule makes of this one for some class
             // counts.
-            for level in self.levels_after(Half::rank(arrival.sl) as u8) {
+            for level in self.levels_after(Half::rank(arrival.sl) as u8, falls) {
                 for departure in outward.0.departures(leaves.clone(), outward.1, level) {
                     tell(HandOver { arrival, departure });
                 }
@@ -327,9 +330,9 @@ impl<'a> Joint<'a> {
         }
     }
 
-    fn levels_after(&self, rank: u8) -> BTreeSet<u8> {
+    fn levels_after(&self, rank: u8, falls: Option<bool>) -> BTreeSet<u8> {
         let levels = self.whole.levels;
-        (0..levels.classes()).filter_map(|traffic_class| levels.next(traffic_class, rank)).collect()
+        (0..levels.classes()).filter_map(|traffic_class| levels.crossing(traffic_class, rank, falls)).collect()
     }
 
     /// A cycle of lanes as evidence.

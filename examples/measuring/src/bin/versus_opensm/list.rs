@@ -1,7 +1,8 @@
 //! The fabrics of the comparison: every family, 8 to 64 switches, each from its text and seed.
 
+use rand::RngExt;
 use reconfig::fabric::generate::{GenerateError, Options, Topology, generate};
-use reconfig::fabric::{Fabric, NodeId};
+use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::routing::choose_root;
 
 /// What is generated, and the seed.
@@ -45,13 +46,48 @@ const TREES: [&str; 3] = ["leaf-spine", "fat-tree", "three-level"];
 pub struct Case {
     pub name: String,
     pub fabric: Fabric,
-    /// The switch that dies: the one that up*/down* here takes as root.
-    pub root: NodeId,
+    /// What dies: the switch that up*/down* here takes as root, or what was drawn.
+    pub victim: Victim,
     /// What a foresighted administrator names as roots: in a tree every switch of the top level, elsewhere the root and
     /// its neighbour of most links to switches, the lowest GUID of equals, which is the root when the first is gone.
     pub roots: Vec<NodeId>,
     /// Where the manager runs: the last host that is not on the root.
     pub host: NodeId,
+}
+
+/// What dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Victim {
+    /// A switch, with all its cables.
+    Switch(NodeId),
+    /// A cable between switches, by one of its ports.
+    Cable(PortId),
+}
+
+impl Victim {
+    /// Its name, as commands of the server have it.
+    pub fn name(self, fabric: &Fabric) -> String {
+        match self {
+            Victim::Switch(switch) => format!("\"{}\"", fabric.node(switch).description),
+            Victim::Cable(port) => {
+                let port = fabric.port(port);
+                format!("\"{}\"[{}]", fabric.node(port.node).description, port.num)
+            }
+        }
+    }
+
+    /// The command that kills it.
+    pub fn command(self, fabric: &Fabric) -> String {
+        let verb = if matches!(self, Victim::Switch(_)) { "Kill" } else { "Unlink" };
+        format!("{verb} {}", self.name(fabric))
+    }
+
+    fn survived_by(self, fabric: &Fabric) -> Fabric {
+        match self {
+            Victim::Switch(switch) => fabric.without_nodes(&[switch]),
+            Victim::Cable(port) => fabric.without_links(&[port]),
+        }
+    }
 }
 
 impl Case {
@@ -71,12 +107,53 @@ impl Case {
         let away = |node: NodeId| !joined(&fabric, node).any(|other| other == root);
         let hosts = fabric.nodes().filter(|(_, node)| !node.is_switch()).map(|(id, _)| id);
         let host = hosts.filter(|&id| away(id)).last().ok_or_else(|| format!("{name}: every host is on the root"))?;
-        Ok(Case { name, fabric, root, roots, host })
+        Ok(Case { name, fabric, victim: Victim::Switch(root), roots, host })
     }
 
-    /// Hosts that the death of the root cuts off.
+    /// The same with another victim, drawn from the switches and the cables between switches whose death leaves the other
+    /// switches in one piece, and the manager's host with them.
+    pub fn drawn(sample: Sample, number: usize, seed: u64) -> Result<Case, String> {
+        let case = Case::make(sample)?;
+        let fabric = &case.fabric;
+        let between = |port: PortId| {
+            let far = fabric.neighbour(port);
+            fabric.node(fabric.port(port).node).is_switch() && far.is_some_and(|node| fabric.node(node).is_switch())
+        };
+        let cables = fabric.links().map(|(port, _)| port).filter(|&port| between(port)).map(Victim::Cable);
+        let victims = fabric.switches().map(Victim::Switch).chain(cables);
+        let victims: Vec<Victim> = victims.filter(|&victim| case.stays_in_one_piece(victim)).collect();
+        if victims.is_empty() {
+            return Err(format!("{}: every loss takes it apart", case.name));
+        }
+        let mut random = rand_pcg::Pcg64::new(seed.into(), number as u128);
+        let victim = victims[random.random_range(0..victims.len())];
+        Ok(Case { victim, ..case })
+    }
+
+    fn stays_in_one_piece(&self, victim: Victim) -> bool {
+        let left = victim.survived_by(&self.fabric);
+        let Some(start) = joined(&left, self.host).next() else { return false };
+        let (mut reached, mut next) = (vec![start], 0);
+        while let Some(&at) = reached.get(next) {
+            next += 1;
+            for other in neighbours(&left, at) {
+                if !reached.contains(&other) {
+                    reached.push(other);
+                }
+            }
+        }
+        let is_left = |&switch: &NodeId| victim != Victim::Switch(switch);
+        reached.len() == self.fabric.switches().filter(is_left).count()
+    }
+
+    /// Hosts that the death cuts off.
     pub fn stranded_hosts(&self) -> usize {
-        joined(&self.fabric, self.root).filter(|&node| !self.fabric.node(node).is_switch()).count()
+        match self.victim {
+            Victim::Switch(root) => {
+                joined(&self.fabric, root).filter(|&node| !self.fabric.node(node).is_switch()).count()
+            }
+            Victim::Cable(_) => 0,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
 //!
 //! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides
-//! opensm,told,…] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE]
+//! opensm,told,…] [--losses N] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE]
 //! [--program RECONFIG]` prints a line for each fabric and manager, and sums. Without arguments: three small fabrics,
 //! four managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not be made.
 //! docs/VERSUS.md has the method, the whole table and its reading.
@@ -31,7 +31,7 @@ const FEW: usize = 3;
 const FEW_SIDES: [Side; 4] = [Side::OpenSm, Side::OpenSmRooted, Side::Auto, Side::Told];
 /// The external programs that it needs.
 const PROGRAMS: [&str; 2] = ["opensm", "ibsim-run"];
-const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --engine ENGINE, --load L, --speed S, --seed S, \
+const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --losses N, --engine ENGINE, --load L, --speed S, --seed S, \
                      --limits-as-programmed, --turn-back, --program FILE, --csv FILE";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -50,8 +50,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 fn compare(wish: &Wish) -> Result<usize, Box<dyn Error>> {
     let (mut totals, mut csv, mut failed) = (Totals::default(), table::csv_heading(), 0);
     println!("{}", table::heading());
-    for &sample in &wish.samples {
-        let case = Case::make(sample)?;
+    for case in wish.cases() {
+        let case = case?;
         println!("{}", table::title(&case));
         for &side in &wish.sides {
             let folder = working_folder("reconfig-versus-");
@@ -80,13 +80,27 @@ struct Wish {
     samples: Vec<Sample>,
     sides: Vec<Side>,
     setting: Setting,
+    /// How many losses are drawn, the fabrics taking turns; none for the death of the root of each.
+    losses: Option<usize>,
     csv: Option<PathBuf>,
 }
 
 impl Wish {
+    fn cases(&self) -> Box<dyn Iterator<Item = Result<Case, String>> + '_> {
+        let (samples, seed) = (&self.samples, self.setting.seed.parse());
+        match self.losses {
+            None => Box::new(samples.iter().copied().map(Case::make)),
+            Some(losses) => Box::new((0..losses).map(move |number| {
+                let seed = seed.clone().map_err(|error| format!("--seed: {error}"))?;
+                Case::drawn(samples[number % samples.len()], number, seed)
+            })),
+        }
+    }
+
     fn read(arguments: &[String]) -> Result<Wish, String> {
         let (samples_of_few, sides) = (SAMPLES[..FEW].to_vec(), FEW_SIDES.to_vec());
-        let mut wish = Wish { samples: samples_of_few, sides, setting: Setting::of(reconfig()?), csv: None };
+        let setting = Setting::of(reconfig()?);
+        let mut wish = Wish { samples: samples_of_few, sides, setting, losses: None, csv: None };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
@@ -97,6 +111,10 @@ impl Wish {
                     wish.samples.retain(|(topology, _)| topology.contains(&text));
                 }
                 "--sides" => wish.sides = value()?.split(',').map(side).collect::<Result<_, _>>()?,
+                "--losses" => {
+                    let text = value()?;
+                    wish.losses = Some(text.parse().map_err(|error| format!("--losses {text}: {error}"))?);
+                }
                 "--engine" => wish.setting.engine = value()?,
                 "--load" => wish.setting.load = value()?,
                 "--speed" => wish.setting.speed = value()?,
@@ -107,6 +125,9 @@ impl Wish {
                 "--csv" => wish.csv = Some(PathBuf::from(value()?)),
                 _ => return Err(format!("{argument} is unknown: {USAGE}")),
             }
+        }
+        if wish.samples.is_empty() {
+            return Err("no fabric is called that".to_string());
         }
         Ok(wish)
     }

@@ -1,4 +1,4 @@
-//! The managers: OpenSM in two forms, `reconfig sm` in three.
+//! The managers: OpenSM in three forms, `reconfig sm` in three.
 
 use super::list::Case;
 use super::server::{PATIENCE, Server};
@@ -16,6 +16,8 @@ pub enum Side {
     OpenSm,
     /// The same with `root_guid_file`, as a foresighted administrator writes it.
     OpenSmRooted,
+    /// OpenSM with the routing engine `reconfig` (opensm-plugin), all settings at their defaults.
+    Plugin,
     /// `reconfig sm` with its defaults: entries alone where that is proved.
     Auto,
     /// `reconfig sm --scheme double --engine up-down --sources told --drain token`: adapters and switches that know the
@@ -25,7 +27,7 @@ pub enum Side {
     Fence,
 }
 
-pub const SIDES: [Side; 5] = [Side::OpenSm, Side::OpenSmRooted, Side::Auto, Side::Told, Side::Fence];
+pub const SIDES: [Side; 6] = [Side::OpenSm, Side::OpenSmRooted, Side::Plugin, Side::Auto, Side::Told, Side::Fence];
 
 impl Side {
     /// Its name on the command line and in the table.
@@ -33,6 +35,7 @@ impl Side {
         match self {
             Side::OpenSm => "opensm",
             Side::OpenSmRooted => "opensm-rooted",
+            Side::Plugin => "opensm-plugin",
             Side::Auto => "auto",
             Side::Told => "told",
             Side::Fence => "fence",
@@ -40,7 +43,7 @@ impl Side {
     }
 
     pub fn is_opensm(self) -> bool {
-        matches!(self, Side::OpenSm | Side::OpenSmRooted)
+        matches!(self, Side::OpenSm | Side::OpenSmRooted | Side::Plugin)
     }
 
     /// How end ports learn their paths. With the fence they must query again; so must they with those of OpenSM's
@@ -48,15 +51,20 @@ impl Side {
     pub fn paths(self, engine: &str) -> &'static str {
         let asked = match self {
             Side::OpenSm | Side::OpenSmRooted => ["dfsssp", "lash", "nue", "torus-2QoS"].contains(&engine),
-            Side::Told => false,
+            Side::Plugin | Side::Told => false,
             Side::Auto | Side::Fence => true,
         };
         if asked { "records" } else { "base" }
     }
 
-    /// The line of its log that ends a reaction, and how often the log has it after bring-up.
-    pub fn last_word(self) -> &'static str {
-        if self.is_opensm() { "SUBNET UP" } else { "the change is over" }
+    /// The lines of its log, any of which ends a reaction. After a wave that the plugin asked for OpenSM reports no subnet
+    /// up again, only that the tables are written.
+    pub fn last_words(self) -> &'static [&'static str] {
+        match self {
+            Side::OpenSm | Side::OpenSmRooted => &["SUBNET UP"],
+            Side::Plugin => &["SUBNET UP", "tables configured on all switches"],
+            Side::Auto | Side::Told | Side::Fence => &["the change is over"],
+        }
     }
 }
 
@@ -79,7 +87,7 @@ impl Manager {
         let mut command = under_ibsim(&server.name, program, folder);
         let log = folder.join(if side.is_opensm() { "osm.log" } else { "sm.err" });
         if side.is_opensm() {
-            opensm(&mut command, side, &setting.engine, case, folder)?;
+            opensm(&mut command, side, setting, case, folder)?;
         } else {
             command.arg("sm").arg("--socket").arg(folder.join("sm.sock"));
             match side {
@@ -87,7 +95,7 @@ impl Manager {
                     command.args(["--scheme", "double", "--engine", "up-down", "--sources", "told", "--drain", "token"])
                 }
                 Side::Fence => command.args(["--scheme", "double", "--engine", "up-down"]),
-                Side::OpenSm | Side::OpenSmRooted | Side::Auto => &mut command,
+                Side::OpenSm | Side::OpenSmRooted | Side::Plugin | Side::Auto => &mut command,
             };
             command.arg("-v");
         }
@@ -99,9 +107,9 @@ impl Manager {
         Ok(Manager { _process: process, log })
     }
 
-    /// How often its log has this line.
-    pub fn said(&self, words: &str) -> usize {
-        lossy(&self.log).map_or(0, |text| text.matches(words).count())
+    /// How often its log has any of these lines.
+    pub fn said(&self, words: &[&str]) -> usize {
+        lossy(&self.log).map_or(0, |text| words.iter().map(|words| text.matches(words).count()).sum())
     }
 
     /// The engines whose tables OpenSM wrote, in order: `minhop` if the requested one gave up.
@@ -119,19 +127,43 @@ impl Manager {
     }
 }
 
-fn opensm(command: &mut Command, side: Side, engine: &str, case: &Case, folder: &Path) -> Result<(), String> {
-    command.args(["-R", engine, "-D", "0x43", "-f"]).arg(folder.join("osm.log"));
+fn opensm(command: &mut Command, side: Side, setting: &Setting, case: &Case, folder: &Path) -> Result<(), String> {
+    command.args(["-D", "0x43", "-f"]).arg(folder.join("osm.log"));
     let mut options = "force_log_flush TRUE\n".to_string();
-    if side == Side::OpenSmRooted {
-        let file = folder.join("roots");
-        let guids: Vec<String> = case.roots.iter().map(|&root| format!("{}\n", case.fabric.node(root).guid)).collect();
-        write(&file, &guids.concat())?;
-        options.push_str(&format!("root_guid_file {}\n", file.display()));
+    match side {
+        Side::OpenSmRooted => {
+            let file = folder.join("roots");
+            let guids: Vec<String> =
+                case.roots.iter().map(|&root| format!("{}\n", case.fabric.node(root).guid)).collect();
+            write(&file, &guids.concat())?;
+            options.push_str(&format!("root_guid_file {}\n", file.display()));
+        }
+        Side::Plugin => {
+            let settings = folder.join("reconfig.yaml");
+            write(&settings, "")?;
+            load_plugin(&setting.program, folder)?;
+            command.env("LD_LIBRARY_PATH", folder);
+            let settings = settings.display();
+            options.push_str(&format!("event_plugin_name reconfig\nevent_plugin_options reconfig_config={settings}\n"));
+        }
+        Side::OpenSm | Side::Auto | Side::Told | Side::Fence => {}
     }
+    let engine = if side == Side::Plugin { "reconfig no_fallback" } else { &setting.engine };
+    options.push_str(&format!("routing_engine {engine}\n"));
     let file = folder.join("opensm.conf");
     write(&file, &options)?;
     command.arg("-F").arg(file);
     Ok(())
+}
+
+/// Has OpenSM find the plugin of the same build as the program.
+fn load_plugin(program: &Path, folder: &Path) -> Result<(), String> {
+    let built = program.with_file_name("libreconfig_opensm.so");
+    if !built.is_file() {
+        return Err(format!("{} is not there; `cargo build --release -p reconfig-opensm` makes it", built.display()));
+    }
+    let link = folder.join("libreconfig.so");
+    std::os::unix::fs::symlink(&built, &link).map_err(|error| format!("{}: {error}", link.display()))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {

@@ -35,9 +35,9 @@ pub fn heading() -> String {
 pub fn title(case: &Case) -> String {
     let fabric = &case.fabric;
     let (switches, hosts) = (fabric.switches().count(), fabric.nodes().filter(|(_, node)| !node.is_switch()).count());
-    let root = &fabric.node(case.root).description;
+    let victim = case.victim.name(fabric);
     format!(
-        "{}: {switches} switches, {hosts} hosts; {root} dies, with {} hosts on it",
+        "{}: {switches} switches, {hosts} hosts; {victim} dies, with {} hosts on it",
         case.name,
         case.stranded_hosts()
     )
@@ -56,13 +56,14 @@ pub fn line(side: Side, outcome: &Outcome) -> String {
 /// The first line of the file.
 pub fn csv_heading() -> String {
     let titles: Vec<String> = COLUMNS.iter().map(|(title, _)| title.replace(' ', "_")).collect();
-    format!("fabric,{},over,how,fallen_behind_ns\n", titles.join(","))
+    format!("fabric,victim,{},over,how,fallen_behind_ns\n", titles.join(","))
 }
 
 /// A trial's line in the file. Names hold commas.
 pub fn csv(case: &Case, side: Side, outcome: &Outcome) -> String {
     let cells = cells(side, outcome).join(",");
-    format!("\"{}\",{cells},{},{},{}\n", case.name, outcome.ended, outcome.how, outcome.fallen_behind_ns)
+    let victim = case.victim.name(&case.fabric).replace('"', "");
+    format!("\"{}\",{victim},{cells},{},{},{}\n", case.name, outcome.ended, outcome.how, outcome.fallen_behind_ns)
 }
 
 fn cells(side: Side, outcome: &Outcome) -> Vec<String> {
@@ -104,8 +105,13 @@ struct Sum {
     with_stuck: usize,
     failure: u64,
     change: u64,
+    stuck: u64,
+    lost_to_change: usize,
+    last_set_ns: u64,
     over_ns: u64,
-    smps: u64,
+    gap_ns: u64,
+    gets: u64,
+    sets: u64,
 }
 
 impl Totals {
@@ -121,8 +127,13 @@ impl Totals {
         sum.with_stuck += usize::from(outcome.stuck > 0);
         sum.failure += outcome.lost_to_failure;
         sum.change += outcome.lost_to_change;
+        sum.stuck += outcome.stuck;
+        sum.lost_to_change += usize::from(outcome.lost_to_change > 0);
+        sum.last_set_ns += outcome.last_set_ns;
         sum.over_ns += outcome.over_ns;
-        sum.smps += outcome.gets + outcome.sets;
+        sum.gap_ns += outcome.longest_gap_ns;
+        sum.gets += outcome.gets;
+        sum.sets += outcome.sets;
     }
 
     /// A line for each side.
@@ -136,14 +147,20 @@ impl Sum {
         let Sum { trials, deadlocked_before, deadlocked, with_stuck, .. } = self;
         let mean = |sum: u64| sum / *trials as u64;
         format!(
-            "{:>13}: {trials} fabrics; deadlocked before the failure {deadlocked_before}, newly after it {deadlocked}, \
-             packets stuck for good in {with_stuck}; lost on average {} packets to the failure, {} to the change; mean \
-             time to the end {:.2} ms; mean Gets and Sets {}",
+            "{:>13}: {trials} trials; deadlocked before the failure {deadlocked_before}, newly after it {deadlocked}, \
+             packets stuck for good in {with_stuck}, {} in all; lost on average {} packets to the failure, {} to the \
+             change ({} trials lost any); mean time to the last Set {:.2} ms, to the end {:.2} ms, mean of the longest gaps in \
+             delivery {:.2} ms; mean Gets and Sets {}, {}",
             side.name(),
+            self.stuck,
             mean(self.failure),
             mean(self.change),
+            self.lost_to_change,
+            ms(self.last_set_ns) / *trials as f64,
             ms(self.over_ns) / *trials as f64,
-            mean(self.smps),
+            ms(self.gap_ns) / *trials as f64,
+            mean(self.gets),
+            mean(self.sets),
         )
     }
 }

@@ -1,4 +1,4 @@
-//! One trial: a fabric is served, a manager brings it up, sources send, the root dies, the manager reacts, sources
+//! One trial: a fabric is served, a manager brings it up, sources send, a switch or a cable dies, the manager reacts, sources
 //! stop.
 //!
 //! Everything is read from the server's `Status`, hence from the simulator's own counts, and alike for all managers. A
@@ -22,7 +22,7 @@ const QUIET: Duration = Duration::from_millis(400);
 const STUCK: Duration = Duration::from_millis(500);
 /// The same with age limits: at `--speed max` three times the longest that managers write, 1.07 s.
 const STUCK_PAST_LIMITS: Duration = Duration::from_secs(4);
-/// The period of measurement in which the root dies, and the one after the reaction.
+/// The period of measurement in which it dies, and the one after the reaction.
 const REACTION: usize = 1;
 
 /// What all trials share.
@@ -128,12 +128,12 @@ struct Reaction {
 }
 
 impl Reaction {
-    /// Kills the root, and waits until the manager reports that it is done and sends nothing any more.
+    /// Kills the victim, and waits until the manager reports that it is done and sends nothing any more.
     fn await_end(side: Side, case: &Case, server: &Server, manager: &Manager) -> Result<Reaction, String> {
-        let said = manager.said(side.last_word());
+        let said = manager.said(side.last_words());
         server.command("Period")?;
         let start = Instant::now();
-        server.command(&format!("Kill \"{}\"", case.fabric.node(case.root).description))?;
+        server.command(&case.victim.command(&case.fabric))?;
         let counts = server.counts()?;
         let start_ns = counts.now_ns() - counts.period(REACTION, "length_ns");
         let mut reaction = Reaction { ended: false, last_set_ns: 0, over_ns: 0, over_real_s: 0.0, counts };
@@ -149,9 +149,9 @@ impl Reaction {
             if counts.number("/mads_sent") != sent {
                 (sent, since) = (counts.number("/mads_sent"), Instant::now());
             }
-            if manager.said(side.last_word()) > told {
+            if manager.said(side.last_words()) > told {
                 // Of several consecutive sweeps the last counts.
-                told = manager.said(side.last_word());
+                told = manager.said(side.last_words());
                 (reaction.ended, reaction.over_ns, reaction.over_real_s) =
                     (true, now_ns, start.elapsed().as_secs_f64());
                 since = Instant::now();

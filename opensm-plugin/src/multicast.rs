@@ -1,0 +1,490 @@
+//! Multicast trees beside unicast: whether they can wait for each other in a ring, and trees that cannot.
+//!
+//! On entry: rows of multicast tables as OpenSM has them ([`TreeRow`]), and unicast as it was last handed over
+//! ([`Unicast`]). On return: a [`Ring`], or none ([`judge`]); or the rows of a group's tree ([`TreeBuilder`]), all of one
+//! tree over all switches that bear hosts, of which all turns are proved beside unicast: so is what any mixture of its
+//! groups does. Pure: no I/O, no OpenSM. Deliberately omitted: which of its lanes a group's service level takes; all
+//! packets count as on one (`sight`).
+
+use crate::memory::same_port;
+use crate::plans;
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::{Guid, PortNum};
+use reconfig::routing::{choose_root, switch_order};
+use reconfig::tables::Lft;
+use reconfig::verify::{Refusal, TreeTurn, TurnWait, UnicastWaits};
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+/// How many trees of shortest ways are tried at most.
+const TRIED: usize = 64;
+/// How many waits may be looked at while trees are grown cable by cable, where none of those is good: about a second.
+const WORK: usize = 400_000_000;
+/// The orders of engines by which trees are tried first.
+const ORDERS: [&str; 2] = ["up-down-robust", "up-down"];
+
+/// What a switch does with packets to a multicast LID: copies go to these ports, but for the one that they came in by.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TreeRow {
+    /// The switch.
+    pub switch: Guid,
+    /// The multicast LID.
+    pub mlid: u16,
+    /// Its ports of the tree, in rising order.
+    pub ports: Vec<PortNum>,
+}
+
+/// Unicast tables as they were last handed over.
+#[derive(Clone, Debug)]
+pub struct Unicast {
+    /// What is routed.
+    pub fabric: Arc<Fabric>,
+    /// By node: what was in force before.
+    pub earlier: Vec<Arc<Lft>>,
+    /// By node: the tables.
+    pub lfts: Vec<Arc<Lft>>,
+}
+
+/// Waits of multicast and unicast that close.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ring {
+    /// By switch: its name, the port in, the port out, and whose packets wait so.
+    pub waits: Vec<String>,
+    /// The multicast LIDs whose trees are part of it.
+    pub mlids: BTreeSet<u16>,
+}
+
+impl fmt::Display for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mlids: Vec<String> = self.mlids.iter().map(|mlid| format!("0x{mlid:x}")).collect();
+        write!(
+            f,
+            "packets of multicast ({}) and of unicast can wait for each other in a ring of {} lanes",
+            mlids.join(", "),
+            self.waits.len()
+        )?;
+        self.waits.iter().try_for_each(|wait| write!(f, "; {wait}"))
+    }
+}
+
+impl Unicast {
+    /// What unicast packets can wait for when these tables are in force.
+    ///
+    /// # Errors
+    /// What is wrong with the tables.
+    pub fn waits(&self) -> Result<UnicastWaits, Refusal> {
+        plans::waits(&self.fabric, &self.lfts)
+    }
+
+    /// The same in every mixture of these tables and those before; none where they are the same, or cannot be judged.
+    pub fn waits_while_written(&self) -> Option<UnicastWaits> {
+        let differ = self.earlier != self.lfts;
+        differ.then(|| plans::waits_while_written(&self.fabric, &self.earlier, &self.lfts).ok()).flatten()
+    }
+}
+
+/// Rows by switch and multicast LID, as ports of a fabric.
+struct Rows<'a> {
+    fabric: &'a Fabric,
+    ports: BTreeMap<(u16, NodeId), BTreeSet<PortId>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(fabric: &'a Fabric, rows: &[TreeRow]) -> Rows<'a> {
+        let mut ports: BTreeMap<(u16, NodeId), BTreeSet<PortId>> = BTreeMap::new();
+        for row in rows {
+            let Some(node) = fabric.by_guid(row.switch) else { continue };
+            let own = row.ports.iter().filter_map(|&num| fabric.port_at(node, num));
+            ports.entry((row.mlid, node)).or_default().extend(own);
+        }
+        Rows { fabric, ports }
+    }
+
+    /// What packets of a group do at switches, from switch to switch: they come in by a port whose peer sends them there,
+    /// and leave by any other of the row.
+    fn turns(&self) -> Vec<(u16, TreeTurn)> {
+        let mut turns = Vec::new();
+        for (&(mlid, node), outputs) in &self.ports {
+            let sends = |&port: &PortId| {
+                let peer = self.fabric.peer(port)?;
+                let far = self.ports.get(&(mlid, self.fabric.port(peer).node))?;
+                far.contains(&peer).then_some(port)
+            };
+            let inputs: Vec<PortId> = self.fabric.ports_of(node).filter_map(|port| sends(&port)).collect();
+            let onward = outputs.iter().filter(|&&port| leads_to_switch(self.fabric, port));
+            for &output in onward {
+                let from = inputs.iter().filter(|&&input| input != output);
+                turns.extend(from.map(|&input| (mlid, TreeTurn { input, output })));
+            }
+        }
+        turns
+    }
+}
+
+fn leads_to_switch(fabric: &Fabric, port: PortId) -> bool {
+    fabric.neighbour(port).is_some_and(|other| fabric.node(other).is_switch())
+}
+
+/// A ring that trees close with what unicast packets can wait for, or with each other; none where there is none.
+pub fn judge(fabric: &Fabric, unicast: &UnicastWaits, rows: &[TreeRow]) -> Option<Ring> {
+    let turns = Rows::of(fabric, rows).turns();
+    let all: Vec<TreeTurn> = turns.iter().map(|&(_, turn)| turn).collect();
+    if unicast.go_with(fabric, &all) {
+        return None;
+    }
+    let cycle = unicast.cycle_with(fabric, &all)?;
+    let mlids = turns.iter().filter(|(_, turn)| cycle.iter().any(|wait| wait.turn == *turn && !wait.unicast));
+    let mlids: BTreeSet<u16> = mlids.map(|&(mlid, _)| mlid).collect();
+    let waits = cycle.iter().map(|wait| shown(fabric, wait)).collect();
+    Some(Ring { waits, mlids })
+}
+
+fn shown(fabric: &Fabric, wait: &TurnWait) -> String {
+    let TurnWait { turn: TreeTurn { input, output }, unicast, multicast } = *wait;
+    let (from, to) = (fabric.port(input), fabric.port(output));
+    let whose = match (unicast, multicast) {
+        (true, true) => "both",
+        (true, false) => "unicast",
+        (false, _) => "multicast",
+    };
+    format!("{} in {} out {} ({whose})", fabric.describe_node(from.node), from.num, to.num)
+}
+
+/// Builds the trees of all groups as parts of one tree.
+#[derive(Default)]
+pub struct TreeBuilder {
+    current: Option<Current>,
+}
+
+/// The tree, and what it was made for.
+struct Current {
+    fabric: Arc<Fabric>,
+    lfts: Vec<Arc<Lft>>,
+    /// Switches that take part in multicast.
+    switches: BTreeSet<Guid>,
+    /// Switches with members, or hosts.
+    ends: BTreeSet<NodeId>,
+    tree: SpanningTree,
+    /// A ring that it closes, until that was said.
+    ring: Option<String>,
+}
+
+/// By node: the port towards the root, none at the root and where the tree does not reach.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct SpanningTree {
+    up: Vec<Option<PortId>>,
+    /// From the root outwards.
+    order: Vec<NodeId>,
+}
+
+/// The rows of a group, and what is wrong with them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OrderedTree {
+    /// The rows.
+    pub rows: Vec<TreeRow>,
+    /// Members that no tree reaches, and a ring where no tree that was tried is free of one.
+    pub complaints: Vec<String>,
+    /// Whether a member is on a switch that unicast does not know yet.
+    pub ahead: bool,
+}
+
+impl TreeBuilder {
+    /// The rows of a group's tree. `members` are where its members are attached: a switch and its port, 0 for the switch
+    /// itself. `switches` are those that forward multicast.
+    ///
+    /// # Errors
+    /// The unicast tables are not sound, so nothing can be proved beside them.
+    pub fn build(
+        &mut self,
+        unicast: &Unicast,
+        mlid: u16,
+        members: &[(Guid, PortNum)],
+        switches: &BTreeSet<Guid>,
+    ) -> Result<OrderedTree, Refusal> {
+        let fabric = &*unicast.fabric;
+        let at = |&(guid, port): &(Guid, PortNum)| fabric.by_guid(guid).map(|node| (node, port));
+        let attached: Vec<(NodeId, PortNum)> = members.iter().filter_map(at).collect();
+        let wanted: BTreeSet<NodeId> = attached.iter().map(|&(node, _)| node).collect();
+        let fits = |current: &Current| {
+            (Arc::ptr_eq(&current.fabric, &unicast.fabric) || *current.fabric == *unicast.fabric)
+                && current.lfts == unicast.lfts
+                && current.switches == *switches
+                && current.ends.is_superset(&wanted)
+        };
+        if !self.current.as_ref().is_some_and(fits) {
+            self.current = Some(self.grow(unicast, &wanted, switches)?);
+        }
+        let current = self.current.as_mut().expect("it was grown");
+        let mut complaints: Vec<String> = current.ring.take().into_iter().collect();
+        let is_reached = |node: &NodeId| current.tree.order.contains(node);
+        let lost = members.len() - attached.iter().filter(|(node, _)| is_reached(node)).count();
+        if lost > 0 {
+            complaints.push(format!("no tree of MLID 0x{mlid:x} reaches {lost} of its {} members", members.len()));
+        }
+        let rows = current.tree.rows(fabric, mlid, &attached);
+        Ok(OrderedTree { rows, complaints, ahead: attached.len() < members.len() })
+    }
+
+    fn grow(
+        &self,
+        unicast: &Unicast,
+        wanted: &BTreeSet<NodeId>,
+        switches: &BTreeSet<Guid>,
+    ) -> Result<Current, Refusal> {
+        let fabric = &*unicast.fabric;
+        let takes_part = |node: NodeId| fabric.node(node).present && switches.contains(&fabric.node(node).guid);
+        let bears = |node: &NodeId| {
+            let is_host = |port: PortId| fabric.neighbour(port).is_some_and(|other| !fabric.node(other).is_switch());
+            fabric.ports_of(*node).any(is_host)
+        };
+        let mut ends: BTreeSet<NodeId> = fabric.switches().filter(bears).collect();
+        ends.extend(wanted);
+        let waits = unicast.waits()?;
+        // Switches hold rows of the tree before until all are written.
+        let left = self.current.as_ref().map(|current| current.tree.left(current, fabric)).unwrap_or_default();
+        let goes = |tree: &SpanningTree| waits.go_with(fabric, &tree.turns(fabric, &ends));
+        let goes_with_both = |tree: &SpanningTree| {
+            let turns = tree.turns(fabric, &ends);
+            waits.go_with(fabric, &[&turns[..], &left[..]].concat())
+        };
+        let mut nearest: Option<SpanningTree> = None;
+        let roots = LazyCell::new(|| SpanningTree::roots(fabric, &ends, &takes_part));
+        let by_distance = (0..TRIED).map_while(|at| roots.get(at).copied());
+        let by_distance = by_distance.map(|root| SpanningTree::from(fabric, root, &takes_part));
+        let likely = self.likely(fabric, &ends, &takes_part);
+        let good = likely.into_iter().chain(by_distance).filter(goes);
+        let found = good.inspect(|tree| nearest = nearest.take().or(Some(tree.clone()))).find(goes_with_both);
+        let found = found.or(nearest).or_else(|| {
+            let mut checks = WORK / (waits.count() + 1);
+            let mut grown =
+                roots.iter().map(|&root| SpanningTree::grown(fabric, root, &takes_part, &waits, &mut checks));
+            grown.find(|tree| tree.reaches(&ends) && goes(tree))
+        });
+        if let Some(tree) = found {
+            return Ok(Current::of(unicast, switches, ends, tree, None));
+        }
+        let nothing = SpanningTree { up: vec![None; fabric.node_count()], order: Vec::new() };
+        let tree = roots.first().map_or(nothing, |&root| SpanningTree::from(fabric, root, &takes_part));
+        let rows = tree.rows(fabric, 0, &ends.iter().map(|&end| (end, PortNum::ZERO)).collect::<Vec<_>>());
+        let ring = judge(fabric, &waits, &rows).map(|Ring { waits, .. }| {
+            format!(
+                "no tree was found that goes with the unicast ways; the one taken closes a ring: {}",
+                waits.join("; ")
+            )
+        });
+        Ok(Current::of(unicast, switches, ends, tree, ring))
+    }
+
+    /// The tree of before, and those that follow an order of the switches from the root that engines take.
+    fn likely(
+        &self,
+        fabric: &Fabric,
+        ends: &BTreeSet<NodeId>,
+        takes_part: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<SpanningTree> {
+        let before = self.current.as_ref();
+        let before = before.and_then(|current| current.tree.carried(&current.fabric, fabric, takes_part));
+        let root = choose_root(fabric);
+        let orders = ORDERS.iter().filter_map(|engine| switch_order(engine, fabric, root?));
+        let by_order = orders.map(|order| SpanningTree::by_order(fabric, &order, takes_part));
+        before.into_iter().chain(by_order).filter(|tree| tree.reaches(ends)).collect()
+    }
+}
+
+impl Current {
+    fn of(
+        unicast: &Unicast,
+        switches: &BTreeSet<Guid>,
+        ends: BTreeSet<NodeId>,
+        tree: SpanningTree,
+        ring: Option<String>,
+    ) -> Current {
+        let Unicast { fabric, lfts, .. } = unicast.clone();
+        Current { fabric, lfts, switches: switches.clone(), ends, tree, ring }
+    }
+}
+
+impl SpanningTree {
+    /// Switches, the most central one first.
+    fn roots(fabric: &Fabric, ends: &BTreeSet<NodeId>, takes_part: &dyn Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let mut roots: Vec<NodeId> = fabric.switches().filter(|&switch| takes_part(switch)).collect();
+        roots.sort_by_cached_key(|&root| {
+            (SpanningTree::from(fabric, root, takes_part).depth(fabric, ends), fabric.node(root).guid)
+        });
+        roots
+    }
+
+    /// From a root outwards, each switch by the first cable whose turns go with what unicast packets can wait for; as far as
+    /// so many `checks` of that lead.
+    fn grown(
+        fabric: &Fabric,
+        root: NodeId,
+        takes_part: &dyn Fn(NodeId) -> bool,
+        waits: &UnicastWaits,
+        checks: &mut usize,
+    ) -> SpanningTree {
+        let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: vec![root] };
+        let mut turns: Vec<TreeTurn> = Vec::new();
+        let mut ports: Vec<Vec<PortId>> = vec![Vec::new(); fabric.node_count()];
+        let mut next = 0;
+        while let Some(&at) = tree.order.get(next) {
+            next += 1;
+            for port in fabric.ports_of(at) {
+                let Some(peer) = fabric.peer(port) else { continue };
+                let other = fabric.port(peer).node;
+                let is_new = tree.up[other.index()].is_none() && other != root;
+                if !fabric.node(other).is_switch() || !takes_part(other) || !is_new {
+                    continue;
+                }
+                if *checks == 0 {
+                    return tree;
+                }
+                *checks -= 1;
+                let before = turns.len();
+                for &own in &ports[at.index()] {
+                    turns.extend([TreeTurn { input: own, output: port }, TreeTurn { input: port, output: own }]);
+                }
+                if !waits.go_with(fabric, &turns) {
+                    turns.truncate(before);
+                    continue;
+                }
+                ports[at.index()].push(port);
+                ports[other.index()].push(peer);
+                tree.up[other.index()] = Some(peer);
+                tree.order.push(other);
+            }
+        }
+        tree
+    }
+
+    fn reaches(&self, ends: &BTreeSet<NodeId>) -> bool {
+        ends.iter().all(|end| self.order.contains(end))
+    }
+
+    /// Shortest ways to a root.
+    fn from(fabric: &Fabric, root: NodeId, takes_part: &dyn Fn(NodeId) -> bool) -> SpanningTree {
+        let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: vec![root] };
+        let (mut seen, mut queue) = (vec![false; fabric.node_count()], VecDeque::from([root]));
+        seen[root.index()] = true;
+        while let Some(at) = queue.pop_front() {
+            for port in fabric.ports_of(at) {
+                let Some(peer) = fabric.peer(port) else { continue };
+                let other = fabric.port(peer).node;
+                if fabric.node(other).is_switch() && takes_part(other) && !seen[other.index()] {
+                    seen[other.index()] = true;
+                    tree.up[other.index()] = Some(peer);
+                    tree.order.push(other);
+                    queue.push_back(other);
+                }
+            }
+        }
+        tree
+    }
+
+    /// Each switch below the earliest of its neighbours in an order.
+    fn by_order(fabric: &Fabric, order: &[NodeId], takes_part: &dyn Fn(NodeId) -> bool) -> SpanningTree {
+        let mut rank = vec![usize::MAX; fabric.node_count()];
+        let order = order.iter().copied().filter(|&switch| takes_part(switch));
+        let order: Vec<NodeId> = order.collect();
+        order.iter().enumerate().for_each(|(at, switch)| rank[switch.index()] = at);
+        let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: Vec::new() };
+        for &switch in &order {
+            let far = |port: &PortId| fabric.neighbour(*port).map_or(usize::MAX, |other| rank[other.index()]);
+            let up = fabric.ports_of(switch).filter(|port| far(port) < rank[switch.index()]);
+            let up = up.min_by_key(|port| (far(port), *port));
+            let reached = tree.order.is_empty()
+                || up.and_then(|port| fabric.neighbour(port)).is_some_and(|above| tree.order.contains(&above));
+            if reached {
+                tree.up[switch.index()] = up;
+                tree.order.push(switch);
+            }
+        }
+        tree
+    }
+
+    /// The same tree in another fabric, where all of it is there.
+    fn carried(&self, from: &Fabric, to: &Fabric, takes_part: &dyn Fn(NodeId) -> bool) -> Option<SpanningTree> {
+        let mut tree = SpanningTree { up: vec![None; to.node_count()], order: Vec::new() };
+        for &switch in &self.order {
+            let node = to.by_guid(from.node(switch).guid).filter(|&node| takes_part(node))?;
+            if let Some(port) = self.up[switch.index()] {
+                let far = from.node(from.neighbour(port)?).guid;
+                let own = to.port_at(node, from.port(port).num)?;
+                to.neighbour(own).filter(|&other| to.node(other).guid == far)?;
+                tree.up[node.index()] = Some(own);
+            }
+            tree.order.push(node);
+        }
+        Some(tree)
+    }
+
+    /// Its turns in another fabric, as far as they are left there.
+    fn left(&self, own: &Current, to: &Fabric) -> Vec<TreeTurn> {
+        let turns = self.turns(&own.fabric, &own.ends).into_iter();
+        let turn = |TreeTurn { input, output }| {
+            Some(TreeTurn { input: same_port(&own.fabric, input, to)?, output: same_port(&own.fabric, output, to)? })
+        };
+        turns.filter_map(turn).collect()
+    }
+
+    /// Hops from the root to the farthest of the ends; the most there are where one is not reached.
+    fn depth(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> usize {
+        let mut depth = vec![usize::MAX; fabric.node_count()];
+        for &switch in &self.order {
+            let above = self.up[switch.index()].and_then(|port| fabric.neighbour(port));
+            depth[switch.index()] = above.map_or(0, |above| depth[above.index()] + 1);
+        }
+        ends.iter().map(|end| depth[end.index()]).max().unwrap_or(0)
+    }
+
+    /// By node: ports towards other switches, of the part that joins some switches.
+    fn joining(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> Vec<BTreeSet<PortId>> {
+        let mut below = vec![0; fabric.node_count()];
+        let reached: Vec<NodeId> = self.order.iter().copied().filter(|switch| ends.contains(switch)).collect();
+        reached.iter().for_each(|end| below[end.index()] = 1);
+        let mut ports = vec![BTreeSet::new(); fabric.node_count()];
+        for &switch in self.order.iter().rev() {
+            let Some(up) = self.up[switch.index()] else { continue };
+            let Some(peer) = fabric.peer(up) else { continue };
+            let (own, above) = (below[switch.index()], fabric.port(peer).node);
+            below[above.index()] += own;
+            // All ends are on one side of other cables.
+            if own > 0 && own < reached.len() {
+                ports[switch.index()].insert(up);
+                ports[above.index()].insert(peer);
+            }
+        }
+        ports
+    }
+
+    /// All turns of the part that joins some switches.
+    fn turns(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> Vec<TreeTurn> {
+        let joining = self.joining(fabric, ends);
+        let turns = joining.iter().flat_map(|ports| {
+            let others = |input| ports.iter().filter(move |&&output| output != input);
+            ports.iter().flat_map(move |&input| others(input).map(move |&output| TreeTurn { input, output }))
+        });
+        turns.collect()
+    }
+
+    fn rows(&self, fabric: &Fabric, mlid: u16, members: &[(NodeId, PortNum)]) -> Vec<TreeRow> {
+        let ends = members.iter().map(|&(node, _)| node).collect();
+        let mut rows: BTreeMap<NodeId, BTreeSet<PortNum>> = BTreeMap::new();
+        for (ports, node) in self.joining(fabric, &ends).into_iter().zip(0..) {
+            let nums = ports.into_iter().map(|port| fabric.port(port).num);
+            rows.entry(NodeId(node)).or_default().extend(nums);
+        }
+        for &(node, port) in members.iter().filter(|(node, _)| self.order.contains(node)) {
+            rows.entry(node).or_default().insert(port);
+        }
+        let rows = rows.into_iter().filter(|(_, ports)| !ports.is_empty());
+        let row = |(node, ports): (NodeId, BTreeSet<PortNum>)| TreeRow {
+            switch: fabric.node(node).guid,
+            mlid,
+            ports: ports.into_iter().collect(),
+        };
+        rows.map(row).collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! Whether trees of multicast can wait in a cycle together with unicast.
+//!
+//! On entry: what unicast packets can wait for ([`UnicastWaits`], made of tables or of a transition), and the turns that
+//! trees make: a switch copies what comes in by one port of a tree to all others. On return: a cycle of turns, or none.
+//! Every copy is of its own beyond the switch, whose buffers hold whole packets, so a packet waits for one output at a
+//! time. The lanes of a channel count as one: a group's service level may share its lane with any other. Deliberately
+//! omitted: loops of one tree's own edges other than as such a cycle.
+
+use super::Transition;
+use super::case::ProofCase;
+use super::collector::DependencyCollector;
+use super::evidence;
+use super::graph::{Graph, NodeCycle};
+use super::prover::{Scope, case_of, check_tables, united};
+use super::refusal::Refusal;
+use super::walker::Walker;
+use crate::fabric::{Fabric, PortId};
+use crate::tables::SubnetTables;
+
+/// A way through a switch, for packets of multicast.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TreeTurn {
+    /// The port of the switch that they come in by.
+    pub input: PortId,
+    /// The port of the same switch that copies leave by.
+    pub output: PortId,
+}
+
+/// One wait of a cycle: a packet has come in by a port of a switch and waits for another port of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TurnWait {
+    /// The ports.
+    pub turn: TreeTurn,
+    /// Whether packets of unicast can wait so.
+    pub unicast: bool,
+    /// Whether packets of multicast can.
+    pub multicast: bool,
+}
+
+/// What unicast packets can wait for.
+#[derive(Clone, Debug)]
+pub struct UnicastWaits {
+    /// How many channels there are: each goes by the port that it leaves from.
+    channels: usize,
+    /// A channel, and one that its packets can wait for; in rising order, each once.
+    waits: Vec<(u32, u32)>,
+}
+
+impl UnicastWaits {
+    /// Of tables by themselves.
+    ///
+    /// # Errors
+    /// What is wrong with the tables, but for cycles.
+    pub fn of_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<UnicastWaits, Refusal> {
+        let case = ProofCase::of_tables(fabric, tables, scope);
+        check_tables(&case)?;
+        UnicastWaits::of_case(case, fabric)
+    }
+
+    /// Of all moments of a transition; none of one without waves.
+    ///
+    /// # Errors
+    /// What is wrong with it, but for cycles.
+    pub fn of(transition: &impl Transition) -> Result<UnicastWaits, Refusal> {
+        match case_of(transition)? {
+            Some(case) => UnicastWaits::of_case(case, transition.surviving()),
+            None => Ok(UnicastWaits { channels: transition.fabric().port_count(), waits: Vec::new() }),
+        }
+    }
+
+    fn of_case(case: ProofCase<'_>, surviving: &Fabric) -> Result<UnicastWaits, Refusal> {
+        let walker = Walker::new(case, surviving)?;
+        let layout = walker.layout();
+        let mut collector = DependencyCollector::new(&walker, &layout);
+        if let Some(fault) = walker.run(&mut collector) {
+            return Err(evidence::of_fault(&walker, fault));
+        }
+        let halves = collector.finish();
+        let vls = walker.lanes.vls as u32;
+        let mut waits = Vec::new();
+        for stage in 0..walker.case.stages.len() {
+            let all = united(&walker.case, &halves, stage);
+            all.each_edge(&layout, stage, &mut |from, to| waits.push((from / vls, to / vls)));
+        }
+        waits.sort_unstable();
+        waits.dedup();
+        Ok(UnicastWaits { channels: layout.net.channels(), waits })
+    }
+
+    /// How many waits there are.
+    pub fn count(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// Whether these waits, and what packets of multicast can wait for, close no cycle; `fabric` is the one that these are
+    /// of. Turns that begin or end at a port without a cable count for nothing.
+    pub fn go_with(&self, fabric: &Fabric, turns: &[TreeTurn]) -> bool {
+        self.graph_with(&channels(fabric, turns)).is_acyclic()
+    }
+
+    /// A shortest cycle that they close; none where they close none.
+    pub fn cycle_with(&self, fabric: &Fabric, turns: &[TreeTurn]) -> Option<Vec<TurnWait>> {
+        let trees = channels(fabric, turns);
+        let NodeCycle { nodes, .. } = self.graph_with(&trees).order().err()?;
+        let waits = nodes.iter().zip(nodes.iter().cycle().skip(1)).map(|(&from, &to)| {
+            let has = |waits: &[(u32, u32)]| waits.binary_search(&(from, to)).is_ok();
+            let input = fabric.peer(PortId(from)).expect("a channel that packets stand in leads somewhere");
+            let turn = TreeTurn { input, output: PortId(to) };
+            TurnWait { turn, unicast: has(&self.waits), multicast: has(&trees) }
+        });
+        Some(waits.collect())
+    }
+
+    fn graph_with(&self, trees: &[(u32, u32)]) -> Graph {
+        Graph::new(self.channels, |tell| self.waits.iter().chain(trees).for_each(|&(from, to)| tell(from, to)))
+    }
+}
+
+/// Turns by the channels that lead in and out; in rising order, each once.
+fn channels(fabric: &Fabric, turns: &[TreeTurn]) -> Vec<(u32, u32)> {
+    let channel = |turn: &TreeTurn| {
+        let inward = fabric.peer(turn.input)?;
+        fabric.peer(turn.output).map(|_| (inward.0, turn.output.0))
+    };
+    let mut channels: Vec<(u32, u32)> = turns.iter().filter_map(channel).collect();
+    channels.sort_unstable();
+    channels.dedup();
+    channels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::ids::{Half, Vl};
+    use crate::routing::{Demand, Engine, UpDown, choose_root};
+    use crate::tables::SlToVl;
+    use crate::{fabric::NodeId, lid};
+
+    /// A ring of switches, routed by up*/down*.
+    fn ring() -> (Fabric, UnicastWaits, NodeId) {
+        let topology = "ring:6,2".parse().expect("a topology");
+        let fabric = generate(&topology, &Options::default()).expect("a fabric").with_data_vls(1);
+        let fabric = lid::assign(&fabric, crate::ids::Lmc::masked(0)).expect("LIDs suffice");
+        let root = choose_root(&fabric).expect("a root");
+        let function = UpDown { root: None }.route(&fabric, &Demand::all(&fabric, 1)).expect("a routing");
+        let mut tables = SubnetTables::new(&fabric, SlToVl::from_fn(|_| Vl::default()), Half::Lower);
+        tables.lfts = lid::realise(&fabric, &function, &[Half::Lower]);
+        let waits = UnicastWaits::of_tables(&fabric, &tables, &Scope::of(&[Half::Lower])).expect("sound tables");
+        (fabric, waits, root)
+    }
+
+    /// Cables between switches, by the port at one end.
+    fn cables(fabric: &Fabric) -> Vec<PortId> {
+        let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+        fabric.links().filter(|&(one, other)| is_switch(one) && is_switch(other)).map(|(one, _)| one).collect()
+    }
+
+    /// All turns of the tree that lacks one cable of the ring.
+    fn turns(fabric: &Fabric, without: PortId) -> Vec<TreeTurn> {
+        let left = fabric.without_links(&[without]);
+        let cabled = |node| {
+            let between = |&port: &PortId| left.neighbour(port).is_some_and(|other| left.node(other).is_switch());
+            left.ports_of(node).filter(between).collect::<Vec<_>>()
+        };
+        let mut turns = Vec::new();
+        for switch in left.switches() {
+            let ports = cabled(switch);
+            for &input in &ports {
+                let others = ports.iter().filter(|&&output| output != input);
+                turns.extend(others.map(|&output| TreeTurn { input, output }));
+            }
+        }
+        turns
+    }
+
+    #[test]
+    fn the_tree_of_the_order_goes_with_it_and_one_across_it_does_not() {
+        let (fabric, waits, root) = ring();
+        assert!(waits.go_with(&fabric, &[]));
+        let verdicts: Vec<(bool, bool)> = cables(&fabric)
+            .into_iter()
+            .map(|cable| {
+                let turns = turns(&fabric, cable);
+                let at_root = [Some(fabric.port(cable).node), fabric.neighbour(cable)].contains(&Some(root));
+                (at_root, waits.go_with(&fabric, &turns))
+            })
+            .collect();
+        // A tree without a cable of the root passes from one branch to the other below, where no unicast turns.
+        assert!(verdicts.iter().filter(|(at_root, _)| *at_root).all(|&(_, goes)| !goes), "{verdicts:?}");
+        assert!(verdicts.iter().any(|&(_, goes)| goes), "{verdicts:?}");
+    }
+
+    #[test]
+    fn a_cycle_is_told_turn_by_turn() {
+        let (fabric, waits, root) = ring();
+        let cable = cables(&fabric).into_iter().find(|&cable| fabric.port(cable).node == root);
+        let cycle = waits.cycle_with(&fabric, &turns(&fabric, cable.expect("the root has cables")));
+        let cycle = cycle.expect("no up*/down* order of that root allows for this tree");
+        for (wait, next) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+            assert_eq!(fabric.port(wait.turn.input).node, fabric.port(wait.turn.output).node);
+            assert_eq!(fabric.peer(wait.turn.output), Some(next.turn.input));
+            assert!(wait.unicast || wait.multicast);
+        }
+        assert!(cycle.iter().any(|wait| !wait.unicast), "unicast alone closes none");
+        assert!(cycle.iter().any(|wait| !wait.multicast), "a tree alone closes none");
+    }
+}

@@ -290,7 +290,7 @@ PLAN = record(
         ),
         "policy": record(
             {
-                "arming": word("hold", "discard", "off"),
+                "arming": word("hold", "hold-each", "discard", "off"),
                 "observer": word("token", "poll", "conservation", "lifetime"),
             },
             {"reserved_sl": number(15)},

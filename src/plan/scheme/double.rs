@@ -71,7 +71,9 @@ fn install(input: &PlanInput) -> Vec<Wave> {
     let part = |part, writes| wave(Phase::Install, part, writes, &[Barrier::Acknowledged]);
     // P2.1: nobody sends to the LIDs of these entries, so the tables are one wave, in any order (P2.2).
     let writes = lft_writes(input);
-    if !input.policy.arming.arms() {
+    // Where no table changes the phase is empty.
+    let holds_nobody = input.policy.arming == Arming::HoldEach && writes.is_empty();
+    if !input.policy.arming.arms() || holds_nobody {
         return vec![part("", writes)];
     }
     if input.policy.arming == Arming::HoldEach {

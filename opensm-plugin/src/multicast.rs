@@ -131,9 +131,6 @@ fn leads_to_switch(fabric: &Fabric, port: PortId) -> bool {
 pub fn judge(fabric: &Fabric, unicast: &UnicastWaits, rows: &[TreeRow]) -> Option<Ring> {
     let turns = Rows::of(fabric, rows).turns();
     let all: Vec<TreeTurn> = turns.iter().map(|&(_, turn)| turn).collect();
-    if unicast.go_with(fabric, &all) {
-        return None;
-    }
     let cycle = unicast.cycle_with(fabric, &all)?;
     let mlids = turns.iter().filter(|(_, turn)| cycle.iter().any(|wait| wait.turn == *turn && !wait.unicast));
     let mlids: BTreeSet<u16> = mlids.map(|&(mlid, _)| mlid).collect();

@@ -30,6 +30,7 @@ mod output;
 mod page;
 mod permutation;
 mod plan;
+mod port;
 mod progress;
 mod removal;
 mod reproduce;

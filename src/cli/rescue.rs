@@ -2,13 +2,14 @@
 
 use super::keys::MKeyArguments;
 use super::outcome::{Answer, Failure};
+use super::port::PortArguments;
 use super::{Common, output};
 use anyhow::anyhow;
-use reconfig::ids::{PortNum, Sl};
+use reconfig::ids::Sl;
 use reconfig::sm::rescue::{ClosedSubnet, find_closed, open_closed};
 use reconfig::subnet::{Manager, Timing};
 use reconfig::transport::AnyTransport;
-use reconfig::transport::umad::{Umad, UmadOptions, UmadRole};
+use reconfig::transport::umad::{Umad, UmadRole};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,12 +25,8 @@ Examples:
 Exit codes: 0 nothing is closed, or everything was opened; 1 something is closed; 2 wrong usage; 3 the subnet could not be \
 swept, or not everything was opened.")]
 pub(super) struct Arguments {
-    /// The adapter [default: the first with a suitable port].
-    #[arg(long, value_name = "NAME")]
-    ca: Option<String>,
-    /// The port [default: the first that is ACTIVE, else the first with a link].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
-    port: Option<u8>,
+    #[command(flatten)]
+    port: PortArguments,
     /// Have each table that discards map those service levels as most tables of the subnet do.
     #[arg(long)]
     clear: bool,
@@ -69,13 +66,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let options = UmadOptions {
-        adapter: arguments.ca.clone(),
-        port: arguments.port.map(PortNum),
-        role: UmadRole::Client,
-        ..UmadOptions::default()
-    };
-    let port = Umad::open(&options).map_err(Failure::undone)?;
+    let port = Umad::open(&arguments.port.options(UmadRole::Client)).map_err(Failure::undone)?;
     let timing = Timing { light_sweep_ns: None, ..Timing::default() };
     let mut manager = Manager::new(Box::new(port) as AnyTransport, timing, arguments.m_key.chosen()?);
     let found = find_closed(&mut manager).await.map_err(Failure::undone)?;

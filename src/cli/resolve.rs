@@ -1,12 +1,13 @@
 //! `reconfig resolve`: the path to a host by its address, asked of the subnet's own subnet administration.
 
 use super::outcome::{Answer, Failure};
+use super::port::PortArguments;
 use super::{Common, input, output};
 use anyhow::anyhow;
-use reconfig::ids::{Lid, PortNum, Sl};
+use reconfig::ids::{Lid, Sl};
 use reconfig::resolve::{self, Destination, HostsFile, Interface, Resolver};
 use reconfig::transport::AnyTransport;
-use reconfig::transport::umad::{Umad, UmadOptions, UmadRole};
+use reconfig::transport::umad::{Umad, UmadRole};
 use reconfig::wire::Gid;
 use std::net::IpAddr;
 
@@ -34,12 +35,8 @@ pub(super) struct Arguments {
     /// NAME is a GID (AF_IB), and is resolved by nobody.
     #[arg(long, conflicts_with_all = ["hosts", "interfaces"])]
     ib: bool,
-    /// The adapter [default: the first with a suitable port].
-    #[arg(long, value_name = "NAME")]
-    ca: Option<String>,
-    /// The port [default: the first that is ACTIVE, else the first with a link].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
-    port: Option<u8>,
+    #[command(flatten)]
+    port: PortArguments,
 }
 
 /// What was found.
@@ -132,13 +129,7 @@ async fn ask(
     arguments: &Arguments,
     dgid: Option<Gid>,
 ) -> Result<(Gid, Option<reconfig::wire::sa::PathRecord>), Failure> {
-    let options = UmadOptions {
-        adapter: arguments.ca.clone(),
-        port: arguments.port.map(PortNum),
-        role: UmadRole::Client,
-        ..UmadOptions::default()
-    };
-    let port = Umad::open(&options).map_err(Failure::undone)?;
+    let port = Umad::open(&arguments.port.options(UmadRole::Client)).map_err(Failure::undone)?;
     let (num, guid) = (port.port(), port.guid());
     let mut port = Box::new(port) as AnyTransport;
     let own = resolve::own_port(&mut port, num, guid).await.map_err(Failure::undone)?;

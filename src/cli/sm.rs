@@ -4,10 +4,11 @@ use super::choice::seconds;
 use super::keys::{MKeyArguments, SmKeyArguments, hexadecimal};
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
+use super::port::PortArguments;
 use super::{Common, choice, output};
 use anyhow::anyhow;
 use reconfig::change;
-use reconfig::ids::{Guid, Lmc, PortNum};
+use reconfig::ids::{Guid, Lmc};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::{Arming, Policy};
@@ -55,12 +56,8 @@ pub(super) struct Arguments {
     /// List this machine's adapters and ports, and exit.
     #[arg(long)]
     list: bool,
-    /// The adapter [default: the first with a suitable port].
-    #[arg(long, value_name = "NAME")]
-    ca: Option<String>,
-    /// The port [default: the first that is ACTIVE, else the first with a link].
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
-    port: Option<u8>,
+    #[command(flatten)]
+    port: PortArguments,
     /// Bring the subnet up, and exit.
     #[arg(long)]
     once: bool,
@@ -205,12 +202,8 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?.block_on(async {
-        let options = UmadOptions {
-            adapter: arguments.ca.clone(),
-            port: arguments.port.map(PortNum),
-            role: UmadRole::Manager,
-            answer_ms: arguments.timeout.saturating_mul(10),
-        };
+        let answer_ms = arguments.timeout.saturating_mul(10);
+        let options = UmadOptions { answer_ms, ..arguments.port.options(UmadRole::Manager) };
         let port = Umad::open(&options).map_err(Failure::undone)?;
         let own = OwnPort {
             adapter: port.adapter().to_string(),

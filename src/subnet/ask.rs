@@ -149,7 +149,8 @@ impl<T: Transport> Manager<T> {
         };
     }
 
-    /// The duration of the last light sweep in nanoseconds, if there was one since the last call.
+    /// The duration of the last light sweep in nanoseconds, if there was one since the last call; of one that saw a change,
+    /// until it saw it.
     pub fn take_light_sweep(&mut self) -> Option<u64> {
         self.light_sweep_took_ns.take()
     }

@@ -85,11 +85,9 @@ impl<T: Transport> Manager<T> {
             let now_ns = self.transport.now_ns();
             match self.next_light_sweep_ns {
                 Some(due_ns) if due_ns <= now_ns => {
-                    let is_whole = self.light_sweep().await?;
+                    self.light_sweep().await?;
                     let now_ns = self.transport.now_ns();
-                    if is_whole {
-                        self.light_sweep_took_ns = Some(now_ns - due_ns);
-                    }
+                    self.light_sweep_took_ns = Some(now_ns - due_ns);
                     self.next_light_sweep_ns = self.timing.light_sweep_ns.map(|period| now_ns.saturating_add(period));
                 }
                 _ if now_ns >= until_ns => return Ok(None),
@@ -110,9 +108,9 @@ impl<T: Transport> Manager<T> {
 
     /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the first
     /// that tells of a change: whoever sweeps or glances after it asks the others anew, and until then their bits stay set.
-    /// Does nothing if no fabric is known. Returns whether every switch was heard or given up.
-    async fn light_sweep(&mut self) -> Result<bool, SubnetError> {
-        let Some(topology) = &self.topology else { return Ok(true) };
+    /// Does nothing if no fabric is known.
+    async fn light_sweep(&mut self) -> Result<(), SubnetError> {
+        let Some(topology) = &self.topology else { return Ok(()) };
         let mut exchange = Exchange::new(self.timing);
         for switch in topology.fabric.switches() {
             if let Some(path) = topology.paths.to_node(&topology.fabric, switch) {
@@ -147,7 +145,7 @@ impl<T: Transport> Manager<T> {
             _ => None,
         }));
         self.events.extend(seen);
-        ran.map(|()| self.events.is_empty())
+        ran
     }
 }
 

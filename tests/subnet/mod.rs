@@ -344,10 +344,13 @@ fn the_light_sweep_sees_what_no_trap_told() {
     assert!(!manager.transport().devices[2].port_state_change);
     // Not after all tries at the switch that is silent: a bit has told enough.
     assert!(manager.now_ns() < 110 * MS, "at {} ns", manager.now_ns());
+    // It was a sweep all the same: whoever sets the pace by what sweeps see must learn of it.
+    assert!(manager.take_light_sweep().is_some_and(|took_ns| took_ns < 10 * MS));
     // Of a switch whose neighbours report nothing, only its silence tells.
     let silent = now(manager.next_event(250 * MS)).expect("the port is there");
     assert_eq!(silent, Some(SubnetEvent::Silent { switch: NodeId(3) }));
     assert!(manager.now_ns() > 3_000 * MS, "after three repetitions");
+    assert!(manager.take_light_sweep().is_some_and(|took_ns| took_ns > 2_000 * MS));
 }
 
 const B: VlSet = VlSet(0b1100);

@@ -71,9 +71,8 @@ fn install(input: &PlanInput) -> Vec<Wave> {
     let part = |part, writes| wave(Phase::Install, part, writes, &[Barrier::Acknowledged]);
     // P2.1: nobody sends to the LIDs of these entries, so the tables are one wave, in any order (P2.2).
     let writes = lft_writes(input);
-    // Where no table changes the phase is empty.
-    let holds_nobody = input.policy.arming == Arming::HoldEach && writes.is_empty();
-    if !input.policy.arming.arms() || holds_nobody {
+    // Where no table changes there is nothing to hold packets back from.
+    if !input.policy.arming.arms() || writes.is_empty() {
         return vec![part("", writes)];
     }
     if input.policy.arming == Arming::HoldEach {

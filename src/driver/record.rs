@@ -67,3 +67,16 @@ pub struct ChangeRecord {
     /// Ports that should have been ARMED but became ACTIVE by themselves.
     pub not_held: Vec<PortId>,
 }
+
+impl ChangeRecord {
+    /// This change and the one that came after it, as one: the phases of both, with the sweep between them, and the plan
+    /// and the outcome of the second.
+    #[must_use]
+    pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
+        let ChangeRecord { sweep, mut phases, restarts, mut not_held, .. } = self;
+        phases.extend(next.sweep);
+        phases.extend(next.phases);
+        not_held.extend(next.not_held);
+        ChangeRecord { sweep, phases, restarts: restarts + next.restarts + 1, not_held, ..next }
+    }
+}

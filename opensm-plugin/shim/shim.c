@@ -127,7 +127,8 @@ static uint32_t index_of(const struct reconfig_fabric *fabric, ib_net64_t guid)
 	return RECONFIG_NO_PEER;
 }
 
-static void describe_port(osm_opensm_t *osm, struct reconfig_fabric *fabric, struct reconfig_port *port, osm_physp_t *physp)
+static void describe_port(osm_opensm_t *osm, struct reconfig_fabric *fabric, struct reconfig_port *port,
+			  osm_physp_t *physp)
 {
 	uint32_t peer;
 

@@ -433,7 +433,7 @@ static void *construct(osm_opensm_t *osm)
 	if (!plugin)
 		return NULL;
 	plugin->osm = osm;
-	plugin->engine = reconfig_start(osm, osm->subn.opt.event_plugin_options);
+	plugin->engine = reconfig_start(osm, osm->subn.opt.event_plugin_options, cl_ntoh64(osm->subn.opt.guid));
 	if (!plugin->engine ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		reconfig_log(osm, RECONFIG_LEVEL_ERROR, "the routing engine could not be registered");

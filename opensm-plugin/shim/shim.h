@@ -80,8 +80,9 @@ enum reconfig_level {
 	RECONFIG_LEVEL_VERBOSE = 2
 };
 
-/* Defined in Rust. `engine` is what reconfig_start returned; none of them unwinds. */
-void *reconfig_start(void *osm, const char *options);
+/* Defined in Rust. `engine` is what reconfig_start returned; none of them unwinds. `port` is the GUID of the port that OpenSM
+ * was told to run on, 0 where it chooses one. */
+void *reconfig_start(void *osm, const char *options, uint64_t port);
 void reconfig_stop(void *engine);
 /* Marks blocks that must be read before reconfig_route; returns how many, less than 0 where it failed. */
 int64_t reconfig_unsure(void *engine, struct reconfig_fabric *fabric);

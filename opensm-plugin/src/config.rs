@@ -5,6 +5,7 @@
 //! and is not there is an error.
 
 use reconfig::change::engine_listed;
+use reconfig::ids::Guid;
 use reconfig::routing::{MOST_LAYERS, Parameters};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub const DEFAULT_FILE: &str = "/etc/opensm/reconfig.yaml";
 /// How `event_plugin_options` of OpenSM's configuration names one.
 const OPTION: &str = "reconfig_config=";
+/// What stands for the GUID of OpenSM's port in a path.
+const PORT: &str = "%g";
 
 /// What is done where no change in place is proved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -158,6 +161,15 @@ impl Config {
             None if Path::new(DEFAULT_FILE).exists() => Config::read(Path::new(DEFAULT_FILE)),
             None => Ok(Config::default()),
         }
+    }
+
+    /// The same for the OpenSM of one port: `%g` in a path is the port's GUID, so that several can share a file of settings.
+    #[must_use]
+    pub fn of_port(self, port: Guid) -> Config {
+        let own = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace(PORT, &port.to_string()));
+        let evidence = self.evidence.map(|own_of| EvidenceConfig { folder: own(own_of.folder), ..own_of });
+        let layers = self.layers.map(|own_of| LayersConfig { file: own(own_of.file), ..own_of });
+        Config { evidence, layers, metrics: self.metrics.map(own), ..self }
     }
 
     fn read(file: &Path) -> Result<Config, ConfigError> {

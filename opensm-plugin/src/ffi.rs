@@ -226,12 +226,12 @@ fn guarded<T>(engine: &Engine, what: &str, failed: T, run: impl FnOnce(&Engine) 
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char) -> *mut c_void {
+extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char, port: u64) -> *mut c_void {
     let osm = Osm(osm);
     let started = catch_unwind(|| {
         // SAFETY: OpenSM's option is a text that ends with a zero, or none.
         let options = (!options.is_null()).then(|| unsafe { CStr::from_ptr(options) }.to_string_lossy().into_owned());
-        start(osm, options.as_deref())
+        start(osm, options.as_deref(), Guid(port))
     });
     match started {
         Ok(Ok(engine)) => Box::into_raw(Box::new(engine)).cast(),
@@ -246,8 +246,8 @@ extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char) -> *mut c
     }
 }
 
-fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
-    let config = Config::load(options).map_err(|error| error.to_string());
+fn start(osm: Osm, options: Option<&str>, port: Guid) -> std::io::Result<Engine> {
+    let config = Config::load(options).map(|config| config.of_port(port)).map_err(|error| error.to_string());
     match &config {
         Ok(config) => {
             let engines = config.engines.join(", ");

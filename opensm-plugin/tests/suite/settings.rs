@@ -2,6 +2,7 @@
 
 use crate::harness::{OpenSm, bundled, installed};
 use crate::subnet::Subnet;
+use reconfig::ids::Guid;
 use reconfig_opensm::config::{Config, Multicast, OnRefusal};
 
 fn refused(text: &str) -> String {
@@ -21,6 +22,16 @@ fn every_setting_is_read() {
     assert_eq!(Config::parse("# nothing yet\n", "reconfig.yaml"), Ok(Config::default()));
     let several = Config::parse("engine: [fat-tree, nue]", "reconfig.yaml").expect("a list");
     assert_eq!(several.engines, ["fat-tree", "nue"]);
+}
+
+/// Debian runs an OpenSM for each port, with one file of settings.
+#[test]
+fn each_port_has_files_of_its_own() {
+    let text = "evidence: {folder: /e/%g}\nmetrics: /m/%g.prom\nlayers: {file: /l/%g}\n";
+    let config = Config::parse(text, "reconfig.yaml").expect("it says what it must").of_port(Guid(0x17));
+    assert_eq!(config.evidence.map(|own| own.folder), Some("/e/0x0000000000000017".into()));
+    assert_eq!(config.metrics, Some("/m/0x0000000000000017.prom".into()));
+    assert_eq!(config.layers.map(|own| own.file), Some("/l/0x0000000000000017".into()));
 }
 
 #[test]

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 /// Orders in which pairs are placed, until the lanes suffice.
 const ORDERS: u64 = 12;
+/// 2^64 by the golden ratio: Knuth's multiplicative hashing.
 const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
 /// How a file of levels begins.
 const HEAD: &str = "reconfig-opensm levels 1";
@@ -134,18 +135,17 @@ impl PathLevels {
     /// Whether every pair has the same level there.
     pub fn agrees_with(&self, held: &PathLevels) -> bool {
         let mut theirs: Vec<Option<u32>> = vec![None; self.layers.len()];
-        let alike = self.groups.iter().all(|(guid, &group)| {
-            let known = held.groups.get(guid).copied();
-            known.is_some()
-                && *theirs[group as usize].get_or_insert(known.unwrap_or_default()) == known.unwrap_or_default()
-        });
-        let rows = || self.layers.iter().zip(&theirs).filter_map(|(row, theirs)| Some((row, (*theirs)? as usize)));
-        let same = |(row, one): (&Vec<u8>, usize)| {
-            row.iter()
-                .zip(&theirs)
-                .all(|(&layer, other)| other.is_none_or(|other| held.layers[one][other as usize] == layer))
+        for (guid, &group) in &self.groups {
+            let Some(&known) = held.groups.get(guid) else { return false };
+            if *theirs[group as usize].get_or_insert(known) != known {
+                return false;
+            }
+        }
+        let same = |one: usize, other: usize| match (theirs[one], theirs[other]) {
+            (Some(a), Some(b)) => self.layers[one][other] == held.layers[a as usize][b as usize],
+            _ => true,
         };
-        alike && rows().all(same)
+        (0..theirs.len()).all(|one| (0..theirs.len()).all(|other| same(one, other)))
     }
 
     /// Whether a switch is there that none of these levels is for.
@@ -289,7 +289,7 @@ fn ordered(pairs: &[Pair], order: u64) -> Vec<(usize, usize)> {
                 0 => 0,
                 1 => u64::MAX - pair.hops as u64,
                 2 => pair.hops as u64,
-                // Scattered: Knuth's multiplier, twice.
+                // Scattered, each order otherwise.
                 _ => (((one << 32 | other) ^ order << 48).wrapping_mul(SCATTER).rotate_left(31)).wrapping_mul(SCATTER),
             };
             (!pair.both, key, pair.ends)

@@ -15,7 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long any step may take.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub fn patience() -> Duration {
+    Duration::from_secs(if std::env::var_os("RECONFIG_THOROUGH").is_some() { 1200 } else { 120 })
+}
+
 /// How often OpenSM is started where it ends before it begins.
 const ATTEMPTS: usize = 3;
 
@@ -109,7 +112,7 @@ impl OpenSm {
         loop {
             let ended =
                 self.background.as_mut().is_some_and(|own| own.child.try_wait().is_ok_and(|ended| ended.is_some()));
-            if ended || start.elapsed() > PATIENCE {
+            if ended || start.elapsed() > patience() {
                 return false;
             }
             if self.log().contains("Entering DISCOVERING state") {
@@ -146,7 +149,7 @@ impl OpenSm {
     pub fn until(&self, what: &str, mut holds: impl FnMut(&OpenSm) -> bool) {
         let start = Instant::now();
         while !holds(self) {
-            assert!(start.elapsed() < PATIENCE, "waited for {what}; the engine said:\n{}", self.said().join("\n"));
+            assert!(start.elapsed() < patience(), "waited for {what}; the engine said:\n{}", self.said().join("\n"));
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -224,7 +227,7 @@ impl OpenSm {
 /// The tables that switches hold, as dump_fts reads them.
 pub fn held(socket: &str, folder: &Path, fabric: &Fabric) -> Vec<Arc<Lft>> {
     let mut command: Command = under_ibsim(socket, "dump_fts", folder);
-    let ended = run(&mut command, folder, "dump_fts", PATIENCE).expect("dump_fts is installed");
+    let ended = run(&mut command, folder, "dump_fts", patience()).expect("dump_fts is installed");
     let read = read_lfts(ended.output.as_bytes(), "dump_fts", fabric);
     let read = read.unwrap_or_else(|error| panic!("{}\n{}", error.render(false), ended.errors));
     assert_eq!(read.missing, Vec::new(), "dump_fts leaves switches out");

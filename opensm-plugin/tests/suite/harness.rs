@@ -4,7 +4,7 @@ use reconfig::fabric::Fabric;
 use reconfig::ids::{Lid, Lmc, PortNum};
 use reconfig::plan::Plan;
 use reconfig::tables::dump::read_lfts;
-use reconfig::tables::{Lft, SubnetTables};
+use reconfig::tables::{LFT_BLOCK, Lft, SubnetTables};
 use reconfig_measuring::process::background::Background;
 use reconfig_measuring::process::programs::missing;
 use reconfig_measuring::process::run::run;
@@ -231,7 +231,18 @@ pub fn held(socket: &str, folder: &Path, fabric: &Fabric) -> Vec<Arc<Lft>> {
     let read = read_lfts(ended.output.as_bytes(), "dump_fts", fabric);
     let read = read.unwrap_or_else(|error| panic!("{}\n{}", error.render(false), ended.errors));
     assert_eq!(read.missing, Vec::new(), "dump_fts leaves switches out");
-    read.tables
+    let mut tables = read.tables;
+    // dump_fts of infiniband-diags reads no last block that holds the top LID alone: that one is as OpenSM dumps it.
+    let top = fabric.max_lid().filter(|top| top.index().is_multiple_of(LFT_BLOCK));
+    if let Some(top) = top {
+        let dumped = std::fs::read(folder.join("opensm-lfts.dump")).expect("OpenSM dumps its tables");
+        let dumped = read_lfts(&dumped, "opensm-lfts.dump", fabric);
+        let dumped = dumped.unwrap_or_else(|error| panic!("{}", error.render(false))).tables;
+        for (own, dumped) in tables.iter_mut().zip(&dumped) {
+            dumped.get(top).into_iter().for_each(|port| Arc::make_mut(own).set(top, port));
+        }
+    }
+    tables
 }
 
 /// Where a plan ends and switches stand otherwise, LIDs alone that somebody owns who is still there.

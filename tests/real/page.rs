@@ -54,7 +54,8 @@ fn a_change_moves_through_the_page() {
     assert!(browser.value("document.querySelector('#events').innerText").to_string().contains("SUBNET UP"));
     fits(&mut browser, "at-rest");
 
-    let removal = ["--remove-switch", &scene.root(), "--planned"];
+    let root = scene.root();
+    let removal = ["--remove-switch", &root, "--planned"];
     let mut ordered = scene.manager.begin(&scene.subnet, "change", &removal);
     let mut courses = Vec::new();
     let states = scene.manager.at_each_barrier(&scene.subnet, |state| {

@@ -70,12 +70,9 @@ pub struct LiveState {
     pub events: Vec<ControlEvent>,
 }
 
-/// Shows a state; called on the manager's thread, so drawing is for another.
-pub type Show = Box<dyn FnMut(LiveState)>;
-
 /// Who shows states, and what of the last one.
 struct Shown {
-    show: Show,
+    show: Box<dyn FnMut(LiveState)>,
     last: Option<Instant>,
     /// Wave and barriers passed of the change in it.
     stood: Option<(usize, usize)>,
@@ -171,8 +168,9 @@ impl Frontend {
         self.metrics = Some(metrics);
     }
 
-    /// Calls `show` with the manager's state: every second, and sooner when something has happened.
-    pub fn shows(&mut self, show: Show) {
+    /// Calls `show` with the manager's state: every second, and sooner when something has happened. It is called on the
+    /// manager's thread, so drawing is for another.
+    pub fn shows(&mut self, show: Box<dyn FnMut(LiveState)>) {
         self.shown = Some(Shown { show, last: None, stood: None, events: Vec::new() });
     }
 

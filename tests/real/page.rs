@@ -43,7 +43,7 @@ fn a_change_moves_through_the_page() {
     browser.open(&address);
 
     browser.until(&format!("{VERDICT} === 'up'"));
-    assert_eq!(browser.value("document.querySelector('#connection').textContent"), "live");
+    browser.until("document.querySelector('#connection').textContent === 'live'");
     let drawn = |browser: &mut Browser, what: &str| {
         browser.value(&format!("document.querySelectorAll('#map {what}').length")).as_u64().expect("a number")
     };

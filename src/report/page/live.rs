@@ -229,6 +229,7 @@ fn under_way(status: &Status, progress: &ChangeProgress) -> Markup {
             TableField::text(&barriers.collect::<Vec<_>>().join(", ")),
             TableField::text(match stage {
                 Stage::Written if rank == stands.wave => "waits",
+                Stage::Pending => "to come",
                 stage => stage.word(),
             }),
         ]

@@ -116,6 +116,11 @@ impl Trail {
         std::mem::take(&mut self.0.borrow_mut().entered)
     }
 
+    /// Adds a state that was entered.
+    pub fn enter(&self, state: &'static str) {
+        self.0.borrow_mut().entered.push(state);
+    }
+
     /// Where the change under way stands, or one that stands still; none between changes.
     pub fn progress(&self) -> Option<ChangeProgress> {
         self.0.borrow().progress.clone()
@@ -123,11 +128,10 @@ impl Trail {
 
     /// Marks a step of the machine.
     fn step(&self, from: &'static str, to: &State) {
-        let mut marks = self.0.borrow_mut();
         if to.name() != from {
-            marks.entered.push(to.name());
+            self.enter(to.name());
         }
-        marks.progress = to.progress().cloned();
+        self.0.borrow_mut().progress = to.progress().cloned();
     }
 }
 

@@ -12,6 +12,7 @@ use super::input::{Captured, check_options, read_captured, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::Page;
+use super::permutation::NAMED;
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
@@ -133,7 +134,9 @@ struct TrafficArguments {
     /// or make the run long].
     #[arg(long, allow_negative_numbers = true)]
     load: Option<f64>,
-    /// The traffic pattern: uniform, permutation (drawn by the seed), permutation:FILE (lines of a destination rank, or
+    /// The traffic pattern: uniform, permutation (drawn by the seed), a permutation of the textbook among the ranks of end
+    /// ports (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
+    /// permutation:FILE (lines of a destination rank, or
     /// of a source and a destination rank; end ports without a line are silent), worst (the permutation that the old
     /// routing serves worst; for one fabric only), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
     /// destination rank, bytes). FILE `-` is standard input.
@@ -829,13 +832,14 @@ impl From<LatchChoice> for Latch {
 /// Parses `--traffic` for `ends` end ports.
 pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
     let unknown = || {
-        let expected =
-            "expected uniform, permutation, permutation:FILE, worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
+        let expected = "expected uniform, permutation, complement, reverse, shuffle, transpose, tornado, neighbour, permutation:FILE, \
+             worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
         Failure::input(anyhow!("`{text}` is not a traffic pattern here: {expected}"))
     };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Traffic::Uniform),
         None if text == "permutation" => Ok(Traffic::Permutation),
+        None if NAMED.contains(&text) => super::permutation::named(text, ends).map(Traffic::Pairs),
         Some(("hot-spot", spot)) => {
             let (destination, share) = spot.split_once(',').ok_or_else(unknown)?;
             let share: f64 = share.parse().map_err(|_| unknown())?;

@@ -214,6 +214,7 @@ impl Sim {
             let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
             self.plane.set_lanes(port, fresh.operational_vls.lanes().unwrap_or(1));
             self.devices.ports[port] = fresh;
+            self.plane.arbitrates(port, None);
         }
     }
 

@@ -6,16 +6,17 @@
 //! not plans or phases. Same fabric, configuration and calls: the same events, and one [`Sim::trace_hash`].
 //!
 //! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input,
-//! output); linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay,
-//! routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
+//! output); linear forwarding; turns among lanes by weight, or by VL arbitration lists, first come first served within
+//! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
 //! queues and a path cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve
 //! one MAD at a time, M_Keys; general management packets on data lanes; clients of every class; traps; counters of ports;
 //! agents for flush and drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death and return
-//! of links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL
-//! arbitration tables, VL 15 buffers, crossbar speed, adaptive routing, partial packets when a link dies under them.
-//! docs/SIMULATOR.md says what follows from each.
+//! of links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL 15
+//! buffers, crossbar speed, adaptive routing, partial packets when a link dies under them. docs/SIMULATOR.md says what
+//! follows from each.
 
 mod agent;
+mod arbitration;
 mod client;
 mod clock;
 mod config;

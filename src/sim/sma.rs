@@ -164,7 +164,7 @@ impl Devices {
             _ => {
                 let table = KeptTable::asked(plane, port, smp)?.ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
                 self.kept.write(view.fabric, table, &smp.data);
-                return Ok(Vec::new());
+                return Ok(table.arbitrated().map(Consequence::Arbitration).into_iter().collect());
             }
         };
         Ok(vec![consequence])
@@ -253,10 +253,20 @@ impl Sim {
                 self.sources.take_lids(port, lid, lmc);
                 self.source_wakes(port);
             }
+            Consequence::Arbitration(port) => self.arbitrate_as_told(port),
             Consequence::Lanes(port, lanes) => self.plane.set_lanes(port, lanes),
             Consequence::State(port, next) => self.set_port_state(port, next),
             Consequence::Reregister(port) => self.reregister(port),
         }
+    }
+
+    /// A port serves its lanes by what its lists say now.
+    pub(super) fn arbitrate_as_told(&mut self, port: PortId) {
+        let high_limit = self.devices.ports[port].vl_high_limit;
+        let arbiter = self.devices.kept.arbiter(&self.fabric, self.plane.data_vls, port, high_limit);
+        self.plane.arbitrates(port, arbiter);
+        // A lane that no list had may have one now.
+        self.serve(port);
     }
 
     fn write_block(&mut self, switch: NodeId, block: usize, told: &[u8; SMP_DATA_SIZE]) {

@@ -53,7 +53,7 @@ impl axum::serve::Listener for BoundedListener {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection for metrics");
+                    tracing::warn!(%error, "accepting a connection over HTTP");
                     tokio::time::sleep(PAUSE).await;
                 }
             }

@@ -21,7 +21,7 @@ use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
-use crate::machine::Outcome;
+use crate::machine::{ChangeProgress, Outcome};
 use crate::subnet::SubnetEvent;
 use crate::tables::RoutedBy;
 use crate::wire::sa::SaAttributeId;
@@ -35,6 +35,8 @@ use tokio::sync::{broadcast, mpsc};
 const LOOK: Duration = Duration::from_millis(20);
 /// Interval between two updates of the metrics.
 const MEASURE: Duration = Duration::from_secs(1);
+/// Interval between two states that are shown, if something has happened; [`MEASURE`] otherwise.
+const SHOW: Duration = Duration::from_millis(100);
 
 /// The change machine's state before the first change.
 const STEADY: &str = "steady";
@@ -55,6 +57,29 @@ pub struct StaticStatus {
 /// Sets the filter of the log at run time; an error states what is wrong with the filter.
 pub type SetLog = Box<dyn FnMut(&str) -> Result<(), String>>;
 
+/// What a page about a manager shows.
+#[derive(Clone, Debug)]
+pub struct LiveState {
+    /// The status.
+    pub status: Status,
+    /// The subnet; none before it is up.
+    pub running: Option<Arc<Running>>,
+    /// Where the change under way stands, or one that stands still.
+    pub progress: Option<ChangeProgress>,
+    /// What has happened since the state before.
+    pub events: Vec<ControlEvent>,
+}
+
+/// Who shows states, and what of the last one.
+struct Shown {
+    show: Box<dyn FnMut(LiveState)>,
+    last: Option<Instant>,
+    /// Wave and barriers passed of the change in it.
+    stood: Option<(usize, usize)>,
+    /// Events since.
+    events: Vec<ControlEvent>,
+}
+
 /// The frontend of one manager.
 pub struct Frontend {
     mailbox: SharedMailbox,
@@ -64,6 +89,7 @@ pub struct Frontend {
     events: broadcast::Sender<ControlEvent>,
     metrics: Option<Arc<Metrics>>,
     measured: Option<Instant>,
+    shown: Option<Shown>,
     watchdog: systemd::Watchdog,
     set_log: Option<SetLog>,
     responder: Option<SharedResponder>,
@@ -118,6 +144,7 @@ impl Frontend {
             events: broadcast::Sender::new(1),
             metrics: None,
             measured: None,
+            shown: None,
             watchdog: systemd::Watchdog::asked_for(),
             set_log: None,
             responder: None,
@@ -139,6 +166,12 @@ impl Frontend {
     /// Keeps `metrics` up to date.
     pub fn measures(&mut self, metrics: Arc<Metrics>) {
         self.metrics = Some(metrics);
+    }
+
+    /// Calls `show` with the manager's state: every second, and sooner when something has happened. It is called on the
+    /// manager's thread, so drawing is for another.
+    pub fn shows(&mut self, show: Box<dyn FnMut(LiveState)>) {
+        self.shown = Some(Shown { show, last: None, stood: None, events: Vec::new() });
     }
 
     /// Includes the SA's request counts in the status.
@@ -173,6 +206,7 @@ impl Frontend {
             self.measured = Some(Instant::now());
             self.measure();
         }
+        self.show();
         self.watchdog.keep_quiet();
     }
 
@@ -195,8 +229,30 @@ impl Frontend {
             answers.event(event.clone());
         }
         systemd::status(&self.in_a_line());
+        if let Some(shown) = &mut self.shown {
+            shown.events.push(event.clone());
+        }
         // There may be no listener.
         let _ = self.events.send(event);
+    }
+
+    /// Shows the state, if it is time for that.
+    fn show(&mut self) {
+        let stands = |progress: &ChangeProgress| (progress.wave(), progress.passed());
+        let now = self.mailbox.borrow().view.progress.as_ref().map(stands);
+        let is_due = |shown: &Shown| {
+            let pause = if shown.events.is_empty() && shown.stood == now { MEASURE } else { SHOW };
+            shown.last.is_none_or(|last| last.elapsed() >= pause)
+        };
+        if !self.shown.as_ref().is_some_and(is_due) {
+            return;
+        }
+        let status = self.status();
+        let Some(shown) = &mut self.shown else { return };
+        let view = &self.mailbox.borrow().view;
+        let (running, progress) = (view.running.clone(), view.progress.clone());
+        (shown.last, shown.stood) = (Some(Instant::now()), now);
+        (shown.show)(LiveState { status, running, progress, events: std::mem::take(&mut shown.events) });
     }
 
     /// An event as a message of the control socket; what the status shows of it is recorded.
@@ -375,7 +431,7 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, instead } =
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, instead, .. } =
             self.mailbox.borrow().view.clone();
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =

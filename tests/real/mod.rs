@@ -14,6 +14,7 @@ mod lids;
 mod loses_the_root;
 mod opensm;
 mod opensm_agrees;
+mod page;
 mod partitions;
 mod picture;
 mod recovers;

@@ -4,6 +4,7 @@
 
 mod drawn;
 mod files;
+mod lossy;
 mod world;
 
 use crate::support::is_thorough;

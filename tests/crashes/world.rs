@@ -138,6 +138,8 @@ pub struct Life {
     pub failures: Vec<String>,
     /// MADs that it sent since the deed, or since its start.
     pub sent: usize,
+    /// From the first deed to the last thing that happened.
+    pub took_ns: u64,
     /// The MADs before which its journal grew.
     pub records: BTreeSet<usize>,
     /// The subnet as it knows it.
@@ -255,6 +257,7 @@ impl World {
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
+        let mut begun_ns = None;
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light sweeps
         // come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
@@ -282,6 +285,7 @@ impl World {
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
                 (life.sent, life.records) = fate.take().counts();
+                life.took_ns = begun_ns.map_or(0, |begun_ns| busy_ns - begun_ns);
                 return life;
             }
             if let (None, true, Some((delay_ns, _))) = (due_ns, is_at_rest, deeds.first()) {
@@ -291,6 +295,7 @@ impl World {
             if let (Some((_, deed)), true) = (deeds.get(life.deeds), due_ns.is_some_and(|due_ns| now_ns >= due_ns)) {
                 life.deeds += 1;
                 busy_ns = now_ns;
+                begun_ns.get_or_insert(now_ns);
                 due_ns = Some(deeds.get(life.deeds).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
                 orders.extend(self.act(*deed, port, &mailbox));
             }

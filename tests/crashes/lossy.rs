@@ -1,0 +1,51 @@
+//! A subnet is adopted as it is read, and changed, while SMPs are lost: up to two in five on every way. The change takes longer
+//! and costs more SMPs, and ends in the same state.
+//!
+//! `cargo test --release --test suite crashes::lossy:: -- --nocapture` prints how long, and how many.
+
+use super::world::{Death, Setting, World};
+use super::{AUTO, DOUBLE, FENCED, Going, closing, sound};
+use crate::support::is_thorough;
+
+/// The share of MADs lost, on the way there and on the way back.
+const LOSSES: [f64; 4] = [0.0, 0.05, 0.2, 0.4];
+
+const CHANGES: [(&str, Setting, Going); 4] = [
+    ("removal by `double`", DOUBLE, Going::Planned),
+    ("loss by `double`", DOUBLE, Going::Sudden),
+    ("removal by `double`, standard devices", FENCED, Going::Planned),
+    ("loss by `auto` (`ordered`)", AUTO, Going::Sudden),
+];
+
+/// The middle one.
+fn median<T: Copy + Ord>(mut of: Vec<T>) -> T {
+    of.sort_unstable();
+    of[of.len() / 2]
+}
+
+#[test]
+fn whatever_share_of_smps_is_lost_a_change_ends_in_the_state_that_was_asked_for() {
+    let seeds = if is_thorough() { 1..=25 } else { 1..=3 };
+    for (name, setting, going) in CHANGES {
+        let (mut row, mut reference) = (Vec::new(), None);
+        for loss in LOSSES {
+            let (mut took, mut sent) = (Vec::new(), Vec::new());
+            for seed in seeds.clone() {
+                let setting = Setting { loss, seed, patient: true, ..setting };
+                let at = format!("{name}, {loss}, seed {seed}");
+                let world = World::new(setting);
+                let life = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Never);
+                assert_eq!(life.arrival, Some("adopted"), "{at}: {life:?}");
+                assert!(life.changes.iter().any(|outcome| outcome == "Completed"), "{at}: {life:?}");
+                let held = sound(&world, world.sm, &life, setting.fenced || closing(&life), &at);
+                // Which way leads where is the same, however often it was asked.
+                let reference = reference.get_or_insert_with(|| held.clone());
+                assert!(held == *reference, "{at}: {life:?}: {:?}", held.differences(reference));
+                took.push(life.took_ns);
+                sent.push(life.sent);
+            }
+            row.push(format!("{:.1} ms, {}", median(took) as f64 / 1e6, median(sent)));
+        }
+        println!("| {name} | {} |", row.join(" | "));
+    }
+}

@@ -39,17 +39,20 @@ fn what_does_not_end_is_refused_in_little_memory() {
         let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
         (ended.status.code(), said)
     };
-    let made = reconfig(&format!("fabric generate ring:4,1 -o {fabric}"));
+    let made = reconfig(&format!("fabric generate torus:3x3,1 -o {fabric}"));
     assert_eq!(made.0, Some(0), "{}", made.1);
-    let planned = reconfig(&format!("plan {fabric} --remove-root -o {plan}"));
+    let planned = reconfig(&format!("plan {fabric} --remove-link switch-0-0:2 -o {plan}"));
     assert_eq!(planned.0, Some(0), "{}", planned.1);
     for file in ["/dev/zero", &line] {
         for command in COMMANDS {
             let words = [("FILE", file), ("FABRIC", &fabric), ("PLAN", &plan), ("OUT", &out)];
             let words = words.iter().fold(command.to_string(), |text, (word, path)| text.replace(word, path));
             let (code, said) = reconfig(&words);
-            assert!(matches!(code, Some(1..=3)), "{words}: {code:?}: {said}");
-            assert!(said.contains(file) && !said.contains("panicked"), "{words}: {said}");
+            // A journal's last line may be torn, whatever its length.
+            let is_torn = command.starts_with("journal") && file == line;
+            let is_said = if is_torn { code == Some(0) && said.contains("torn") } else { code == Some(2) };
+            let head: String = said.chars().take(1_000).collect();
+            assert!(is_said && said.contains(file), "{words}: {code:?}: {head}");
         }
     }
 }

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use reconfig::fabric::{NodeId, PortId};
+use reconfig::sim::{SickAttribute, Sickness};
+use reconfig::wire::AttributeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,7 +36,17 @@ enum Drawn {
     CableComes,
     SwitchRemoved(usize),
     SwitchTakenBack,
+    DeviceSickens(usize, SickAttribute),
+    DeviceHeals,
 }
+
+/// What devices may fail at.
+const ATTRIBUTES: [AttributeId; 4] = [
+    AttributeId::SwitchInfo,
+    AttributeId::PortInfo,
+    AttributeId::LinearForwardingTable,
+    AttributeId::SlToVlMappingTable,
+];
 
 /// The numbers that are drawn.
 const NUMBERS: Range<usize> = 0..1_000;
@@ -55,6 +67,12 @@ struct Case {
     deaths: Vec<(usize, Successor)>,
 }
 
+fn sick() -> impl Strategy<Value = SickAttribute> {
+    let sickness = select(&[Sickness::Silent, Sickness::Refuses, Sickness::Ignores][..]);
+    let sick = (select(&ATTRIBUTES[..]), sickness, any::<bool>());
+    sick.prop_map(|(attribute, sickness, writes_only)| SickAttribute { attribute, sickness, writes_only })
+}
+
 fn cases() -> impl Strategy<Value = Case> {
     let deed = prop_oneof![
         4 => NUMBERS.prop_map(Drawn::SwitchDies),
@@ -63,6 +81,8 @@ fn cases() -> impl Strategy<Value = Case> {
         2 => Just(Drawn::CableComes),
         3 => NUMBERS.prop_map(Drawn::SwitchRemoved),
         1 => Just(Drawn::SwitchTakenBack),
+        2 => (NUMBERS, sick()).prop_map(|(which, sick)| Drawn::DeviceSickens(which, sick)),
+        1 => Just(Drawn::DeviceHeals),
     ];
     // Within a phase, within a change, after it.
     let delay_ns = select(&[0u64, 20_000, 200_000, 1_000_000, 10_000_000][..]);
@@ -91,7 +111,11 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     let switches: Vec<NodeId> = fabric.switches().filter(|switch| !kept.contains(switch)).collect();
     let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
-    let (mut dead, mut unplugged, mut aside) = (Vec::new(), Vec::new(), Vec::new());
+    // Switches, and hosts but those of managers.
+    let own = [world.sm, world.other_port()].map(|port| fabric.port(port).node);
+    let hosts = fabric.end_ports().map(|port| fabric.port(port).node).filter(|host| !own.contains(host));
+    let devices: Vec<NodeId> = switches.iter().copied().chain(hosts).collect();
+    let (mut dead, mut unplugged, mut aside, mut ailing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut deed = |drawn: Drawn| match drawn {
         Drawn::SwitchDies(which) => {
             let node = switches[which % switches.len()];
@@ -115,6 +139,12 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
             Some(Deed::Removed(node))
         }
         Drawn::SwitchTakenBack => aside.pop().map(Deed::TakenBack),
+        Drawn::DeviceSickens(which, sick) => {
+            let node = devices[which % devices.len()];
+            ailing.push(node);
+            Some(Deed::Sickens(node, sick))
+        }
+        Drawn::DeviceHeals => ailing.pop().map(Deed::Heals),
     };
     drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(*drawn)?))).collect()
 }
@@ -135,7 +165,7 @@ fn live(case: &Case) -> Vec<&'static str> {
         rest = &rest[life.deeds..];
         let Some(&(_, successor)) = death.filter(|_| life.was_killed) else {
             let at = format!("{case:?}, {arrivals:?}");
-            sound(&world, port, &life, may_lose || !world.was_whole(), &at);
+            sound(&world, port, &life, may_lose || !world.was_whole() || !world.was_healthy(), &at);
             return arrivals;
         };
         world.pass(100_000);

@@ -10,7 +10,7 @@ use reconfig::lid;
 use reconfig::plan::{Policy, sl_to_vl_pairs};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sa::Remote;
-use reconfig::sim::{Halt, PacketCounts, Sim, SimConfig, SimTransport};
+use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::pace::SweepPolicy;
@@ -64,6 +64,10 @@ pub enum Deed {
     Removed(NodeId),
     /// A user wants it back.
     TakenBack(NodeId),
+    /// Its agent fails at an attribute from now on.
+    Sickens(NodeId, SickAttribute),
+    /// Its agent serves all of them again.
+    Heals(NodeId),
 }
 
 /// What devices hold of all that a change writes, by GUIDs: managers number what they find in their own order.
@@ -194,6 +198,8 @@ pub struct World {
     dead: RefCell<(BTreeSet<NodeId>, BTreeSet<PortId>)>,
     /// What was ordered away.
     aside: RefCell<BTreeSet<NodeId>>,
+    /// What has been sick: a manager may have left it out, until it tries it again.
+    sick: RefCell<BTreeSet<NodeId>>,
     /// Whether every end port was linked with the manager's all the time, and nothing came back.
     is_whole: Cell<bool>,
 }
@@ -221,9 +227,9 @@ impl World {
         }
         let transport = SimTransport::new(sim);
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
-        let (dead, aside) = (RefCell::default(), RefCell::default());
+        let (dead, aside, sick) = (RefCell::default(), RefCell::default(), RefCell::default());
         let is_whole = Cell::new(true);
-        World { fabric, root, sm, setting, transport, folder, dead, aside, is_whole }
+        World { fabric, root, sm, setting, transport, folder, dead, aside, sick, is_whole }
     }
 
     /// The journal of the manager at the first port.
@@ -307,6 +313,27 @@ impl World {
         }
     }
 
+    /// What `reconfig rescue --clear` does from a port: opens every table that discards a level; how many it found, and what
+    /// did not take its table.
+    pub fn rescue(&self, port: PortId) -> (usize, Vec<String>) {
+        let attached = self.transport.attach_another(port).expect("a host");
+        let mut manager = Manager::new(Box::new(attached.clone()) as AnyTransport, self.timing(), 0);
+        let mut rescuing = Box::pin(async move {
+            let found = sm::rescue::find_closed(&mut manager).await?;
+            let rest = sm::rescue::open_closed(&mut manager, &found).await?;
+            Ok::<_, sm::SmError>((found.closed.len(), rest))
+        });
+        let mut polls = task::Context::from_waker(Waker::noop());
+        loop {
+            if let task::Poll::Ready(done) = rescuing.as_mut().poll(&mut polls) {
+                drop(rescuing);
+                attached.hang_up();
+                return done.expect("the subnet can be swept");
+            }
+            assert_ne!(attached.advance(self.now_ns() + 1_000_000), Halt::Deadlock, "deadlock");
+        }
+    }
+
     /// Does a deed; returns the order, if it is one.
     fn act(&self, deed: Deed, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
         let named = |node: NodeId| SubnetElement::Switch(self.fabric.node(node).guid.to_string());
@@ -322,6 +349,15 @@ impl World {
                 self.transport.with(|sim| sim.revive_node(node));
                 // It comes back with all its cables, but for what is unplugged.
                 dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill_link(port)));
+                None
+            }
+            Deed::Sickens(node, sick) => {
+                self.sick.borrow_mut().insert(node);
+                self.transport.with(|sim| sim.sicken_node(node, sick));
+                None
+            }
+            Deed::Heals(node) => {
+                self.transport.with(|sim| sim.heal_node(node));
                 None
             }
             Deed::Unplugged(port) => {
@@ -382,6 +418,16 @@ impl World {
         self.transport.with(|sim| sim.packets())
     }
 
+    /// Begins a period of measurement.
+    pub fn begin_period(&self) {
+        self.transport.with(Sim::begin_period);
+    }
+
+    /// The longest time without a delivery in the last period of measurement.
+    pub fn longest_gap_ns(&self) -> u64 {
+        self.transport.with(|sim| sim.longest_gap_ns(sim.periods().len() - 1))
+    }
+
     /// What is there of the fabric.
     fn alive(&self) -> Fabric {
         let (nodes, links) = &*self.dead.borrow();
@@ -398,9 +444,27 @@ impl World {
         alive.without_nodes(&others)
     }
 
+    /// What is linked with a port by what has never been sick: no manager may leave that out.
+    pub fn owed(&self, port: PortId) -> Fabric {
+        let sick: Vec<_> = self.sick.borrow().iter().copied().collect();
+        let healthy = self.alive().without_nodes(&sick);
+        let reached = reached(&healthy, port);
+        let others: Vec<_> = healthy.nodes().map(|(id, _)| id).filter(|id| !reached.contains(id)).collect();
+        healthy.without_nodes(&others)
+    }
+
+    /// Whether nothing has been sick.
+    pub fn was_healthy(&self) -> bool {
+        self.sick.borrow().is_empty()
+    }
+
     /// What the devices hold that are linked with a port.
     pub fn held(&self, port: PortId) -> Held {
-        let alive = self.within_reach(port);
+        self.held_of(&self.within_reach(port))
+    }
+
+    /// What the devices of a part of the fabric hold.
+    pub fn held_of(&self, alive: &Fabric) -> Held {
         self.transport.with(|sim| {
             let sim = RefCell::new(sim);
             let table = |node: NodeId, (input, output): (PortNum, PortNum)| {
@@ -412,7 +476,7 @@ impl World {
                 let read = sim.borrow_mut().attribute(port, attribute, modifier).expect("it has lanes");
                 SlToVl(SlToVlMappingTable::decode(&read).0)
             };
-            Held::read(&alive, |switch, lid| sim.borrow().output(switch, lid), table)
+            Held::read(alive, |switch, lid| sim.borrow().output(switch, lid), table)
         })
     }
 

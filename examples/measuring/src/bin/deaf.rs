@@ -15,6 +15,7 @@ use reconfig::plan::Policy;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
+use reconfig::sm::control::ChannelStatus;
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
@@ -57,6 +58,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     show("bring-up", up);
     let settled = scene.watch(WATCHED_NS, |_| false)?;
     show("settling", settled);
+    let running = scene.mailbox.borrow().view.running.clone().ok_or("no subnet")?;
+    let before_ns = cpu_ns()?;
+    let channels = ChannelStatus::of(&running);
+    let counted_ns = cpu_ns()? - before_ns;
+    println!(
+        "counting channels ({} of {} used): {:.1} ms",
+        channels.used,
+        channels.channels,
+        counted_ns as f64 / MS as f64
+    );
     scene.transport.with(|sim| sim.kill_node(spine));
     let lost = scene.watch(WATCHED_NS, |_| false)?;
     show("a spine dies", lost);

@@ -47,7 +47,7 @@ fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
         outcome,
         sweep: None,
         phases,
-        restarts: 0,
+        followed: Vec::new(),
         plan,
         routed_by,
         stranded,

@@ -24,7 +24,7 @@ struct Log {
     not_held: Vec<PortId>,
     outcome: Option<Outcome>,
     replan: bool,
-    restarts: u32,
+    followed: Vec<Arc<Vetted>>,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
 }
@@ -83,7 +83,7 @@ impl<S: SubnetManager> Driver<S> {
             let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
             own = self.prepare(Arc::new(after))?.into();
             first = Event::Begin(own.plan.clone());
-            log.restarts += 1;
+            log.followed.push(own.plan.clone());
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
@@ -91,8 +91,8 @@ impl<S: SubnetManager> Driver<S> {
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(own);
         }
-        let Log { phases, not_held, restarts, .. } = log;
-        Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, routed_by, stranded, not_held })
+        let Log { phases, not_held, followed, .. } = log;
+        Ok(ChangeRecord { outcome, sweep: None, phases, followed, plan, routed_by, stranded, not_held })
     }
 
     /// Puts a change into the journal before its first command.

@@ -18,6 +18,7 @@ use crate::driver::ChangeRecord;
 use crate::fabric::{Fabric, NodeRole, PortId};
 use crate::machine::{CallOff, Outcome};
 use crate::plan::Plan;
+use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// The most changes in one reaction before the manager listens again: a subnet that keeps changing must not shut out
@@ -430,12 +431,16 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
         (S::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Changed(record)) => {
-            changed(reaction, &record, at)
+            changed(Reaction { retired: reaction.retired.after_all(&record.followed), ..reaction }, &record, at)
         }
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
+            let unfinished = Unfinished { retired: unfinished.retired.after_all(&record.followed), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
-        (S::Resuming { reaction, in_vain }, E::Changed(record)) => resumed(reaction, in_vain, &record, at),
+        (S::Resuming { reaction, in_vain }, E::Changed(record)) => {
+            let reaction = Reaction { retired: reaction.retired.after_all(&record.followed), ..reaction };
+            resumed(reaction, in_vain, &record, at)
+        }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
 
         (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
@@ -530,6 +535,11 @@ impl RetiredHalf {
             true => self,
             false => RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() },
         }
+    }
+
+    /// What it is after plans that ran one after the other. A loss amid a repair may call for the Double Scheme.
+    pub fn after_all(self, plans: &[Arc<Vetted>]) -> RetiredHalf {
+        plans.iter().fold(self, |retired, plan| retired.after(plan.plan()))
     }
 }
 

@@ -424,6 +424,12 @@ impl Sweep {
         asked && !self.left_out.contains(&device) && !self.failing.iter().any(failed)
     }
 
+    /// Whether a port of a device that answered says that it has no link.
+    pub(super) fn is_down(&self, device: Guid, port: PortNum) -> bool {
+        let found = self.by_guid.get(&device).map(|&node| &self.found[node]);
+        found.and_then(|found| found.ports.get(&port)).is_some_and(|info| info.port_state == wire::PortState::Down)
+    }
+
     /// Ports of switches that let data through to a device that is left out.
     fn to_left_out(&self, fabric: &Fabric, states: &[PortState], nodes: &BTreeMap<usize, NodeId>) -> Vec<PortId> {
         let out = |node: usize| self.left_out.contains(&self.found[node].info.node_guid);

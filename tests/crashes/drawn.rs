@@ -73,17 +73,27 @@ fn sick() -> impl Strategy<Value = SickAttribute> {
     sick.prop_map(|(attribute, sickness, writes_only)| SickAttribute { attribute, sickness, writes_only })
 }
 
-fn cases() -> impl Strategy<Value = Case> {
-    let deed = prop_oneof![
+fn deed() -> impl Strategy<Value = Drawn> {
+    prop_oneof![
         4 => NUMBERS.prop_map(Drawn::SwitchDies),
         2 => Just(Drawn::SwitchRevives),
         4 => NUMBERS.prop_map(Drawn::CableGoes),
         2 => Just(Drawn::CableComes),
         3 => NUMBERS.prop_map(Drawn::SwitchRemoved),
         1 => Just(Drawn::SwitchTakenBack),
+    ]
+}
+
+/// The same, with devices that fail at an attribute, and others that get well.
+fn sick_deed() -> impl Strategy<Value = Drawn> {
+    prop_oneof![
+        4 => deed(),
         2 => (NUMBERS, sick()).prop_map(|(which, sick)| Drawn::DeviceSickens(which, sick)),
         1 => Just(Drawn::DeviceHeals),
-    ];
+    ]
+}
+
+fn cases(deed: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
     // Within a phase, within a change, after it.
     let delay_ns = select(&[0u64, 20_000, 200_000, 1_000_000, 10_000_000][..]);
     let successor =
@@ -234,11 +244,21 @@ fn what_went_wrong_once_does_not_again() {
 
 #[test]
 fn whatever_happens_the_last_manager_rests_over_a_sound_subnet() {
+    draw(cases(deed()));
+}
+
+#[test]
+fn whoever_falls_sick_meanwhile_the_rest_is_sound() {
+    draw(cases(sick_deed()));
+}
+
+/// Draws worlds and lives them.
+fn draw(cases: impl Strategy<Value = Case>) {
     let drawn = std::env::var("RECONFIG_CRASHES").ok().and_then(|count| count.parse().ok());
     let cases_to_draw = drawn.unwrap_or(if is_thorough() { 5_000 } else { 40 });
     let arrivals = RefCell::new(BTreeMap::<&str, usize>::new());
     let config = Config { cases: cases_to_draw, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&cases(), |case| {
+    let outcome = TestRunner::new(config).run(&cases, |case| {
         live(&case).into_iter().for_each(|arrival| *arrivals.borrow_mut().entry(arrival).or_default() += 1);
         Ok(())
     });

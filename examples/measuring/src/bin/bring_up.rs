@@ -2,7 +2,8 @@
 //! dies, and to take it back.
 //!
 //! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a
-//! fresh ibsim for every run, in turn to every manager on the same host, and prints medians of wall-clock time. Bring-up is
+//! fresh ibsim for every run, in turn to every manager on the same host, and prints the median of wall-clock times and, in
+//! brackets, the least, which other work on the machine affects least. Bring-up is
 //! from the start of the program until its log reports SUBNET UP; the others are from ibsim's `Unlink` or `ReLink` of all
 //! cables of a spine, the root of our up*/down*, to the last report of an end in the log (SUBNET UP, or *the change is over*)
 //! before a silence. Without arguments: once, on a leaf-spine tree of 16 switches; `all` has 320 and 972 too.
@@ -99,7 +100,7 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
         let median = |which: usize| {
             let mut seconds: Vec<f64> = seconds.iter().map(|seconds| seconds[which]).collect();
             seconds.sort_by(f64::total_cmp);
-            format!("{:.2} s", seconds[seconds.len() / 2])
+            format!("{:.2} s ({:.2})", seconds[seconds.len() / 2], seconds[0])
         };
         table.add_row([(*name).to_string(), median(0), median(1), median(2)]);
     }

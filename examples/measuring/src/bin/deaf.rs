@@ -7,8 +7,8 @@
 //! thread, so that other work on the machine does not.
 
 use reconfig::change::engine_named;
+use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{Options, Topology, generate};
-use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Guid, Lmc};
 use reconfig::lid;
 use reconfig::plan::Policy;
@@ -125,11 +125,12 @@ impl Scene {
             if now_ns() >= end_ns || happened.iter().any(&is_over) {
                 return Ok(stretches);
             }
-            // In a simulation no time passes while a thread computes: let it.
-            std::thread::sleep(Duration::from_micros(20));
+            let before_ns = now_ns();
             if self.transport.advance(end_ns) == Halt::Deadlock {
                 return Err("deadlock".into());
             }
+            // No faster than real time, in which the thread computes.
+            std::thread::sleep(Duration::from_nanos(now_ns() - before_ns));
         }
     }
 }

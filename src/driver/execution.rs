@@ -24,7 +24,7 @@ struct Log {
     not_held: Vec<PortId>,
     outcome: Option<Outcome>,
     replan: bool,
-    followed: Vec<Arc<Vetted>>,
+    plans: Vec<Arc<Vetted>>,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
 }
@@ -66,6 +66,7 @@ impl<S: SubnetManager> Driver<S> {
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
             let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
             let plan = own.plan.plan();
+            log.plans.push(own.plan.clone());
             moved_alike(plan, self.subnet.settle_ns())?;
             if matches!(first, Event::Begin(_)) {
                 if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
@@ -83,7 +84,6 @@ impl<S: SubnetManager> Driver<S> {
             let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
             own = self.prepare(Arc::new(after))?.into();
             first = Event::Begin(own.plan.clone());
-            log.followed.push(own.plan.clone());
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
@@ -91,8 +91,8 @@ impl<S: SubnetManager> Driver<S> {
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(own);
         }
-        let Log { phases, not_held, followed, .. } = log;
-        Ok(ChangeRecord { outcome, sweep: None, phases, followed, plan, routed_by, stranded, not_held })
+        let Log { phases, not_held, plans, .. } = log;
+        Ok(ChangeRecord { outcome, sweep: None, phases, plans, plan, routed_by, stranded, not_held })
     }
 
     /// Puts a change into the journal before its first command.

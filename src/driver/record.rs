@@ -56,8 +56,8 @@ pub struct ChangeRecord {
     pub sweep: Option<PhaseRecord>,
     /// Its phases in order; those of attempts that were called off come first.
     pub phases: Vec<PhaseRecord>,
-    /// The plans that ran after the first, in order: each because the subnet had changed meanwhile.
-    pub followed: Vec<Arc<Vetted>>,
+    /// The plans that ran, in order: each after the first because the subnet had changed meanwhile.
+    pub plans: Vec<Arc<Vetted>>,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
     /// Who made the new routing.
@@ -73,10 +73,21 @@ impl ChangeRecord {
     /// and the outcome of the second.
     #[must_use]
     pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
-        let ChangeRecord { sweep, mut phases, restarts, mut not_held, .. } = self;
+        let ChangeRecord { sweep, mut phases, mut plans, mut not_held, .. } = self;
         phases.extend(next.sweep);
         phases.extend(next.phases);
         not_held.extend(next.not_held);
-        ChangeRecord { sweep, phases, restarts: restarts + next.restarts + 1, not_held, ..next }
+        plans.extend(next.plans);
+        ChangeRecord { sweep, phases, plans, not_held, ..next }
+    }
+
+    /// How often it started again because the subnet had changed.
+    pub fn restarts(&self) -> usize {
+        self.later_plans().len()
+    }
+
+    /// The plans that ran after the first.
+    pub fn later_plans(&self) -> &[Arc<Vetted>] {
+        self.plans.get(1..).unwrap_or_default()
     }
 }

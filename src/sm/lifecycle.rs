@@ -431,14 +431,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
         (S::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Changed(record)) => {
-            changed(Reaction { retired: reaction.retired.after_all(&record.followed), ..reaction }, &record, at)
+            changed(Reaction { retired: reaction.retired.after_all(record.later_plans()), ..reaction }, &record, at)
         }
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
-            let unfinished = Unfinished { retired: unfinished.retired.after_all(&record.followed), ..unfinished };
+            let unfinished = Unfinished { retired: unfinished.retired.after_all(record.later_plans()), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
         (S::Resuming { reaction, in_vain }, E::Changed(record)) => {
-            let reaction = Reaction { retired: reaction.retired.after_all(&record.followed), ..reaction };
+            let reaction = Reaction { retired: reaction.retired.after_all(record.later_plans()), ..reaction };
             resumed(reaction, in_vain, &record, at)
         }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),

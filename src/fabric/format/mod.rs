@@ -303,7 +303,7 @@ fn read_text(
         Format::Dot => {
             return Err(source.error(start, "Graphviz files are written only", "expected a format that is read"));
         }
-        _ => encoding::check_lines(source)?,
+        _ => check_lines(source)?,
     }
     let mut ledger = FaultLedger::new(source);
     converted.iter().for_each(|text| ledger.repair(start, text, ""));

@@ -32,8 +32,10 @@ struct Log {
 impl<S: SubnetManager> Driver<S> {
     /// Runs a prepared change to its end, and then the change that a loss or arrival in the meantime requires.
     ///
+    /// A follow-up that cannot be prepared is an outcome: the change is called off for it.
+    ///
     /// # Errors
-    /// The SM's own port failed, or a follow-up change cannot be prepared.
+    /// The SM's own port failed, or the change cannot be begun.
     pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeRecord, DriverError> {
         let begin = Event::Begin(prepared.plan.clone());
         self.run_from(prepared.into(), begin).await
@@ -82,7 +84,14 @@ impl<S: SubnetManager> Driver<S> {
             self.settle(&mut log, &own).await?;
             self.record_end(&log);
             let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
-            own = self.prepare(Arc::new(after))?.into();
+            // What ran is in the record, whatever becomes of the rest.
+            own = match self.prepare(Arc::new(after)) {
+                Ok(prepared) => prepared.into(),
+                Err(error) => {
+                    log.outcome = Some(Outcome::CalledOff(CallOff::Failure(error.to_string())));
+                    break;
+                }
+            };
             first = Event::Begin(own.plan.clone());
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));

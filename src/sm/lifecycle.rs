@@ -18,7 +18,6 @@ use crate::driver::ChangeRecord;
 use crate::fabric::{Fabric, NodeRole, PortId};
 use crate::machine::{CallOff, Outcome};
 use crate::plan::Plan;
-use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// The most changes in one reaction before the manager listens again: a subnet that keeps changing must not shut out
@@ -431,14 +430,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
         (S::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Changed(record)) => {
-            changed(Reaction { retired: reaction.retired.after_all(record.later_plans()), ..reaction }, &record, at)
+            changed(Reaction { retired: reaction.retired.after_later(&record), ..reaction }, &record, at)
         }
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
-            let unfinished = Unfinished { retired: unfinished.retired.after_all(record.later_plans()), ..unfinished };
+            let unfinished = Unfinished { retired: unfinished.retired.after_later(&record), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
         (S::Resuming { reaction, in_vain }, E::Changed(record)) => {
-            let reaction = Reaction { retired: reaction.retired.after_all(record.later_plans()), ..reaction };
+            let reaction = Reaction { retired: reaction.retired.after_later(&record), ..reaction };
             resumed(reaction, in_vain, &record, at)
         }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
@@ -537,9 +536,9 @@ impl RetiredHalf {
         }
     }
 
-    /// What it is after plans that ran one after the other. A loss amid a repair may call for the Double Scheme.
-    pub fn after_all(self, plans: &[Arc<Vetted>]) -> RetiredHalf {
-        plans.iter().fold(self, |retired, plan| retired.after(plan.plan()))
+    /// What it is after the plans that followed the first of a change: a loss amid a repair may call for the Double Scheme.
+    pub fn after_later(self, record: &ChangeRecord) -> RetiredHalf {
+        record.later_plans().iter().fold(self, |retired, plan| retired.after(plan.plan()))
     }
 }
 

@@ -114,7 +114,7 @@ impl<T: Transport> Upkeep<T> {
             }
         };
         match record.outcome {
-            Outcome::Completed | Outcome::CalledOff(_) => Ok(retired.after_all(record.later_plans())),
+            Outcome::Completed | Outcome::CalledOff(_) => Ok(retired.after_later(&record)),
             outcome @ Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
         }
     }

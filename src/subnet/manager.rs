@@ -599,14 +599,14 @@ impl<T: Transport> Manager<T> {
         Ok(sweep)
     }
 
-    /// Whether a known cable to a device that is left out is gone by now. A link that was taken down for its sake has trained
-    /// again.
+    /// Whether a known cable to a device that is left out is gone by now, or the neighbour at its other end. A link that was
+    /// taken down for its sake has trained again.
     fn may_have_lost_its_cable(&self, sweep: &Sweep) -> bool {
         let (out, Some(KnownTopology { fabric, .. })) = (self.health.left_out(), &self.topology) else { return false };
         let place = |port: PortId| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
         let is_gone = |(near, far): (PortId, PortId)| {
             let (guid, num) = place(near);
-            out.contains(&place(far).0) && !out.contains(&guid) && sweep.is_down(guid, num)
+            out.contains(&place(far).0) && !out.contains(&guid) && sweep.is_gone(guid, num)
         };
         !out.is_empty() && fabric.links().any(|(a, b)| is_gone((a, b)) || is_gone((b, a)))
     }

@@ -424,10 +424,10 @@ impl Sweep {
         asked && !self.left_out.contains(&device) && !self.failing.iter().any(failed)
     }
 
-    /// Whether a port of a device that answered says that it has no link.
-    pub(super) fn is_down(&self, device: Guid, port: PortNum) -> bool {
-        let found = self.by_guid.get(&device).map(|&node| &self.found[node]);
-        found.and_then(|found| found.ports.get(&port)).is_some_and(|info| info.port_state == wire::PortState::Down)
+    /// Whether nothing is cabled to a port any more: it says that it has no link, or its device did not answer.
+    pub(super) fn is_gone(&self, device: Guid, port: PortNum) -> bool {
+        let Some(&node) = self.by_guid.get(&device) else { return true };
+        self.found[node].ports.get(&port).is_some_and(|info| info.port_state == wire::PortState::Down)
     }
 
     /// Ports of switches that let data through to a device that is left out.

@@ -321,7 +321,7 @@ impl<'a> Groundwork<'a> {
         let after = Arc::new(within_reach(&input.after, input.sm));
         let stranded = routing::stranded(&input.before, &after, input.sm);
         let demand = Demand::joined_with(&after, input.sm, paths(&whole))
-            .within(room_for_layers(&input.before, input.policy.reserved_sl));
+            .within(room_for_layers(&input.before, input.policy.reserved_sl).max(input.layers));
         let function = Arc::new(input.engine.route(&after, &demand)?);
         lid::check_fits(&whole, &function)?;
         let (initial, rerouted) = (blanked(input, &whole), OnceCell::new());

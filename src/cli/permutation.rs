@@ -5,6 +5,9 @@ use super::input::read_text;
 use super::outcome::Failure;
 use anyhow::anyhow;
 
+/// The most bytes of a line: ranks need a few.
+const LONGEST_LINE: usize = 1 << 10;
+
 /// Reads a file into destination ranks by source rank. Each line holds a destination, for consecutive sources, or a
 /// source and a destination. A source without a line is its own destination. Empty lines and lines that begin with `#`
 /// are skipped. `-` is standard input. `ends` is the number of end ports.
@@ -64,6 +67,10 @@ fn parse(text: &str, ends: usize) -> Result<Vec<u32>, Wrong> {
     let mut pairs = Pairs::default();
     let mut form = None;
     for (line, held) in (1..).zip(text.lines()) {
+        if held.len() > LONGEST_LINE {
+            let why = format!("line {line} has {} bytes: expected one or two ranks", held.len());
+            return Err(Wrong { why, place: None });
+        }
         if held.trim().is_empty() || held.trim_start().starts_with('#') {
             continue;
         }

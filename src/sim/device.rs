@@ -36,6 +36,8 @@ pub enum Sickness {
     Ignores,
     /// It does not answer.
     Silent,
+    /// It does not have the attribute: it refuses, and of SLtoVLMappingTable its capability mask says so.
+    Lacks,
 }
 
 /// What an agent fails at.

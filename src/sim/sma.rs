@@ -187,7 +187,7 @@ impl Sim {
                 let answer = match self.devices.list[self.plane.ports[port].node].fails_at(smp) {
                     None => self.agent_serves(port, smp),
                     Some(Sickness::Silent) => return None,
-                    Some(Sickness::Refuses) => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+                    Some(Sickness::Refuses | Sickness::Lacks) => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
                     Some(Sickness::Ignores) => {
                         let (devices, view) = self.devices_in_view();
                         devices.get(view, port, smp)

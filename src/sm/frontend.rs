@@ -28,6 +28,7 @@ use crate::wire::sa::SaAttributeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, mpsc};
 
@@ -37,6 +38,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const MEASURE: Duration = Duration::from_secs(1);
 /// Interval between two states that are shown, if something has happened; [`MEASURE`] otherwise.
 const SHOW: Duration = Duration::from_millis(100);
+
+/// How long a status waits for the use of channels.
+const COUNTING: Duration = Duration::from_millis(10);
 
 /// The change machine's state before the first change.
 const STEADY: &str = "steady";
@@ -96,8 +100,36 @@ pub struct Frontend {
     /// Pending orders: a description of each, and where to answer.
     waiting: BTreeMap<OrderId, (String, Answers)>,
     history: History,
-    /// The use of channels, and the state of the subnet that it was counted for.
-    channels: RefCell<Option<(Arc<Running>, ChannelStatus)>>,
+    channels: RefCell<Option<CountedChannels>>,
+}
+
+/// The use of channels in one state of the subnet. A thread counts it: a thousand switches have millions of pairs, and the
+/// manager answers nobody while this thread is at work.
+struct CountedChannels {
+    of: Arc<Running>,
+    counting: Receiver<ChannelStatus>,
+    counted: Option<ChannelStatus>,
+}
+
+impl CountedChannels {
+    fn begin(of: Arc<Running>) -> CountedChannels {
+        let (sender, counting) = sync_channel(1);
+        let running = of.clone();
+        // Nobody takes it where the subnet has changed meanwhile; without a thread nothing is counted.
+        let count = move || drop(sender.send(ChannelStatus::of(&running)));
+        if let Err(error) = std::thread::Builder::new().name("channels".to_string()).spawn(count) {
+            tracing::warn!(%error, "no thread to count the use of channels");
+        }
+        CountedChannels { of, counting, counted: None }
+    }
+
+    /// What was counted; none until it was.
+    fn so_far(&mut self) -> Option<ChannelStatus> {
+        if self.counted.is_none() {
+            self.counted = self.counting.recv_timeout(COUNTING).ok();
+        }
+        self.counted.clone()
+    }
 }
 
 /// What the frontend has seen so far.
@@ -478,15 +510,15 @@ impl Frontend {
         }
     }
 
-    /// Counted once for each state of the subnet: a thousand switches have millions of pairs.
+    /// Counted once for each state of the subnet; none until it was.
     fn channels(&self) -> Option<ChannelStatus> {
         let running = self.running()?;
         let mut known = self.channels.borrow_mut();
-        if known.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, &running)) {
-            let channels = ChannelStatus::of(&running);
-            *known = Some((running, channels));
-        }
-        known.as_ref().map(|(_, channels)| channels.clone())
+        let counted = match known.take() {
+            Some(counted) if Arc::ptr_eq(&counted.of, &running) => counted,
+            _ => CountedChannels::begin(running),
+        };
+        known.insert(counted).so_far()
     }
 
     fn sa_requests(&self) -> BTreeMap<String, u64> {

@@ -5,6 +5,7 @@
 
 mod agree;
 mod brings_up;
+mod channels;
 mod elsewhere;
 mod fabrics;
 mod file_engine;

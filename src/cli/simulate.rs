@@ -22,7 +22,7 @@ use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::{Sl, SubnetId};
-use reconfig::plan::{Arming, Policy, Scheme};
+use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
@@ -111,9 +111,6 @@ struct MethodArguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
-    #[arg(long, default_value_t = Arming::Off)]
-    arming: Arming,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -122,6 +119,10 @@ struct MethodArguments {
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
+    /// All LIDs of an end port are paths, instead of one half of them: a fabric in which nothing changes (--steady) needs
+    /// no spare half.
+    #[arg(long, requires = "steady")]
+    undivided: bool,
 }
 
 #[derive(Debug, Args)]
@@ -340,6 +341,10 @@ struct ManagementArguments {
     /// Simulated time after which a barrier is given up, in milliseconds [default: 100; on standard devices 60000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     barrier_timeout: Option<u64>,
+    /// With --drain poll: devices answer only once they are empty; after this time without an answer, in microseconds,
+    /// and a pause, both of which double each time, the manager asks again [default: devices answer at once]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
+    poll_silence: Option<u64>,
 }
 
 impl ManagementArguments {
@@ -700,13 +705,13 @@ impl Arguments {
             scheme: self.method.scheme.scheme(),
             auto: self.method.scheme.is_auto(),
             policy: Policy {
-                arming: self.method.arming,
                 partition: self.method.partition.chosen(),
                 turned_back: self.hardware.turn_back.chosen(),
                 reserved_sl: self.method.reserved.chosen(),
                 ..base.policy
             },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
+            undivided: self.method.undivided,
             vls_fixed: self.hardware.vls.is_some(),
             lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
@@ -716,6 +721,7 @@ impl Arguments {
             hot_links: self.traffic.sources.hot_links.into(),
             detection: self.management.detection()?,
             compute_ns: self.management.compute_time * 1_000,
+            poll_silence_ns: self.management.poll_silence.map(|us| us * 1_000),
             journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
@@ -735,6 +741,7 @@ impl Arguments {
         let (own, hardware, management) = (devices.settings(), &self.hardware, &self.management);
         DeviceSettings {
             observer: self.devices.observer(devices),
+            arming: self.devices.arming(devices),
             sources: self.devices.sources(devices),
             switch_life_ns: hardware.switch_life.unwrap_or(own.switch_life_ns),
             hoq_life_ns: hardware.hoq_life.unwrap_or(own.hoq_life_ns),

@@ -64,6 +64,8 @@ pub struct Scenario {
     pub sources: SourceControl,
     /// The least LMC: LIDs are renumbered if the capture has a smaller one.
     pub lmc: Lmc,
+    /// Whether every LID is a path and no half is spare: for a fabric in which nothing changes.
+    pub undivided: bool,
     /// If the engines need more lanes than `sim.data_vls`: whether that is an error instead of raising the number.
     pub vls_fixed: bool,
     /// If the engines need more LIDs: whether that is an error instead of raising the LMC.
@@ -95,6 +97,9 @@ pub struct Scenario {
     pub smp_retries: u32,
     /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
+    /// Of drain observer *poll*: devices answer only once they are empty, and one that is silent for so long is asked again;
+    /// none: devices answer in any case.
+    pub poll_silence_ns: Option<u64>,
     /// The file in which the change is recorded before it is made, written anew; none if nowhere. Where several subnets
     /// change at once, none is.
     pub journal: Option<PathBuf>,
@@ -136,6 +141,7 @@ impl Scenario {
             devices: DeviceProfile::default(),
             sources: profile.sources,
             lmc: Lmc::masked(1),
+            undivided: false,
             vls_fixed: false,
             lmc_fixed: false,
             optimised_sl_to_vl: None,
@@ -150,6 +156,7 @@ impl Scenario {
             smp_timeout_ns: profile.smp_timeout_ns,
             smp_retries: profile.smp_retries,
             barrier_timeout_ns: profile.barrier_timeout_ns,
+            poll_silence_ns: None,
             journal: None,
             warm_up_ns: 200_000,
             before_ns: 500_000,
@@ -166,14 +173,14 @@ impl Scenario {
     /// The scenario with these settings of devices.
     #[must_use]
     pub fn with_device_settings(self, own: DeviceSettings) -> Scenario {
-        let DeviceSettings { observer, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, .. } = own;
+        let DeviceSettings { observer, arming, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, .. } = own;
         let sim = SimConfig {
             switch_lifetime_ns: own.switch_life_ns,
             hoq_lifetime_ns: own.hoq_life_ns,
             sma_service_ns: own.smp_time_ns,
             ..self.sim
         };
-        let policy = Policy { observer, ..self.policy };
+        let policy = Policy { observer, arming, ..self.policy };
         Scenario { policy, sources, sim, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, ..self }
     }
 
@@ -181,6 +188,7 @@ impl Scenario {
     pub fn device_settings(&self) -> DeviceSettings {
         DeviceSettings {
             observer: self.policy.observer,
+            arming: self.policy.arming,
             sources: self.sources,
             switch_life_ns: self.sim.switch_lifetime_ns,
             hoq_life_ns: self.sim.hoq_lifetime_ns,
@@ -199,8 +207,11 @@ impl Scenario {
 
     /// Whether the scenario has one subnet and nothing between subnets, that is, no other subnet and no partitions.
     pub(super) fn is_alone(&self) -> bool {
-        let changes = matches!(self.change, ScenarioChange::In { .. });
-        self.subnets.len() == 1 && changes && !self.subnets.has_partitions()
+        matches!(self.change, ScenarioChange::In { .. }) && self.is_single()
+    }
+
+    fn is_single(&self) -> bool {
+        self.subnets.len() == 1 && !self.subnets.has_partitions()
     }
 
     /// Refuses what is not implemented. What only a single subnet supports is refused here, and nowhere else in the
@@ -221,6 +232,16 @@ impl Scenario {
         let comes = matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
         if self.detection != Detection::Trap && self.departure == Departure::Planned && !comes {
             let why = "a planned removal is announced, so that neither traps nor sweeps detect it: omit one of the two";
+            return Err(ScenarioError::Unsupported(why));
+        }
+        let is_steady = matches!(self.change, ScenarioChange::Nothing) && self.is_single();
+        if self.undivided && !is_steady {
+            let why = "a change needs a spare half of the LIDs: only one fabric in which nothing changes (--steady) can do \
+                       without; omit --undivided, or add one to --lmc";
+            return Err(ScenarioError::Unsupported(why));
+        }
+        if self.poll_silence_ns.is_some() && self.policy.observer != Observer::Poll {
+            let why = "silence is an answer to polls only: choose --drain poll, or omit --poll-silence";
             return Err(ScenarioError::Unsupported(why));
         }
         let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();

@@ -19,7 +19,7 @@ use reconfig::scenario::{Element, ScenarioChange};
 use std::path::PathBuf;
 
 /// Options that are meaningless if nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 18] = [
+const OF_A_CHANGE: [&str; 19] = [
     "sudden",
     "planned",
     "subnet",
@@ -38,6 +38,7 @@ const OF_A_CHANGE: [&str; 18] = [
     "smp_duplicates",
     "smp_delay",
     "barrier_timeout",
+    "poll_silence",
 ];
 
 #[derive(Debug, Args)]

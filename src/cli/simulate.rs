@@ -17,10 +17,10 @@ use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::{ChangeArguments, NamedChange};
+use change::{ChangeArguments, NamedChange, find_in};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
-use reconfig::fabric::subnets::Subnets;
+use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
 use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
@@ -156,6 +156,9 @@ struct TrafficArguments {
     /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
     send_queue: Option<u16>,
+    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be repeated.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], action = clap::ArgAction::Append)]
+    connect: Vec<String>,
     /// Traffic before the measured period, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     warm_up: u64,
@@ -558,14 +561,14 @@ fn failure(error: ScenarioError) -> Failure {
 }
 
 fn is_the_users(error: &ScenarioError) -> bool {
-    use SimError::{NoSuchRank, Setting, TooFewLanes};
+    use SimError::{NoConnection, NoSuchRank, Setting, TooFewLanes};
     if let ScenarioError::Subnet { source, .. } = error {
         // The same mistake has the same exit code in one fabric and among several.
         return is_the_users(source);
     }
     matches!(
         error,
-        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. })
+        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. } | NoConnection { .. })
             | ScenarioError::NoSuchSwitch { .. }
             | ScenarioError::NoCable { .. }
             | ScenarioError::Levels(_)
@@ -686,6 +689,7 @@ impl Arguments {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),
             _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
         };
+        let connections = self.traffic.connections(&subnets)?;
         let base = Scenario { devices: self.devices(), notes, ..Scenario::new(subnets, change) };
         let sm = match (&self.management.sm, &base.change) {
             (None, _) => None,
@@ -719,6 +723,7 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
+            connections,
             detection: self.management.detection()?,
             compute_ns: self.management.compute_time * 1_000,
             poll_silence_ns: self.management.poll_silence.map(|us| us * 1_000),
@@ -796,6 +801,18 @@ impl TrafficArguments {
             )));
         }
         self.sources.check()
+    }
+
+    /// The end ports of the hosts that set up connections.
+    fn connections(&self, subnets: &Subnets) -> Result<Vec<[SubnetPort; 2]>, Failure> {
+        let end = |name: &str| {
+            let (subnet, node) = find_in(subnets, None, name, |fabric| find_node(fabric, name))?;
+            let fabric = subnets.fabric(subnet);
+            let port = fabric.ports_of(node).find(|&port| fabric.peer(port).is_some());
+            let port = port.ok_or_else(|| Failure::input(anyhow!("--connect: no port of {name} is cabled")))?;
+            Ok::<_, Failure>(SubnetPort { subnet, port })
+        };
+        self.connect.chunks(2).map(|pair| Ok([end(&pair[0])?, end(&pair[1])?])).collect()
     }
 
     /// The pattern among `ends` end ports.

@@ -6,16 +6,17 @@
 //! halves' lanes are apart all the time, old and new dependencies meet nowhere, so no SL-to-VL table is written; and both
 //! halves rest on the same routes (docs/PROTOCOL.md, P5.4), so only entries that differ are written for the spare one.
 //!
-//! [`Confined`] differs in the skyline alone. Links are reversed within it only. A switch outside it has nothing of it
-//! below, since the skyline holds with a switch all switches above it: its ways down are those that it had. A way up stays
-//! one too. So its entries stay, except into the element that is lost. Source for the rule: restricted up*/down*
-//! ([`UpDown`]). Deliberately omitted: sources. All of them move, though only packets through the skyline must.
+//! [`Confined`] reverses links within the skyline only, and keeps every entry that the directions permit. A switch outside
+//! has nothing of the skyline below it, since the skyline holds with a switch all switches above it. So a way down that it
+//! had is one still, unless it led over what is lost, and so is a way up: entries outside change only for destinations that
+//! were reached downwards over the lost element. Source for the rule: restricted up*/down* ([`UpDown`]). Deliberately
+//! omitted: sources. All of them move, though only packets through the skyline must.
 
 use super::ReproduceError;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::plan::{LanePartition, Plan, Policy};
-use crate::routing::{Demand, Engine, RouteError, UpDown};
+use crate::routing::{Demand, Engine, RouteError, UpDown, choose_root};
 use crate::scenario::{self, Departure, Element, Ending, Engines, Scenario, SimulationReport, Unwatched};
 use crate::tables::{RoutingFunction, Write};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,10 +145,12 @@ pub(super) fn beside_each_other(fabric: &Fabric, reversal: &Reversal) -> Result<
         after_ns: 20_000,
         ..base.clone()
     };
-    let in_force = anew.route(fabric, &Demand::all(fabric, 1)).map_err(ReproduceError::Route)?;
+    // The order of the skyline is that of this root.
+    let before: Arc<dyn Engine> = Arc::new(UpDown { root: choose_root(fabric) });
+    let in_force = before.route(fabric, &Demand::all(fabric, 1)).map_err(ReproduceError::Route)?;
     let confined: Arc<dyn Engine> = Arc::new(Confined { in_force: Arc::new(in_force), rank: reversal.rank.clone() });
     let run = |partition, after: &Arc<dyn Engine>| {
-        let (scenario, engines) = (with(partition), Engines { before: anew.clone(), after: after.clone() });
+        let (scenario, engines) = (with(partition), Engines { before: before.clone(), after: after.clone() });
         let plan = scenario::plan(&scenario, engines.clone()).map_err(|error| failed(error.to_string()))?;
         let report = scenario::run(&scenario, engines, &mut Unwatched).map_err(|error| failed(error.to_string()))?;
         if report.outcome != Ending::Completed || report.packets.lost_to_change > 0 {

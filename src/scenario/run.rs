@@ -9,6 +9,8 @@ use super::time::Time;
 use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
 use super::{ScenarioError, load};
+use crate::fabric::PortId;
+use crate::fabric::subnets::SubnetPort;
 use crate::journal::Journal;
 use crate::plan::Scheme;
 use crate::vet::Vetted;
@@ -42,9 +44,14 @@ pub fn run(
     watch.begins(expected_hops, load);
     let transport = transports[0].clone();
     let mut time = Time { transport: transport.clone(), watch };
+    let at = |end: SubnetPort| setup.placement(end.subnet).port(end.port);
+    let connections: Vec<[PortId; 2]> = scenario.connections.iter().map(|ends| ends.map(at)).collect();
+    for &[active, passive] in &connections {
+        transport.with(|sim| sim.check_connection(active, passive))?;
+    }
     let between = setup.between.as_ref();
     let routes = between.map(|between| RoutesChange { before: &between.routes, after: &between.routes_after });
-    let timeline = Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes };
+    let timeline = Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes, connections };
     let changes = timeline.run(&mut time, &engines);
     watch.ends();
     // After a loss the manager makes a new plan: the proof reported is that of the plan that ran.

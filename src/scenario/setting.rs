@@ -84,6 +84,8 @@ pub struct Scenario {
     pub worst_traffic: bool,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
+    /// Connections that hosts set up from the start of the period *before* on, by their end ports, the active side first.
+    pub connections: Vec<[SubnetPort; 2]>,
     /// How the manager hears of the change; not read where it is planned.
     pub detection: Detection,
     /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports are
@@ -150,6 +152,7 @@ impl Scenario {
             sim: SimConfig::default(),
             worst_traffic: false,
             hot_links: 0,
+            connections: Vec::new(),
             detection: Detection::default(),
             compute_ns: 0,
             window: profile.window,

@@ -8,7 +8,7 @@ use super::setting::{Detection, Scenario};
 use super::summary::DrivenChange;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
-use crate::fabric::NodeId;
+use crate::fabric::{NodeId, PortId};
 use crate::routers::Routes;
 use crate::sim::Sim;
 
@@ -29,6 +29,8 @@ pub(super) struct Timeline<'a> {
     pub prepared: &'a [Prepared],
     /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
+    /// The connections that hosts set up, by ports of the simulation.
+    pub connections: Vec<[PortId; 2]>,
 }
 
 impl Timeline<'_> {
@@ -40,6 +42,9 @@ impl Timeline<'_> {
         // Reports read periods by their names in `measures`.
         time.pass(self.settings.warm_up_ns);
         transport.with(Sim::begin_period);
+        for &[active, passive] in &self.connections {
+            transport.with(|sim| sim.connect(active, passive)).expect("the run begins after they were checked");
+        }
         time.pass(self.settings.before_ns);
         transport.with(Sim::begin_period);
         let changes = self.change(time, engines);

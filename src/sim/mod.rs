@@ -19,6 +19,7 @@ mod agent;
 mod client;
 mod clock;
 mod config;
+mod connect;
 mod counters;
 mod credit;
 mod deadlock;
@@ -58,6 +59,7 @@ mod time_code;
 mod trap;
 pub mod wheel;
 
+pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
 pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
@@ -80,6 +82,7 @@ use crate::ids::{Half, PortNum, Sl, Vl};
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
+use connect::Connections;
 use counters::Counters;
 use deadlock::Deadlocks;
 use device::Devices;
@@ -162,6 +165,8 @@ pub struct Sim {
     questions: Questions,
     /// General management packets on their way.
     gmps: Gmps,
+    /// Connections that hosts set up.
+    connections: Connections,
     /// Writes of forwarding tables that landed, where they are recorded.
     recorded: Option<Vec<TableWrite>>,
 }
@@ -233,6 +238,7 @@ impl Sim {
             clients: MadClients::default(),
             questions: Questions::default(),
             gmps: Gmps::default(),
+            connections: Connections::default(),
             recorded: None,
             config,
             fabric,

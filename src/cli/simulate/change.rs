@@ -221,7 +221,7 @@ fn has_node(subnets: &Subnets, router: &Router, guid: Guid) -> bool {
 }
 
 /// Searches the named subnet; without a name, the element must be in exactly one subnet.
-fn find_in<T>(
+pub(super) fn find_in<T>(
     subnets: &Subnets,
     named: Option<SubnetId>,
     name: &str,

@@ -57,7 +57,7 @@ fn a_reply_that_routers_discard_is_asked_for_again_until_the_side_that_asks_give
     assert!(own.given_up && own.ready_after_ns.is_none() && own.answered_after_ns.is_none(), "{own:?}");
     assert_eq!(own.requests, 1 + u32::from(reconfig::sim::MOST_RETRIES));
     assert!(own.answer_lid.is_some(), "the other side answered each time");
-    assert_eq!(report.relay_discards.values().sum::<u64>(), own.requests.into(), "{:?}", report.relay_discards);
+    assert_eq!(report.relay_discards.values().sum::<u64>(), u64::from(own.requests), "{:?}", report.relay_discards);
 }
 
 #[test]

@@ -267,7 +267,7 @@ impl Scenario {
                 "a service level is reserved, and switches are asked, in a single subnet only: give the subnet's own file",
             ),
             (
-                self.worst_traffic,
+                self.worst_traffic && !self.is_single(),
                 "the worst permutation is that of a single subnet: give the subnet's own file, or choose other traffic",
             ),
         ];

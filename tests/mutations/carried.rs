@@ -114,7 +114,7 @@ pub const MISHAPS: &[Mishap] = &[
         run(|smp, _| if at_first_switch(smp) { Fate::Forged } else { Fate::Sent })
     }),
     mishap("an ACTIVE lost, its acknowledgement forged", "a port holds its data for ever", || {
-        run(|smp, port_infos| if nth_port(smp, port_infos, 1) { Fate::Forged } else { Fate::Sent })
+        run(|smp, port_infos| if nth_port(smp, port_infos, 4) { Fate::Forged } else { Fate::Sent })
     }),
     mishap("a source's move lost, its acknowledgement forged", "it goes on on the old half", || {
         run(|smp, _| if is(smp, AttributeId::ActiveHalf) { Fate::Forged } else { Fate::Sent })
@@ -283,7 +283,7 @@ fn at_first_switch(smp: &Smp) -> bool {
         && matches!(&smp.route, reconfig::wire::Route::Directed(route) if route.hop_count == 1)
 }
 
-/// Whether this is the victim's PortInfo `Set` of that number: ARM first, ACTIVE second.
+/// Whether this is the victim's PortInfo `Set` of that number: ARM, ACTIVE, the SM's address, ARM and ACTIVE again.
 fn nth_port(smp: &Smp, port_infos: u32, number: u32) -> bool {
     is(smp, AttributeId::PortInfo) && port_infos == number
 }

@@ -94,6 +94,12 @@ fn wave(draft: &mut Draft, phase: Phase) -> &mut Wave {
     draft.waves.iter_mut().rfind(|wave| wave.phase == phase).expect("scheme double has all five phases")
 }
 
+/// The wave of the swap in which sources are told.
+fn told(draft: &mut Draft) -> &mut Wave {
+    let tells = |wave: &&mut Wave| wave.writes.iter().any(|write| matches!(write, Write::ActiveHalf { .. }));
+    draft.waves.iter_mut().find(tells).expect("scheme double tells sources")
+}
+
 /// One way to break a plan, and the rule that it breaks.
 type Fault = (Rule, fn(&mut Draft));
 
@@ -144,7 +150,7 @@ const FAULTS: &[Fault] = &[
             }
         }
     }),
-    (Rule::EverySource, |draft| _ = wave(draft, Phase::Swap).writes.pop()),
+    (Rule::EverySource, |draft| _ = told(draft).writes.pop()),
     (Rule::PortsActive, |draft| _ = wave(draft, Phase::Install).writes.pop()),
     (Rule::Assumptions, |draft| _ = draft.assumptions.pop()),
 ];
@@ -213,7 +219,7 @@ fn a_proved_plan_to_which_another_judge_objects_never_runs() {
     assert!(matches!(objection(unrestored), Objection::Findings(_)));
 
     let mut twice = sound();
-    let writes = &mut wave(&mut twice, Phase::Swap).writes;
+    let writes = &mut told(&mut twice).writes;
     let told = writes.iter().find(|write| matches!(write, Write::ActiveHalf { .. })).expect("sources are told").clone();
     writes.push(told);
     assert!(matches!(objection(twice), Objection::Unchecked(_)));

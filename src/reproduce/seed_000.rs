@@ -192,7 +192,8 @@ fn conflict_table(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<
             let fabric = regular(64, links, seed)?;
             Ok::<f64, ReproduceError>(conflicts(&fabric, &up_down(&fabric, seed)?))
         })?;
-        let drawn = |extreme, at: usize| Extremes::of(&measured, |&one| one, extreme).cell(paper[at], 0.12 * paper[at], 2);
+        let drawn =
+            |extreme, at: usize| Extremes::of(&measured, |&one| one, extreme).cell(paper[at], 0.12 * paper[at], 2);
         let average = Cell::within(paper[2], mean(measured.iter().copied()), 0.12, 2);
         table.push(links.to_string(), vec![drawn(f64::min, 0), drawn(f64::max, 1), average]);
     }

@@ -155,7 +155,11 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(configuration: Configuration, seed: u64, [one, two, ratios, three]: [bool; 4]) -> Result<Measured, ReproduceError> {
+    fn of(
+        configuration: Configuration,
+        seed: u64,
+        [one, two, ratios, three]: [bool; 4],
+    ) -> Result<Measured, ReproduceError> {
         let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;
         let mut measured = Measured::default();
         if one || three {

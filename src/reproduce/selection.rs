@@ -12,8 +12,8 @@ use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{Heuristic, number_paths};
 use crate::routing::{
-    PathEngine, PathSelection, Removed, SelectedPairs, SelectionRule, Smart, SmartOptimum, SmartTurns, Ties, UpDownRandom,
-    random_root,
+    PathEngine, PathSelection, Removed, SelectedPairs, SelectionRule, Smart, SmartOptimum, SmartTurns, Ties,
+    UpDownRandom, random_root,
 };
 use crate::tables::{LinkLoad, PathSet};
 
@@ -166,7 +166,11 @@ impl Reading {
         let optima = [SmartOptimum::FewestHops].into_iter().chain([1, 2, 3, 4, 255].map(spread));
         let optima: Vec<SmartOptimum> = optima.collect();
         let smart = optima.iter().copied().map(Reading::Smart);
-        smart.chain(optima.iter().copied().map(Reading::Searched)).chain(rules().map(Reading::Selection)).chain([Reading::Random]).collect()
+        smart
+            .chain(optima.iter().copied().map(Reading::Searched))
+            .chain(rules().map(Reading::Selection))
+            .chain([Reading::Random])
+            .collect()
     }
 
     fn name(self) -> String {

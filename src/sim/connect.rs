@@ -161,7 +161,12 @@ impl Sim {
     }
 
     /// A message of a connection has come to the end port that it is for.
-    pub(super) fn message_comes(&mut self, rank: EndPortRank, packet: &Packet, (number, bytes): (u32, Box<[u8; MAD_SIZE]>)) {
+    pub(super) fn message_comes(
+        &mut self,
+        rank: EndPortRank,
+        packet: &Packet,
+        (number, bytes): (u32, Box<[u8; MAD_SIZE]>),
+    ) {
         let Ok(mad) = CmMad::decode(&bytes) else { return };
         let (active, passive) = self.sides(number);
         let now_ns = self.clock.now() / TICKS_PER_NS;
@@ -228,9 +233,8 @@ impl Sim {
                 }
             }
             None => {
-                let local = |rank: EndPortRank| {
-                    gid(GidPrefix::LINK_LOCAL, self.fabric.port_guid(self.sources.list[rank].port))
-                };
+                let local =
+                    |rank: EndPortRank| gid(GidPrefix::LINK_LOCAL, self.fabric.port_guid(self.sources.list[rank].port));
                 PathRecord { sgid: local(from), dgid: local(to), ..own }
             }
         };

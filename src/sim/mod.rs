@@ -59,8 +59,8 @@ mod time_code;
 mod trap;
 pub mod wheel;
 
-pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
+pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};

@@ -26,7 +26,8 @@ fn steady(topology: &str, undivided: bool) -> Scenario {
 
 fn run(scenario: &Scenario, engine: &str) -> SimulationReport {
     let engine: Arc<dyn Engine> = Arc::from(engine_named(engine, &Default::default()).expect("an engine"));
-    let report = scenario::run(scenario, engine, &mut Unwatched).unwrap_or_else(|error| panic!("it cannot begin: {error}"));
+    let report =
+        scenario::run(scenario, engine, &mut Unwatched).unwrap_or_else(|error| panic!("it cannot begin: {error}"));
     assert!(report.is_clean(), "{:?} {:?}", report.reason, report.proof);
     assert_eq!(report.proof.status, "proved", "all LIDs that sources use");
     report

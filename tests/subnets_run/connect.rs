@@ -37,7 +37,11 @@ fn is_routers(scenario: &Scenario, subnet: u16, lid: u16) -> bool {
 fn within_a_subnet_the_request_says_lids_and_across_routers_none() {
     let within = connection(&asked(LevelsRule::Keep, 0));
     assert!(within.ready_after_ns.is_some() && !within.said_lids.contains(&0xFFFF), "{within:?}");
-    assert_eq!((within.answer_lid, within.requests), (Some(within.said_lids[0]), 1), "the answer goes to the sender's LID");
+    assert_eq!(
+        (within.answer_lid, within.requests),
+        (Some(within.said_lids[0]), 1),
+        "the answer goes to the sender's LID"
+    );
     let scenario = asked(LevelsRule::Keep, 1);
     let across = connection(&scenario);
     assert_eq!((across.said_lids, across.requests), ([0xFFFF; 2], 1), "{across:?}");

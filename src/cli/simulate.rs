@@ -18,12 +18,12 @@ use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::{ChangeArguments, NamedChange};
+use change::{ChangeArguments, NamedChange, find_in};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
-use reconfig::fabric::subnets::Subnets;
+use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
-use reconfig::plan::{Arming, Policy, Scheme};
+use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
@@ -114,9 +114,6 @@ struct MethodArguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
-    #[arg(long, default_value_t = Arming::Off)]
-    arming: Arming,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -125,6 +122,10 @@ struct MethodArguments {
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
+    /// All LIDs of an end port are paths, instead of one half of them: a fabric in which nothing changes (--steady) needs
+    /// no spare half.
+    #[arg(long, requires = "steady")]
+    undivided: bool,
 }
 
 #[derive(Debug, Args)]
@@ -160,6 +161,9 @@ struct TrafficArguments {
     /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
     send_queue: Option<u16>,
+    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be repeated.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], action = clap::ArgAction::Append)]
+    connect: Vec<String>,
     /// Traffic before the measured period, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     warm_up: u64,
@@ -351,6 +355,10 @@ struct ManagementArguments {
     /// Simulated time after which a barrier is given up, in milliseconds [default: 100; on standard devices 60000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     barrier_timeout: Option<u64>,
+    /// With --drain poll: devices answer only once they are empty; after this time without an answer, in microseconds,
+    /// and a pause, both of which double each time, the manager asks again [default: devices answer at once]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
+    poll_silence: Option<u64>,
 }
 
 impl ManagementArguments {
@@ -571,14 +579,14 @@ fn failure(error: ScenarioError) -> Failure {
 }
 
 fn is_the_users(error: &ScenarioError) -> bool {
-    use SimError::{NoSuchRank, Setting, TooFewLanes};
+    use SimError::{NoConnection, NoSuchRank, Setting, TooFewLanes};
     if let ScenarioError::Subnet { source, .. } = error {
         // The same mistake has the same exit code in one fabric and among several.
         return is_the_users(source);
     }
     matches!(
         error,
-        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. })
+        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. } | NoConnection { .. })
             | ScenarioError::NoSuchSwitch { .. }
             | ScenarioError::NoCable { .. }
             | ScenarioError::Levels(_)
@@ -701,6 +709,7 @@ impl Arguments {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),
             _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
         };
+        let connections = self.traffic.connections(&subnets)?;
         let base = Scenario { devices: self.devices(), notes, later, ..Scenario::new(subnets, change) };
         let standby = self.management.standby(&base)?;
         let sm = match (&self.management.sm, &base.change) {
@@ -722,13 +731,13 @@ impl Arguments {
             scheme: self.method.scheme.scheme(),
             auto: self.method.scheme.is_auto(),
             policy: Policy {
-                arming: self.method.arming,
                 partition: self.method.partition.chosen(),
                 turned_back: self.hardware.turn_back.chosen(),
                 reserved_sl: self.method.reserved.chosen(),
                 ..base.policy
             },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
+            undivided: self.method.undivided,
             vls_fixed: self.hardware.vls.is_some(),
             lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
@@ -736,8 +745,10 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
+            connections,
             detection: self.management.detection()?,
             compute_ns: self.management.compute_time * 1_000,
+            poll_silence_ns: self.management.poll_silence.map(|us| us * 1_000),
             journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
@@ -757,6 +768,7 @@ impl Arguments {
         let (own, hardware, management) = (devices.settings(), &self.hardware, &self.management);
         DeviceSettings {
             observer: self.devices.observer(devices),
+            arming: self.devices.arming(devices),
             sources: self.devices.sources(devices),
             switch_life_ns: hardware.switch_life.unwrap_or(own.switch_life_ns),
             hoq_life_ns: hardware.hoq_life.unwrap_or(own.hoq_life_ns),
@@ -811,6 +823,18 @@ impl TrafficArguments {
             )));
         }
         self.sources.check()
+    }
+
+    /// The end ports of the hosts that set up connections.
+    fn connections(&self, subnets: &Subnets) -> Result<Vec<[SubnetPort; 2]>, Failure> {
+        let end = |name: &str| {
+            let (subnet, node) = find_in(subnets, None, name, |fabric| find_node(fabric, name))?;
+            let fabric = subnets.fabric(subnet);
+            let port = fabric.ports_of(node).find(|&port| fabric.peer(port).is_some());
+            let port = port.ok_or_else(|| Failure::input(anyhow!("--connect: no port of {name} is cabled")))?;
+            Ok::<_, Failure>(SubnetPort { subnet, port })
+        };
+        self.connect.chunks(2).map(|pair| Ok([end(&pair[0])?, end(&pair[1])?])).collect()
     }
 
     /// The pattern among `ends` end ports.

@@ -12,7 +12,7 @@ use reconfig::change;
 use reconfig::ids::{Guid, Lmc};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
-use reconfig::plan::{Arming, Policy};
+use reconfig::plan::Policy;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
@@ -337,7 +337,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
             scheme: arguments.scheme.clone(),
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
             observer: arguments.devices.observer(arguments.devices()).to_string(),
-            arming: Arming::Off.to_string(),
+            arming: arguments.devices.arming(arguments.devices()).to_string(),
             partition: arguments.partition.chosen(),
         },
     }
@@ -404,6 +404,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         engine: Arc::from(engine),
         policy: Policy {
             observer,
+            arming: arguments.devices.arming(arguments.devices()),
             partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),

@@ -20,6 +20,7 @@ mod arbitration;
 mod client;
 mod clock;
 mod config;
+mod connect;
 mod counters;
 mod credit;
 mod deadlock;
@@ -60,6 +61,7 @@ mod trap;
 pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
+pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
@@ -81,6 +83,7 @@ use crate::ids::{Half, PortNum, Sl, Vl};
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
+use connect::Connections;
 use counters::Counters;
 use deadlock::Deadlocks;
 use device::Devices;
@@ -163,6 +166,8 @@ pub struct Sim {
     questions: Questions,
     /// General management packets on their way.
     gmps: Gmps,
+    /// Connections that hosts set up.
+    connections: Connections,
     /// Writes of forwarding tables that landed, where they are recorded.
     recorded: Option<Vec<TableWrite>>,
 }
@@ -234,6 +239,7 @@ impl Sim {
             clients: MadClients::default(),
             questions: Questions::default(),
             gmps: Gmps::default(),
+            connections: Connections::default(),
             recorded: None,
             config,
             fabric,

@@ -182,7 +182,7 @@ impl Sim {
                 }
                 return None;
             }
-            MadBody::Smp(smp) if !self.devices.key_fits(own, smp) => return None,
+            MadBody::Smp(smp) if !self.devices.key_fits(own, smp) || self.is_silent_poll(port, smp) => return None,
             MadBody::Smp(smp) => {
                 let answer = match self.devices.list[self.plane.ports[port].node].fails_at(smp) {
                     None => self.agent_serves(port, smp),
@@ -204,6 +204,17 @@ impl Sim {
         // An answer of general services goes back on the way of its question; one of subnet management from the base LID.
         let slid = if request.is_general() { request.dlid } else { self.devices.ports[own].lid };
         Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
+    }
+
+    /// Whether a question about lanes gets no answer yet: some output that it names is not drained.
+    fn is_silent_poll(&mut self, port: PortId, smp: &Smp) -> bool {
+        if smp.attribute != AttributeId::LaneStatus || !LaneStatus::wants_silence(smp.modifier) {
+            return false;
+        }
+        let (_, view) = self.devices_in_view();
+        let node = view.around.plane.ports[port].node;
+        let drained = Agents::lane_status(view.around, node, LaneStatus::lanes(smp.modifier)).drained_outputs;
+        LaneStatus::decode(&smp.data).drained_outputs.iter().any(|output| !drained.contains(output))
     }
 
     fn agent_serves(&mut self, port: PortId, smp: &Smp) -> Answer {

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use reconfig::fabric::{NodeId, PortId};
+use reconfig::plan::Arming;
 use reconfig::sim::{SickAttribute, Sickness};
 use reconfig::wire::AttributeId;
 use std::cell::RefCell;
@@ -108,6 +109,7 @@ fn cases(deed: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
         loss,
         seed,
         patient: true,
+        arming: Arming::Off,
     });
     let deeds = prop::collection::vec((delay_ns, deed), 1..4);
     let deaths = prop::collection::vec((prop_oneof![0usize..100, 0usize..1_500], successor), 0..4);
@@ -195,8 +197,16 @@ fn live(case: &Case) -> Vec<&'static str> {
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, SwitchDies, SwitchRevives};
-    let agents =
-        |topology| Setting { topology, auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 0, patient: true };
+    let agents = |topology| Setting {
+        topology,
+        auto: false,
+        fenced: false,
+        load: 0.002,
+        loss: 0.0,
+        seed: 0,
+        patient: true,
+        arming: Arming::Off,
+    };
     let cases = [
         Case {
             setting: agents("hypercube:3,1"),

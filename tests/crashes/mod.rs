@@ -10,13 +10,24 @@ mod world;
 
 use crate::support::is_thorough;
 use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::plan::Arming;
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::{BTreeMap, BTreeSet};
 use world::{Death, Deed, Held, Life, Setting, World, tear};
 
 /// Sixteen switches, sixteen hosts, agents in the devices; what is to change is by `double`.
-const DOUBLE: Setting =
-    Setting { topology: "torus:4x4,1", auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 1, patient: false };
+const DOUBLE: Setting = Setting {
+    topology: "torus:4x4,1",
+    auto: false,
+    fenced: false,
+    load: 0.002,
+    loss: 0.0,
+    seed: 1,
+    patient: false,
+    arming: Arming::Off,
+};
+/// Ports are ARMED, switch by switch.
+const ARMED: Setting = Setting { topology: "torus:3x3,1", arming: Arming::HoldEach, ..DOUBLE };
 /// Standard devices and hosts that ask again.
 const FENCED: Setting = Setting { fenced: true, load: 0.0, ..DOUBLE };
 /// By forwarding entries alone, where that is proved.
@@ -179,6 +190,17 @@ fn a_planned_change_by_double_is_resumed() {
 #[test]
 fn a_loss_routed_around_by_double_is_resumed() {
     resumed_by_itself(DOUBLE, Going::Sudden);
+}
+
+/// What stays ARMED would hold its packets for ever: the world comes to rest only if the successor makes it ACTIVE.
+#[test]
+fn a_change_that_arms_ports_is_resumed() {
+    resumed_by_itself(ARMED, Going::Planned);
+}
+
+#[test]
+fn a_standby_makes_ports_active_that_stayed_armed() {
+    recovered_by_a_standby(ARMED, Going::Planned);
 }
 
 #[test]

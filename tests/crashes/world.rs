@@ -7,7 +7,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::journal::Journal;
 use reconfig::lid;
-use reconfig::plan::{Policy, sl_to_vl_pairs};
+use reconfig::plan::{Arming, Policy, sl_to_vl_pairs};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sa::Remote;
 use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransport};
@@ -51,6 +51,8 @@ pub struct Setting {
     /// Whether to wait until a sweep would have told what no trap has: a device whose trap nobody answered sends the next one
     /// late.
     pub patient: bool,
+    /// Port states while tables are installed and sources are told.
+    pub arming: Arming,
 }
 
 /// What happens to a subnet.
@@ -498,7 +500,7 @@ impl World {
 
     fn context(&self, port: PortId, mailbox: SharedMailbox, journal: Option<Journal>) -> Context {
         let profile = if self.setting.fenced { DeviceProfile::Standard } else { DeviceProfile::Agents };
-        let policy = Policy { observer: profile.settings().observer, ..Policy::default() };
+        let policy = Policy { observer: profile.settings().observer, arming: self.setting.arming, ..Policy::default() };
         let config = Config {
             engine: Arc::new(UpDown::default()),
             policy,

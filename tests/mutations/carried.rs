@@ -286,7 +286,7 @@ fn is(smp: &Smp, attribute: AttributeId) -> bool {
 /// Whether this is a forwarding block for the switch that the manager hangs on, whose ways lead through the root.
 fn at_first_switch(smp: &Smp) -> bool {
     is(smp, AttributeId::LinearForwardingTable)
-        && matches!(&smp.route, reconfig::wire::Route::Directed(route) if route.hop_count == 1)
+        && matches!(&smp.route, wire::Route::Directed(route) if route.hop_count == 1)
 }
 
 /// Whether this is the victim's PortInfo `Set` of that number: ARM, ACTIVE, the SM's address, ARM and ACTIVE again.
@@ -310,7 +310,7 @@ struct Meddled {
 impl Meddled {
     /// What the rule says, for one device and one instance of its attribute alone.
     fn fate(&mut self, smp: &Smp) -> Fate {
-        let reconfig::wire::Route::Directed(route) = &smp.route else { return Fate::Sent };
+        let wire::Route::Directed(route) = &smp.route else { return Fate::Sent };
         let place = (route.initial_path, smp.modifier);
         let known = self.victim.get();
         let armed = is(smp, AttributeId::PortInfo);

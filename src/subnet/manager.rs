@@ -602,13 +602,22 @@ impl<T: Transport> Manager<T> {
     /// Whether a known cable to a device that is left out is gone by now, or the neighbour at its other end. A link that was
     /// taken down for its sake has trained again.
     fn may_have_lost_its_cable(&self, sweep: &Sweep) -> bool {
-        let (out, Some(KnownTopology { fabric, .. })) = (self.health.left_out(), &self.topology) else { return false };
-        let place = |port: PortId| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
+        let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return false };
+        // One that does not answer at all is gone itself, and may be what another was asked through.
+        let mut out = self.health.left_out();
+        out.retain(|&device| sweep.name(device).is_some());
+        if out.is_empty() {
+            return false;
+        }
+        let guid = |node: NodeId| fabric.node(node).guid;
+        // Who is behind such a device alone is not found either, and tells nothing.
+        let omitted: Vec<NodeId> = fabric.nodes().map(|(id, _)| id).filter(|&id| out.contains(&guid(id))).collect();
+        let rest = DirectedPaths::new(&fabric.without_nodes(&omitted), *sm);
         let is_gone = |(near, far): (PortId, PortId)| {
-            let (guid, num) = place(near);
-            out.contains(&place(far).0) && !out.contains(&guid) && sweep.is_gone(guid, num)
+            let [near, far] = [near, far].map(|port| fabric.port(port));
+            rest.reaches(near.node) && out.contains(&guid(far.node)) && sweep.is_gone(guid(near.node), near.num)
         };
-        !out.is_empty() && fabric.links().any(|(a, b)| is_gone((a, b)) || is_gone((b, a)))
+        fabric.links().any(|(a, b)| is_gone((a, b)) || is_gone((b, a)))
     }
 }
 

@@ -212,6 +212,14 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
+    /// The first attempt at wave 1, whatever it leaves.
+    pub fn reconnect_once(&mut self, trial: &mut Trial<'_, '_>) {
+        self.begin_anew();
+        let limit = trial.work().saturating_add(STEP_WORK);
+        let served = self.attempt(trial, &mut WaySearch::new(&self.subject.net), 0, &self.broken, limit);
+        self.take(served);
+    }
+
     /// Back to the tables in force.
     fn begin_anew(&mut self) {
         self.tables.truncate(1);

@@ -2,10 +2,10 @@
 //! repair, without the full re-route.
 //!
 //! On a thousand switches most of the time between a loss and the first write goes into what the first write does not
-//! need: the full re-route, a count of what scheme `double` would write, and searches for ways of rows that no host
-//! crosses any more. On entry: a loss, and what is known of the routing in force. On return: a change of scheme
+//! need: the full re-route, a count of what scheme `double` would write, and searches for ways to LIDs of switches, and
+//! from switches that no host's way crosses any more. On entry: a loss, and what is known of the routing in force. On return: a change of scheme
 //! `ordered` with one wave that gives every pair of end ports a way again, judged like any other; none where there is
-//! no such wave, or the whole change is as soon prepared. Rows of switches without hosts may stay lost by it. The tables
+//! no such wave, or the whole change is as soon prepared. All other rows may stay lost by it. The tables
 //! that it leaves are then proved as a routing of the fabric *before* the loss, so that what was the routing of that
 //! fabric is so still, and the next change, prepared in full, begins with it and finds the rest. Deliberately omitted: a
 //! wave that leaves hosts without a way, and changes of anything but a loss.

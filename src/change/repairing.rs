@@ -3,7 +3,7 @@
 use super::{ChangeError, Groundwork, Outset};
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
-use crate::repair::{self, Budget, LostRow, Repair, RepairInput, RepairWave, repair};
+use crate::repair::{self, Budget, Repair, RepairInput, RepairWave, repair};
 use crate::routing::{choose_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
@@ -36,17 +36,16 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     Ok(sending.followed(outset, solved(&asked)?))
 }
 
-/// The first wave of a repair, found without the full re-route, if it gives a way to all end ports that have lost theirs;
-/// and whether rows that no host needs stay lost.
+/// The first wave of a repair, found without the full re-route, if it gives ways to all hosts that have lost theirs to other
+/// hosts; and whether other rows stay lost.
 pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
     let sending = Sending::of(outset);
     let found = repair::reconnect(&sending.asked(outset)).ok()?;
-    let has_hosts = |row: &LostRow| {
-        let fabric = &outset.after;
-        let ends = fabric.ports_of(row.switch).filter_map(|port| fabric.neighbour(port));
-        ends.into_iter().any(|node| !fabric.node(node).is_switch())
-    };
-    if found.unsolved.iter().any(has_hosts) {
+    let fabric = &outset.after;
+    let is_host = |node| !fabric.node(node).is_switch();
+    let sends = |switch| fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port)).any(is_host);
+    let is_sent_to = |lid| fabric.lid_owner(lid).is_some_and(|owner| is_host(fabric.port(owner).node));
+    if found.unsolved.iter().any(|row| is_sent_to(row.lid) && sends(row.switch)) {
         return None;
     }
     let is_partial = !found.unsolved.is_empty();

@@ -312,7 +312,7 @@ impl Plan {
     }
 
     /// Whether its last tables lead packets into what has died, from rows (switch and LID) that can be given another way: it
-    /// serves all hosts and not yet all switches. Only of scheme `ordered`, which finds such rows another way in a later
+    /// serves all pairs of hosts and not yet all switches. Only of scheme `ordered`, which finds such rows another way in a later
     /// change.
     pub fn leads_into_loss(&self) -> bool {
         let Draft { before, surviving, after, .. } = &self.draft;

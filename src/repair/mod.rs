@@ -210,8 +210,8 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     Ok(ended(making))
 }
 
-/// What a first wave can give ways to at once, by one search and without a guide: no row that is intact changes, and rows
-/// that find no way keep their entries. A small part of the work of [`repair`], which finds the rest.
+/// A first wave for the rows by which hosts send to hosts, by one search and without a guide: no row that is intact
+/// changes, and all others keep their entries. A small part of the work of [`repair`], which finds the rest.
 ///
 /// # Errors
 /// As for [`repair`].
@@ -220,7 +220,7 @@ pub fn reconnect(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     let subject = RepairSubject::of(RepairInput { target: None, discards_turned_back: false, ..*input });
     let mut making = surveyed(&subject);
     let mut trial = making.at_loss()?;
-    making.reconnect_once(&mut trial);
+    making.reconnect_hosts(&mut trial);
     drop(trial);
     Ok(making.result())
 }

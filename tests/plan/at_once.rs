@@ -100,7 +100,7 @@ fn last_tables(prepared: &Prepared) -> &SubnetTables {
 #[test]
 fn hosts_come_first_and_the_next_change_finds_the_rest() {
     let known = known("fat-tree:8,3");
-    let (mut partial, mut whole) = (0, 0);
+    let mut partial = 0;
     for rest in losses(&known.fabric) {
         let first = prepare_at_once(&input(&known.fabric, &known.tables, &rest, Some(&known.base))).expect("at once");
         let plan = first.plan.plan();
@@ -112,7 +112,6 @@ fn hosts_come_first_and_the_next_change_finds_the_rest() {
         assert!(lost_rows(&rest, &known.tables).1 > 0 && of_hosts == 0, "{of_hosts} rows of hosts stay lost");
         assert_eq!(plan.leads_into_loss(), lost > 0);
         if lost == 0 {
-            whole += 1;
             continue;
         }
         partial += 1;
@@ -124,7 +123,7 @@ fn hosts_come_first_and_the_next_change_finds_the_rest() {
         assert_eq!(lost_rows(&rest, last_tables(&then)), (0, 0));
         prove_tables(&rest, last_tables(&then), &scope).expect("a routing of what is left");
     }
-    assert!(partial > 0 && whole > 0, "{partial} leave rows to the next change, {whole} none");
+    assert!(partial > 0, "no loss leaves rows to the next change");
 }
 
 /// The certificate is one like any other: the checker and the script of Python's standard library accept it.

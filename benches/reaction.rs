@@ -35,7 +35,18 @@ fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     println!(
         "{:<24} {:<9} {:>8} {:>6} {:<7} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:<8}",
-        "fabric", "engine", "switches", "CAs", "loss", "ordered s", "double s", "auto s", "based s", "first s", "rest s", "taken"
+        "fabric",
+        "engine",
+        "switches",
+        "CAs",
+        "loss",
+        "ordered s",
+        "double s",
+        "auto s",
+        "based s",
+        "first s",
+        "rest s",
+        "taken"
     );
     let chosen = |(topology, _): &(&str, &str)| only.is_empty() || only.iter().any(|name| name == topology);
     for (topology, engine) in CASES.into_iter().filter(chosen).take(if quick() { 1 } else { CASES.len() }) {
@@ -123,7 +134,8 @@ impl Routed {
         let (based_s, based) = cheapest(self.base.as_ref());
         assert!(based.plan.plan() == prepared.plan.plan(), "{topology}, {loss}: another plan with a base");
         assert_eq!(based.plan.proof(), prepared.plan.proof(), "{topology}, {loss}: another proof with a base");
-        let (first_s, rest_s) = self.in_two(&input(Scheme::Double)).map_or((based_s, None), |(first, rest)| (first, rest));
+        let (first_s, rest_s) =
+            self.in_two(&input(Scheme::Double)).map_or((based_s, None), |(first, rest)| (first, rest));
         let rest = rest_s.map_or_else(|| "-".to_string(), |rest| format!("{rest:.3}"));
         println!(
             "{topology:<24} {:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {based_s:>8.3} {first_s:>8.3} {rest:>8} {:<8}",

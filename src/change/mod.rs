@@ -485,7 +485,9 @@ impl<'a> Groundwork<'a> {
 
     fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
         match scheme {
-            Scheme::Double => self.plan_of(scheme, RepairSteps::default(), self.reroute(&[self.outset.input.old.other()])),
+            Scheme::Double => {
+                self.plan_of(scheme, RepairSteps::default(), self.reroute(&[self.outset.input.old.other()]))
+            }
             Scheme::Ordered => {
                 let repair = repairing::steps(self, self.whole_reroute())?;
                 let last = repair.steps.last().map_or(&self.outset.initial.lfts, |last| &last.lfts).clone();
@@ -535,7 +537,8 @@ impl<'a> Groundwork<'a> {
 
     /// The plan of a scheme that ends with the tables `target`.
     fn plan_of(&self, scheme: Scheme, repair: RepairSteps, target: Vec<Arc<Lft>>) -> Result<Plan, ChangeError> {
-        let drain = if scheme == Scheme::Double { retiring(self.outset.input, &self.outset.surviving)? } else { Vec::new() };
+        let drain =
+            if scheme == Scheme::Double { retiring(self.outset.input, &self.outset.surviving)? } else { Vec::new() };
         self.plan_with(scheme, repair, target, drain)
     }
 

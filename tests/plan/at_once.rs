@@ -55,7 +55,8 @@ fn input<'a>(
 /// The first cable between switches, one of a leaf, and a switch without hosts.
 fn losses(fabric: &Fabric) -> Vec<Arc<Fabric>> {
     let is_switch = |port: PortId| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
-    let is_bare = |&node: &NodeId| fabric.ports_of(node).all(|port| fabric.neighbour(port).is_none() || is_switch(port));
+    let is_bare =
+        |&node: &NodeId| fabric.ports_of(node).all(|port| fabric.neighbour(port).is_none() || is_switch(port));
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
     let is_of_leaf = |&port: &PortId| {
         let ends = [Some(fabric.port(port).node), fabric.neighbour(port)];

@@ -80,8 +80,11 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                 _ => &starts,
             };
             let mut lost = starts.iter().filter(|&&start| !steps.lead(&tables.lfts, start, (lid, owner), &mut known));
-            known_first.fill(Way::Unknown);
+            let mut is_fresh = true;
             let mut may_stay = |&&start: &&NodeId| {
+                if std::mem::take(&mut is_fresh) {
+                    known_first.fill(Way::Unknown);
+                }
                 plan.scheme() == Scheme::Ordered
                     && (is_of_switch(fabric, owner) || !has_hosts[start.index()])
                     && !steps.lead(first, start, (lid, owner), &mut known_first)

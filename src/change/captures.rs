@@ -6,8 +6,8 @@
 
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest};
-use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, union};
-use crate::fabric::{Fabric, NodeId};
+use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, align, union};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::lid;
 use crate::plan::{Lanes, Plan, Policy, Scheme};
@@ -114,6 +114,40 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
     }
     let drawn = with_lanes(captures, |bring_up| draw_on(captures, bring_up, difference.clone(), union.clone()));
     drawn.map(Some)
+}
+
+/// Plans what comes after a drawn change: cables are plugged in where others have been, which that change did without.
+/// The fabrics have the indices of its plan.
+///
+/// # Errors
+/// As for [`draw`].
+pub fn draw_next(captures: &Captures<'_>, first: &Drawn, plugged: &[(PortId, PortId)]) -> Result<Drawn, CapturesError> {
+    let plan = first.prepared.plan.plan();
+    let draft = plan.draft();
+    // What the first change had to cut off is there all the same, and may come back by those cables.
+    let left = align(&draft.before, captures.after).expect("the plan has everything that the captures have");
+    let after = Arc::new(left.with_plugged(plugged));
+    let input = ChangeInput {
+        before: draft.after.clone(),
+        surviving: after.clone(),
+        after: after.clone(),
+        tables: plan.tables_at(plan.waves().len()).clone(),
+        layers: first.prepared.layers,
+        ways: plan.new_ways().cloned(),
+        old: plan.new_half(),
+        both_halves: draft.both_halves && plan.old() == plan.new_half(),
+        engine: captures.engine_after,
+        scheme: captures.scheme,
+        policy: plan.policy(),
+        sm: draft.sm,
+        base: None,
+    };
+    let settle_ns = captures.settle_ns.unwrap_or(0);
+    let prepared = if captures.auto { prepare_cheapest(input, settle_ns) } else { prepare_baseline(input) };
+    let prepared = prepared.map_err(Box::new)?;
+    let notes = vec!["it begins with the tables that the first change leaves".to_string()];
+    let difference = Difference::between(&draft.after, &after);
+    Ok(Drawn { difference, root_before: first.prepared.routed_by.root, prepared, notes })
 }
 
 fn draw_on(

@@ -22,7 +22,7 @@ mod what_if;
 pub use at_once::prepare_at_once;
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
-pub use captures::{Captures, CapturesError, Departure, Drawn, draw, renumbered};
+pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
 pub use cheapest::prepare_cheapest;
 pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};

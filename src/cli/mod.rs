@@ -7,6 +7,7 @@
 //! command: a file with its arguments and a `run`, a variant of `Command`, a line in `dispatch`.
 
 mod addition;
+mod at;
 mod audit;
 mod campaign;
 mod change;

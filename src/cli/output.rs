@@ -105,6 +105,16 @@ pub(super) fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
+/// The name of a file beside another one, with a number before its extension: `change.2.plan`. Standard output stays it.
+pub(super) fn numbered(file: &Path, number: usize) -> PathBuf {
+    let extension = file.extension().map(|text| text.to_string_lossy().into_owned());
+    match extension {
+        _ if is_stdout(file) => file.to_path_buf(),
+        Some(extension) => file.with_extension(format!("{number}.{extension}")),
+        None => file.with_extension(number.to_string()),
+    }
+}
+
 /// The name of a file in reports.
 pub(super) fn name_of(file: &Path) -> String {
     if is_stdout(file) { "standard output".to_string() } else { file.display().to_string() }

@@ -1,7 +1,7 @@
 //! `reconfig plan`: a proved plan for the change between two captures, or for what leaves one.
 
 use super::Common;
-use super::addition::AdditionArguments;
+use super::addition::{AdditionArguments, Named};
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
     SlToVlChoice, ToArguments, TurnBackArguments,
@@ -17,11 +17,11 @@ use super::removal::RemovalArguments;
 use crate::report::{self, PlanReport};
 use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
-use reconfig::fabric::Fabric;
-use reconfig::fabric::difference::{UnionError, union};
+use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
+use reconfig::fabric::{Fabric, PortId};
 use reconfig::plan::{Arming, MovedBy, Plan, Policy, Scheme};
 use reconfig::routing::Imported;
-use reconfig::scenario::DeviceReport;
+use reconfig::scenario::{DeviceReport, Element, Moves};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use reconfig::verify::{self, Binding};
@@ -127,7 +127,20 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let before = arguments.before(common)?;
     let page = page.map(|file| Page::of(file, [&before.0])).transpose()?;
     let (report, drained) = match arguments.draw(before, common)? {
-        Ok(drawn) => (arguments.keep(&drawn, &mut batch)?, drawn.prepared.plan.plan().drain_dot()),
+        Ok((drawn, then)) => {
+            if then.is_some() && arguments.output.as_ref().is_some_and(|file| output::is_stdout(file)) {
+                let why = "a cable that moves takes two plans, and both would go to standard output";
+                return Err(Failure::input(anyhow!("--output -: {why}: give a name")));
+            }
+            let engine = drawn.prepared.routed_by.engine;
+            let second = |file: &PathBuf| output::numbered(file, 2);
+            let files = [&arguments.output, &arguments.certificate].map(|file| file.as_ref().map(second));
+            let then = then.map(|then| arguments.keep(&then, engine, files.each_ref().map(Option::as_ref), &mut batch));
+            let then = then.transpose()?.map(Box::new);
+            let files = [&arguments.output, &arguments.certificate].map(Option::as_ref);
+            let report = arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)?;
+            (PlanReport { then, ..report }, drawn.prepared.plan.plan().drain_dot())
+        }
         Err(without) => (*without, None),
     };
     arguments.evidence.draw_either(report.refusal.as_ref(), drained, &mut batch)?;
@@ -140,8 +153,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// A drawn plan, or the report that there is nothing to change, or of a refusal.
-type Outcome = Result<Drawn, Box<PlanReport>>;
+/// A drawn plan, with the one that follows once cables are plugged in where others have been; or the report that there is
+/// nothing to change, or of a refusal.
+type Outcome = Result<(Drawn, Option<Drawn>), Box<PlanReport>>;
 
 impl Arguments {
     fn devices(&self) -> DeviceProfile {
@@ -176,10 +190,25 @@ impl Arguments {
     }
 
     fn draw(&self, (before, captured): (Fabric, Captured), common: Common) -> Result<Outcome, Failure> {
-        let after = match &self.after {
-            Some(file) => read_after((&before, &captured), file, common)?,
-            // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.
-            None => self.removal.taken_from(&self.addition.added_to(&before)?)?,
+        let (after, plugged) = match &self.after {
+            Some(file) => {
+                let after = read_after((&before, &captured), file, common)?;
+                let Recabling { union, plugged } = union_recabled(&before, &after).map_err(not_united)?;
+                // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.
+                let pulled = |port: PortId| {
+                    let own = union.fabric.port(port);
+                    after.port_at(after.by_guid(union.fabric.node(own.node).guid)?, own.num)
+                };
+                let ports: Vec<PortId> = plugged.iter().filter_map(|&(port, _)| pulled(port)).collect();
+                (after.without_links(&ports), plugged)
+            }
+            None => {
+                let Named { fabric, elements, plugged } = self.addition.with(&self.removal, &before)?;
+                let gone: Vec<Element> = elements.into_iter().map(|(_, own)| own).filter(|own| !own.comes()).collect();
+                let no_root = || unreachable!("no option here names a root");
+                let moves = Moves::of(&gone, &fabric, no_root).map_err(Failure::input)?;
+                (moves.leaving.taken_from(&fabric), plugged)
+            }
         };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
         let mut engines = self.from.engines(&before, self.engine.engines()?)?;
@@ -189,7 +218,7 @@ impl Arguments {
         let devices = self.devices();
         self.devices.check(devices)?;
         let waiting = Waiting::at("routing, planning and proving the change");
-        let drawn = change::draw(&Captures {
+        let captures = Captures {
             before: &before,
             after: &after,
             departure: self.departure(),
@@ -215,6 +244,11 @@ impl Arguments {
                 turned_back: self.turn_back.chosen(),
                 reserved_sl: self.reserved.chosen(),
             },
+        };
+        let drawn = change::draw(&captures).and_then(|drawn| {
+            let next = |first: &Drawn| change::draw_next(&captures, first, &plugged);
+            let then = drawn.as_ref().filter(|_| !plugged.is_empty()).map(next).transpose()?;
+            Ok(drawn.map(|drawn| (drawn, then)))
         });
         drop(waiting);
         match drawn {
@@ -252,8 +286,14 @@ impl Arguments {
     }
 
     /// Stages the plan if it may be written, and reports it.
-    fn keep(&self, drawn: &Drawn, batch: &mut Batch) -> Result<PlanReport, Failure> {
-        let drawn_up = PlanReport::drawn(drawn, self.departure(), self.engine_in_force(), self.smp_time);
+    fn keep(
+        &self,
+        drawn: &Drawn,
+        engine: &'static str,
+        [output, certificate]: [Option<&PathBuf>; 2],
+        batch: &mut Batch,
+    ) -> Result<PlanReport, Failure> {
+        let drawn_up = PlanReport::drawn(drawn, self.departure(), engine, self.smp_time);
         let in_force = self.device_settings();
         let plan = drawn.prepared.plan.plan();
         let report = PlanReport {
@@ -263,10 +303,10 @@ impl Arguments {
             ..drawn_up
         };
         let may_stand = report.refusal.is_none() || self.allow_unproved;
-        let file = self.output.as_ref().filter(|_| may_stand && report.strands().is_none());
+        let file = output.filter(|_| may_stand && report.strands().is_none());
         let Some(file) = file else { return Ok(report) };
         let text = drawn.plan().to_json();
-        let certificate = self.certificate.as_ref().filter(|_| report.is_yes());
+        let certificate = certificate.filter(|_| report.is_yes());
         let certified = certificate.map(|to| certified(&drawn.plan(), &text).map(|text| (to, text))).transpose()?;
         batch.stage_text(file, text)?;
         if let Some((file, text)) = certified {

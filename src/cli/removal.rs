@@ -5,7 +5,7 @@ use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::Args;
 use reconfig::fabric::{Fabric, NodeId, NodeRole};
-use reconfig::scenario::{Element, Moves};
+use reconfig::scenario::Element;
 
 /// The options belong to the group `what` of their command.
 #[derive(Clone, Debug, Default, Args)]
@@ -30,6 +30,8 @@ pub(super) struct RemovalArguments {
 #[derive(Clone, Copy)]
 pub(super) struct RemovalName<'a> {
     pub(super) name: &'a str,
+    /// The option that names it, and the rank among its values.
+    pub(super) place: (&'static str, usize),
     find: fn(&Fabric, &str) -> Result<Vec<Element>, Failure>,
 }
 
@@ -44,26 +46,22 @@ impl RemovalArguments {
     /// Every name that was given.
     pub(super) fn names(&self) -> impl Iterator<Item = RemovalName<'_>> {
         type Find = fn(&Fabric, &str) -> Result<Vec<Element>, Failure>;
-        let lists: [(&[String], Find); 4] = [
-            (&self.remove_switch, switches),
-            (&self.remove_host, hosts),
-            (&self.remove_chassis, chassis),
-            (&self.remove_link, |fabric, name| Ok(find_ports(fabric, name)?.into_iter().map(Element::Link).collect())),
+        let lists: [(&'static str, &[String], Find); 4] = [
+            ("remove_switch", &self.remove_switch, switches),
+            ("remove_host", &self.remove_host, hosts),
+            ("remove_chassis", &self.remove_chassis, chassis),
+            ("remove_link", &self.remove_link, |fabric, name| {
+                Ok(find_ports(fabric, name)?.into_iter().map(Element::Link).collect())
+            }),
         ];
-        lists.into_iter().flat_map(|(names, find)| names.iter().map(move |name| RemovalName { name, find }))
+        lists.into_iter().flat_map(|(option, names, find)| {
+            names.iter().enumerate().map(move |(rank, name)| RemovalName { name, place: (option, rank), find })
+        })
     }
 
     /// Whether nothing is to leave.
     pub(super) fn is_empty(&self) -> bool {
         self.names().next().is_none()
-    }
-
-    /// The fabric without what was named.
-    pub(super) fn taken_from(&self, fabric: &Fabric) -> Result<Fabric, Failure> {
-        let found: Vec<Vec<Element>> = self.names().map(|removed| removed.find(fabric)).collect::<Result<_, _>>()?;
-        let no_root = || unreachable!("no option here names a root");
-        let moves = Moves::of(&found.concat(), fabric, no_root).map_err(Failure::input)?;
-        Ok(moves.leaving.taken_from(fabric))
     }
 }
 

@@ -27,7 +27,7 @@ use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
     self, Accounting, Departure, Detection, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport,
-    adversary,
+    Standby, adversary,
 };
 use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
@@ -42,6 +42,8 @@ Examples:
   reconfig simulate --remove-switch spine-2 --planned --load 0.5 fabric.ibnetdiscover
   reconfig simulate --remove-switch spine-1 --remove-switch spine-2 --remove-link leaf-1:3 fabric.ibnetdiscover
   reconfig simulate before.ibnetdiscover after.ibnetdiscover --planned --scheme auto
+  reconfig simulate --remove-switch spine-1 --at draining --remove-link leaf-1:3 fabric.ibnetdiscover
+  reconfig simulate --move-cable leaf-1:3=spine-2:7 --planned fabric.ibnetdiscover
   reconfig simulate --remove-root --compare fabric.ibnetdiscover
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
@@ -304,6 +306,12 @@ struct ManagementArguments {
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
+    /// This node takes over when the manager's node is lost, or its only cable: by what it reads from devices.
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["adversary", "accounting"])]
+    standby: Option<String>,
+    /// Microseconds from that loss until it begins: what its polls take (with OpenSM's defaults, 40 s) [default: 1000]
+    #[arg(long, value_name = "US", requires = "standby", value_parser = clap::value_parser!(u64).range(..=600_000_000))]
+    standby_after: Option<u64>,
     /// SMPs outstanding over all devices [default: one for each device; on standard devices 16]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
@@ -343,6 +351,13 @@ struct ManagementArguments {
 }
 
 impl ManagementArguments {
+    /// The manager that stands by, if one does.
+    fn standby(&self, scenario: &Scenario) -> Result<Option<Standby>, Failure> {
+        let Some(name) = &self.standby else { return Ok(None) };
+        let node = find_node(scenario.fabric(), name)?;
+        Ok(Some(Standby { node, after_ns: self.standby_after.unwrap_or(1_000) * 1_000 }))
+    }
+
     fn detection(&self) -> Result<Detection, Failure> {
         match (self.detect, self.sweep_factor) {
             (DetectionChoice::Trap, None) => Ok(Detection::Trap),
@@ -648,7 +663,9 @@ impl Arguments {
             (between.part_enforce.is_some(), "--part-enforce"),
         ];
         let for_one = [
-            (element.adds(), "--add-switch, --add-link or --add-host"),
+            (element.adds(), "--add-switch, --add-link, --add-host or --move-cable"),
+            (element.spreads(), "--at"),
+            (self.management.standby.is_some(), "--standby"),
             (element.fabric_after.is_some(), "a fabric after the change"),
             (self.method.compare, "--compare"),
             (self.adversary, "--adversary"),
@@ -675,13 +692,14 @@ impl Arguments {
             _ => None,
         };
         let between = &self.subnets;
-        let NamedChange { subnets, change, notes } = self.change.of((subnets, captured), between, common)?;
+        let NamedChange { subnets, change, later, notes } = self.change.of((subnets, captured), between, common)?;
         // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
         let ends = match subnets.len() {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),
             _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
         };
-        let base = Scenario { devices: self.devices(), notes, ..Scenario::new(subnets, change) };
+        let base = Scenario { devices: self.devices(), notes, later, ..Scenario::new(subnets, change) };
+        let standby = self.management.standby(&base)?;
         let sm = match (&self.management.sm, &base.change) {
             (None, _) => None,
             (Some(name), ScenarioChange::In { subnet, .. }) => Some(find_node(base.subnets.fabric(*subnet), name)?),
@@ -691,6 +709,7 @@ impl Arguments {
         };
         let scenario = Scenario {
             sm,
+            standby,
             rule: between.router_sl.unwrap_or(base.rule),
             cross: between.cross.unwrap_or(base.cross),
             hop_limit: between.hop_limit.unwrap_or(base.hop_limit),

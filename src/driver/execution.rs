@@ -24,7 +24,7 @@ struct Log {
     not_held: Vec<PortId>,
     outcome: Option<Outcome>,
     replan: bool,
-    restarts: u32,
+    plans: Vec<Arc<Vetted>>,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
 }
@@ -32,8 +32,10 @@ struct Log {
 impl<S: SubnetManager> Driver<S> {
     /// Runs a prepared change to its end, and then the change that a loss or arrival in the meantime requires.
     ///
+    /// A follow-up that cannot be prepared is an outcome: the change is called off for it.
+    ///
     /// # Errors
-    /// The SM's own port failed, or a follow-up change cannot be prepared.
+    /// The SM's own port failed, or the change cannot be begun.
     pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeRecord, DriverError> {
         let begin = Event::Begin(prepared.plan.clone());
         self.run_from(prepared.into(), begin).await
@@ -66,6 +68,7 @@ impl<S: SubnetManager> Driver<S> {
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
             let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
             let plan = own.plan.plan();
+            log.plans.push(own.plan.clone());
             moved_alike(plan, self.subnet.settle_ns())?;
             if matches!(first, Event::Begin(_)) {
                 if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
@@ -81,9 +84,15 @@ impl<S: SubnetManager> Driver<S> {
             self.settle(&mut log, &own).await?;
             self.record_end(&log);
             let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
-            own = self.prepare(Arc::new(after))?.into();
+            // What ran is in the record, whatever becomes of the rest.
+            own = match self.prepare(Arc::new(after)) {
+                Ok(prepared) => prepared.into(),
+                Err(error) => {
+                    log.outcome = Some(Outcome::CalledOff(CallOff::Failure(error.to_string())));
+                    break;
+                }
+            };
             first = Event::Begin(own.plan.clone());
-            log.restarts += 1;
         }
         let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
@@ -91,8 +100,8 @@ impl<S: SubnetManager> Driver<S> {
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(own);
         }
-        let Log { phases, not_held, restarts, .. } = log;
-        Ok(ChangeRecord { outcome, sweep: None, phases, restarts, plan, routed_by, stranded, not_held })
+        let Log { phases, not_held, plans, .. } = log;
+        Ok(ChangeRecord { outcome, sweep: None, phases, plans, plan, routed_by, stranded, not_held })
     }
 
     /// Puts a change into the journal before its first command.

@@ -110,7 +110,8 @@ impl Trail {
         self.0.take()
     }
 
-    fn enter(&self, state: &'static str) {
+    /// Adds a state that was entered.
+    pub fn enter(&self, state: &'static str) {
         self.0.borrow_mut().push(state);
     }
 }

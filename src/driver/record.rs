@@ -56,8 +56,8 @@ pub struct ChangeRecord {
     pub sweep: Option<PhaseRecord>,
     /// Its phases in order; those of attempts that were called off come first.
     pub phases: Vec<PhaseRecord>,
-    /// How often it was called off because the subnet changed, and started again.
-    pub restarts: u32,
+    /// The plans that ran, in order: each after the first because the subnet had changed meanwhile.
+    pub plans: Vec<Arc<Vetted>>,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
     /// Who made the new routing.
@@ -66,4 +66,28 @@ pub struct ChangeRecord {
     pub stranded: Vec<PortId>,
     /// Ports that should have been ARMED but became ACTIVE by themselves.
     pub not_held: Vec<PortId>,
+}
+
+impl ChangeRecord {
+    /// This change and the one that came after it, as one: the phases of both, with the sweep between them, and the plan
+    /// and the outcome of the second.
+    #[must_use]
+    pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
+        let ChangeRecord { sweep, mut phases, mut plans, mut not_held, .. } = self;
+        phases.extend(next.sweep);
+        phases.extend(next.phases);
+        not_held.extend(next.not_held);
+        plans.extend(next.plans);
+        ChangeRecord { sweep, phases, plans, not_held, ..next }
+    }
+
+    /// How often it started again because the subnet had changed.
+    pub fn restarts(&self) -> usize {
+        self.later_plans().len()
+    }
+
+    /// The plans that ran after the first.
+    pub fn later_plans(&self) -> &[Arc<Vetted>] {
+        self.plans.get(1..).unwrap_or_default()
+    }
 }

@@ -8,7 +8,9 @@ use crate::ids::{Guid, Lmc, PortNum};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdditionError {
     /// The port has a cable.
-    #[error("{port} is cabled to {peer}: name a port without a cable, or make two changes (pull that cable first)")]
+    #[error(
+        "{port} is cabled to {peer}: name a port without a cable, or pull that cable with the same change (--remove-link, --move-cable)"
+    )]
     Cabled {
         /// The port.
         port: String,

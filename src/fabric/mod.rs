@@ -365,6 +365,22 @@ impl Fabric {
         after
     }
 
+    /// This fabric with cables plugged in between these ports, whatever cables they had, with the same indices. A cable has
+    /// the rate of its first port.
+    pub fn with_plugged(&self, cables: &[(PortId, PortId)]) -> Fabric {
+        let mut after = self.clone();
+        for &(a, b) in cables {
+            after.unlink(a);
+            after.unlink(b);
+            let (width, speed) = (after.port(a).width, after.port(a).speed);
+            for (port, peer) in [(a, b), (b, a)] {
+                let own = &mut after.ports[port.index()];
+                (own.peer, own.width, own.speed) = (Some(peer), width, speed);
+            }
+        }
+        after
+    }
+
     /// Fabrics side by side, indices numbered consecutively. LIDs and GUIDs may repeat, so neither can be looked up in
     /// it.
     fn side_by_side<'a>(fabrics: impl Iterator<Item = &'a Fabric>) -> Fabric {

@@ -205,6 +205,9 @@ pub struct PlanReport {
     pub file: Option<String>,
     /// The file that holds its certificate, where one was written.
     pub certificate: Option<String>,
+    /// The change that follows, once cables are plugged in where others have been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then: Option<Box<PlanReport>>,
 }
 
 /// A refusal: in words, and the evidence.
@@ -238,6 +241,7 @@ impl PlanReport {
             notes: Vec::new(),
             file: None,
             certificate: None,
+            then: None,
         }
     }
 
@@ -307,7 +311,8 @@ impl PlanReport {
     }
 
     pub fn is_yes(&self) -> bool {
-        self.refusal.is_none() && self.strands().is_none()
+        let own = self.refusal.is_none() && self.strands().is_none();
+        own && self.then.as_ref().is_none_or(|then| then.is_yes())
     }
 }
 
@@ -398,6 +403,13 @@ impl CheckReport {
 
 /// A report of `reconfig plan` as text.
 pub fn plan(report: &PlanReport) -> String {
+    let then = report.then.as_ref().map(|then| plan(then));
+    let then =
+        then.map_or_else(String::new, |then| format!("\nthen, once the cables are plugged in elsewhere:\n{then}"));
+    one_plan(report) + &then
+}
+
+fn one_plan(report: &PlanReport) -> String {
     let Some(facts) = &report.plan else { return without_plan(report) };
     let mut text = String::new();
     line(&mut text, format_args!("{} change, scheme {}", report.departure, facts.scheme));

@@ -10,7 +10,7 @@ use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::plan::{Plan, Scheme, UNRESERVED};
-use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport};
+use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport};
 use reconfig::sim::{GmpCounts, QuestionCounts};
 use serde::Serialize;
 
@@ -25,6 +25,7 @@ pub fn simulation(report: &SimulationReport) -> String {
         Some(between) => subnets::headline(&mut text, report, between),
     }
     traffic(&mut text, report);
+    later(&mut text, report);
     // A steered run has no driver, and no traffic but the adversary's.
     let is_driven = report.adversary.as_ref().is_none_or(|opposed| opposed.reached.is_none());
     if let Some(outage) = report.outage.as_ref().filter(|_| is_driven) {
@@ -133,6 +134,51 @@ fn headline(text: &mut String, report: &SimulationReport) {
     let engine = engine_pair(&report.engine, report.engine_after.as_deref());
     let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
     line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm.as_deref().unwrap_or_default()));
+}
+
+/// What happened after the first event, and who took over.
+fn later(text: &mut String, report: &SimulationReport) {
+    let start_ns = report.event_ns;
+    for (event, title) in report.events.iter().zip(std::iter::once("later").chain(std::iter::repeat(""))) {
+        let when = match (event.at_ns, event.during) {
+            (Some(at_ns), Some(state)) => {
+                let after = duration(at_ns.saturating_sub(start_ns));
+                match state {
+                    "steady" => format!("{after} after, before the manager acts"),
+                    "completed" => format!("{after} after, when a change is complete"),
+                    _ => format!("{after} after, while {state}"),
+                }
+            }
+            _ => "never: the run ended first".to_string(),
+        };
+        line(text, format_args!("{title:<8} {when}: {}", event.what));
+    }
+    let Some(takeover) = &report.takeover else { return };
+    let TakeoverReport { standby, lost_ns, began_ns, up_ns, arrival, changes, .. } = takeover;
+    let [began, up] =
+        [Some(*began_ns), *up_ns].map(|ns| ns.map(|ns| duration(ns.saturating_sub(*lost_ns))).unwrap_or_default());
+    match arrival {
+        Some(arrival) => {
+            let proved = changes.iter().filter(|change| change.proved).count();
+            let made = match (changes.len(), proved) {
+                (0, _) => "no change was needed".to_string(),
+                (all, proved) if all == proved => format!("{}, all proved", counted(all as u64, "change")),
+                (all, proved) => format!("{}, {proved} of them proved", counted(all as u64, "change")),
+            };
+            line(
+                text,
+                format_args!(
+                    "standby  {standby} began {began} after the loss of the manager; {arrival} after {up}; {made}"
+                ),
+            );
+        }
+        None => line(
+            text,
+            format_args!("standby  {standby} began {began} after the loss of the manager, and has not taken over"),
+        ),
+    }
+    takeover.why.iter().for_each(|why| line(text, format_args!("         because {why}")));
+    takeover.failures.iter().for_each(|why| line(text, format_args!("         failed: {why}")));
 }
 
 /// Every name, the first on the line of its title.

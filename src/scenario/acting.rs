@@ -1,15 +1,18 @@
 //! A subnet whose manager acts in a run: the event, the manager's reaction, and the result.
 
 use super::ScenarioError;
+use super::elements::Moves;
 use super::engines::Engines;
+use super::later::{EventCourse, NextEvent};
 use super::outcome::Ending;
 use super::setting::{Detection, Scenario};
+use super::standby::TakeoverReport;
 use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::summary::DrivenChange;
 use super::time::ManagerTask;
 use super::witness::Witnessed;
 use crate::change::{Departure, Prepared};
-use crate::driver::{self, Driver, DriverError, Intent, Running};
+use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
@@ -18,11 +21,25 @@ use crate::plan::Scheme;
 use crate::routing::Engine;
 use crate::sim::{Sim, SimTransport};
 use crate::subnet::{Manager, SubnetManager};
-use std::cell::RefCell;
+use crate::transport::Transport;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 /// The result of a driver's work.
-pub(super) type Driven = Result<Option<driver::ChangeRecord>, DriverError>;
+type Driven = Result<Option<ChangeRecord>, DriverError>;
+
+/// What became of a manager's reaction.
+pub(super) enum ManagerReaction {
+    /// A deadlock has closed.
+    Deadlocked,
+    /// The manager's node is gone, and another one stands by.
+    Lost,
+    /// It came to its end.
+    Driven(Box<Driven>),
+}
 
 /// One subnet in which something changes.
 pub(super) struct ActingSubnet<'a> {
@@ -38,14 +55,26 @@ impl ActingSubnet<'_> {
     /// Plans the change before anything has happened, so that an impossible change is an error and not an outcome. The
     /// plan assumes that newcomers are present, and that a sudden departure is over.
     pub fn prepare(&self, engines: &Engines) -> Result<Prepared, ScenarioError> {
-        let alive = if self.is_sudden() { &self.setup.after } else { &self.setup.whole };
-        self.driver(engines.after.clone(), alive).prepare(self.setup.after.clone()).map_err(|error| match error {
+        let own = self.setup;
+        let mixed = self.is_sudden() && !own.moves.leaving.is_empty() && !own.moves.coming.is_empty();
+        // Of a loss and an arrival, the change for the loss comes first (G.6).
+        let after =
+            if mixed { Arc::new(own.moves.coming.taken_from(&own.after_first)) } else { own.after_first.clone() };
+        let alive = if self.is_sudden() { &after } else { &own.at_first };
+        // Where the first event takes the manager away, it is the change of the one that stands by.
+        let mut driver = self.driver_at(own.sm_in(&own.after_first), engines.after.clone(), alive);
+        driver.computes_for(0);
+        driver.prepare(after.clone()).map_err(|error| match error {
             DriverError::Change(error) => ScenarioError::Change(error),
             other => unreachable!("preparing a change sends nothing: {other}"),
         })
     }
 
     pub fn driver(&self, engine: Arc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
+        self.driver_at(self.setup.sm, engine, alive)
+    }
+
+    fn driver_at(&self, sm: PortId, engine: Arc<dyn Engine>, alive: &Arc<Fabric>) -> Driver<Witnessed> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
         let mut timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
@@ -63,7 +92,7 @@ impl ActingSubnet<'_> {
             half: Half::Lower,
             // Whoever cannot be told may not have asked since the last change (W.7); with LMC 0 there is one half to send on.
             both_halves: self.scenario.sources.settle_ns().is_some() && setup.whole.has_both_halves(),
-            sm: setup.sm,
+            sm,
         };
         let intent = Intent {
             engine,
@@ -114,7 +143,7 @@ impl ActingSubnet<'_> {
         let Detection::Sweep { factor } = self.scenario.detection else { return None };
         let (trail, transport) = (driver.trail(), self.transport.clone());
         let future = Box::pin(async move { Ok(driver.subnet_mut().poll_by(factor).await?) });
-        Some(ManagerTask { future, trail, transport, is_last: false })
+        Some(ManagerTask { future, trail, transport, alarm: Rc::new(Cell::new(u64::MAX)), is_last: false })
     }
 
     /// The nodes that die first in the simulation. Those of all subnets die at once, since a router has one in several.
@@ -141,17 +170,18 @@ impl ActingSubnet<'_> {
         driver: &'a mut Driver<Witnessed>,
         prepared: Prepared,
         until_ns: u64,
-    ) -> ManagerTask<'a, Driven> {
+        course: Rc<EventCourse<'a>>,
+    ) -> ManagerTask<'a, ManagerReaction> {
         let (trail, transport) = (driver.trail(), self.transport.clone());
         let (moves, sudden) = (self.setup.moves.clone(), self.is_sudden());
-        let future = Box::pin(async move {
-            match (moves.coming.is_empty(), sudden) {
-                (false, _) => driver.await_growth_without(until_ns, |alive| moves.leaving.taken_from(alive)).await,
-                (true, true) => driver.await_loss(until_ns).await,
-                (true, false) => driver.run(prepared).await.map(Some),
-            }
-        });
-        ManagerTask { future, trail, transport, is_last: true }
+        let waits_ns = self.scenario.barrier_timeout_ns;
+        let serving = Serving { moves, sudden, waits_ns, transport: transport.clone(), course: course.clone() };
+        let mut reaction = Box::pin(serving.react(driver, prepared, until_ns));
+        let future = Box::pin(std::future::poll_fn(move |context| match course.lost_master_ns() {
+            Some(_) => Poll::Ready(ManagerReaction::Lost),
+            None => reaction.as_mut().poll(context).map(|driven| ManagerReaction::Driven(Box::new(driven))),
+        }));
+        ManagerTask { future, trail, transport, alarm: Rc::new(Cell::new(u64::MAX)), is_last: true }
     }
 
     /// Whether something leaves once the change is made.
@@ -174,20 +204,110 @@ impl ActingSubnet<'_> {
         });
     }
 
-    /// The result of the change; none if a deadlock has closed.
-    pub fn change(&self, result: Option<Driven>, driver: &Driver<Witnessed>, start_ns: u64) -> DrivenChange {
+    /// The result of the change.
+    pub fn change(
+        &self,
+        result: ManagerReaction,
+        driver: &Driver<Witnessed>,
+        start_ns: u64,
+        takeover: Option<TakeoverReport>,
+    ) -> DrivenChange {
         let end_ns = self.with(|sim| sim.now_ns());
         let smps = driver.subnet().smps().clone();
         let (ending, reason, report) = match result {
-            None => (Ending::Deadlocked, Some("packets wait for each other in a circle".into()), None),
-            Some(Err(error)) => (Ending::Aborted, Some(error.to_string()), None),
-            Some(Ok(None)) => (Ending::Aborted, Some("the subnet manager heard of no change".into()), None),
-            Some(Ok(Some(report))) => {
-                let (ending, reason) = ending(&report.outcome);
-                (ending, reason, Some(report))
+            ManagerReaction::Deadlocked => {
+                (Ending::Deadlocked, Some("packets wait for each other in a circle".into()), None)
             }
+            ManagerReaction::Lost => match &takeover {
+                None => (Ending::Deadlocked, Some("packets wait for each other in a circle".into()), None),
+                Some(report) => (report.ending(), report.reason(), None),
+            },
+            ManagerReaction::Driven(driven) => match *driven {
+                Err(error) => (Ending::Aborted, Some(error.to_string()), None),
+                Ok(None) => (Ending::Aborted, Some("the subnet manager heard of no change".into()), None),
+                Ok(Some(report)) => {
+                    let (ending, reason) = ending(&report.outcome);
+                    (ending, reason, Some(report))
+                }
+            },
         };
-        DrivenChange { ending, reason, start_ns, end_ns, report, smps }
+        DrivenChange { ending, reason, start_ns, end_ns, report, smps, takeover }
+    }
+}
+
+/// The most changes and events of a run.
+const MOST_CHANGES: usize = 1_000;
+
+/// A manager that serves one event after the other.
+struct Serving<'a> {
+    moves: Moves,
+    sudden: bool,
+    /// The longest that it waits to hear of something.
+    waits_ns: u64,
+    transport: SimTransport,
+    course: Rc<EventCourse<'a>>,
+}
+
+impl Serving<'_> {
+    async fn react(self, driver: &mut Driver<Witnessed>, prepared: Prepared, until_ns: u64) -> Driven {
+        let moves = &self.moves;
+        let first = match (moves.coming.is_empty(), self.sudden) {
+            (false, true) if !moves.leaving.is_empty() => None,
+            (false, _) => driver.await_growth_without(until_ns, |alive| moves.leaving.taken_from(alive)).await?,
+            (true, true) if moves.leaving.is_empty() => None,
+            (true, true) => driver.await_loss(until_ns).await?,
+            (true, false) => driver.run(prepared).await.map(Some)?,
+        };
+        if self.course.is_plain() { Ok(first) } else { self.serve(driver, first).await }
+    }
+
+    /// Makes one change after the other until everything has happened and is served; they count as one.
+    async fn serve(&self, driver: &mut Driver<Witnessed>, first: Option<ChangeRecord>) -> Driven {
+        let mut record = first;
+        // What the first event does is still to be heard of.
+        if record.is_none() && !self.moves.is_empty() {
+            self.hear(driver, self.transport.now_ns()).await?;
+        }
+        // A subnet that never comes to rest would go on for ever.
+        for _ in 0..MOST_CHANGES {
+            if record.as_ref().is_some_and(|record| matches!(record.outcome, Outcome::Failed { .. })) {
+                break;
+            }
+            let sighting = driver.look().await?;
+            if let Some(stranger) = sighting.stranger {
+                return Err(stranger.into());
+            }
+            // Of what leaves as planned, the routing in force has nothing any more, though it may still be there.
+            let is_going = !self.sudden && !self.course.has_departed();
+            let aside = |alive: &Fabric| if is_going { self.moves.leaving.taken_from(alive) } else { alive.clone() };
+            if let Some(after) = driver.running().wanted(aside) {
+                let prepared = driver.prepare(Arc::new(after))?;
+                let mut next = driver.run(prepared).await?;
+                next.sweep = Some(sighting.record);
+                record = Some(record.map_or_else(|| next.clone(), |before| before.followed_by(next.clone())));
+                continue;
+            }
+            match self.course.next() {
+                NextEvent::None => break,
+                NextEvent::At(due_ns) => {
+                    driver.subnet_mut().rest_until(due_ns).await?;
+                    self.hear(driver, due_ns).await?;
+                }
+                NextEvent::Served => {
+                    if let Some(plugged) = self.transport.with(|sim| self.course.serve(sim)) {
+                        driver.widen(Arc::new(plugged));
+                    }
+                    self.hear(driver, self.transport.now_ns()).await?;
+                }
+            }
+        }
+        Ok(record)
+    }
+
+    /// Waits until a device tells of something. Where none does, a sweep shows what there is.
+    async fn hear(&self, driver: &mut Driver<Witnessed>, from_ns: u64) -> Result<(), DriverError> {
+        driver.subnet_mut().next_event(from_ns.saturating_add(self.waits_ns)).await?;
+        Ok(())
     }
 }
 

@@ -109,9 +109,12 @@ impl FabricMap {
 /// The map of a subnet that changes.
 pub(super) fn map(own: &SubnetSetup) -> FabricMap {
     let whole = &*own.whole;
+    if !own.later.is_empty() {
+        return FabricMap::between(&own.before, &own.after, own.sm_in(&own.after), |node| own.leaves(node));
+    }
     let (gone, new) = (&own.moves.leaving, &own.moves.coming);
     let joined = Connectivity::of(&own.after);
-    let is_joined = |node: NodeId| whole.ports_of(node).any(|port| joined.joins(port, own.sm));
+    let is_joined = |node: NodeId| whole.ports_of(node).any(|port| joined.joins(port, own.sm_in(&own.after)));
     let fate = |node: NodeId| match node {
         _ if gone.nodes.contains(&node) => Fate::Leaves,
         // Where it was not there before either, nothing cuts it off.

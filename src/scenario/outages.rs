@@ -106,11 +106,11 @@ fn apart(own: &SubnetSetup, after: &Fabric) -> usize {
     let joined = [&own.before, after].map(Connectivity::of);
     let stays = |&port: &PortId| {
         let node = own.before.port(port).node;
-        own.before.role(node) == NodeRole::Host && !own.moves.leaving.nodes.contains(&node)
+        own.before.role(node) == NodeRole::Host && !own.leaves(node)
     };
     let hosts: Vec<PortId> =
         own.before.end_ports().filter(stays).filter(|&port| joined[0].joins(port, own.sm)).collect();
-    let left = hosts.iter().filter(|&&port| joined[1].joins(port, own.sm)).count();
+    let left = hosts.iter().filter(|&&port| joined[1].joins(port, own.sm_in(after))).count();
     let pairs = |ends: usize| ends * ends.saturating_sub(1);
     pairs(hosts.len()) - pairs(left)
 }

@@ -4,9 +4,11 @@
 use super::adversary::schedule::Schedule;
 use super::cut_off::CutOffPort;
 use super::elements::MovesReport;
+use super::later::EventReport;
 use super::map::FabricMap;
 use super::outages::{HostLosses, OutageReport};
 use super::series::SeriesReport;
+use super::standby::TakeoverReport;
 use crate::change::Departure;
 use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid};
@@ -132,6 +134,14 @@ pub struct SimulationReport {
     pub longest_gap_ns: u64,
     /// SMPs that the subnet manager sent and received.
     pub smps: SmpReport,
+    /// When the first event happened, in nanoseconds of simulated time; 0 if nothing did.
+    pub event_ns: u64,
+    /// What happened after the first event.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventReport>,
+    /// What the manager did that stood by, if it took over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takeover: Option<TakeoverReport>,
     /// The adversary's part, if there was one.
     pub adversary: Option<AdversaryReport>,
     /// The proof before the first write.

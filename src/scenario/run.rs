@@ -1,6 +1,7 @@
 //! One run: setup, the change under traffic, and the report.
 
 use super::engines::Engines;
+use super::later::EventCourse;
 use super::outcome::SimulationReport;
 use super::setting::Scenario;
 use super::setup::Setup;
@@ -12,6 +13,7 @@ use super::{ScenarioError, load};
 use crate::journal::Journal;
 use crate::plan::Scheme;
 use crate::vet::Vetted;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Runs a scenario.
@@ -44,8 +46,16 @@ pub fn run(
     let mut time = Time { transport: transport.clone(), watch };
     let between = setup.between.as_ref();
     let routes = between.map(|between| RoutesChange { before: &between.routes, after: &between.routes_after });
-    let timeline = Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes };
+    let alone = between.is_none().then(|| &setup.each[0]);
+    let course = Rc::new(EventCourse::new(alone, scenario.departure));
+    if let (false, Some(_)) = (scenario.later.is_empty(), prepared.iter().find_map(|one| one.plan.plan().new_ways())) {
+        let why = "later events are followed for engines by which every source may use every path: choose another one";
+        return Err(ScenarioError::Unsupported(why));
+    }
+    let timeline =
+        Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes, course: course.clone() };
     let changes = timeline.run(&mut time, &engines);
+    let events = course.report();
     watch.ends();
     // After a loss the manager makes a new plan: the proof reported is that of the plan that ran.
     let ran =
@@ -53,7 +63,7 @@ pub fn run(
     let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();
     let same = ran.iter().zip(&plans).all(|(ran, plan)| ran.plan() == plan.plan());
     let whole = if same { whole } else { setup.prove(&ran) };
-    Ok(transport.with(|sim| summary(Ran { setup: &setup, sim, changes, prepared: &prepared, whole })))
+    Ok(transport.with(|sim| summary(Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
 }
 
 /// The plan with which the change of one subnet begins, as far as it is known beforehand; nothing is simulated.

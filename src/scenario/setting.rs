@@ -2,6 +2,8 @@
 
 use super::ScenarioError;
 use super::elements::{Element, ScenarioChange};
+use super::later::LaterEvent;
+use super::standby::Standby;
 use crate::change::Departure;
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId};
@@ -38,6 +40,10 @@ pub struct Scenario {
     pub subnets: Subnets,
     /// The change.
     pub change: ScenarioChange,
+    /// What happens after that, in a subnet alone.
+    pub later: Vec<LaterEvent>,
+    /// The manager that takes over when the node of the first one is lost, or its only cable; none: nobody does.
+    pub standby: Option<Standby>,
     /// Remarks on the captures, which the report repeats.
     pub notes: Vec<String>,
     /// What routers do with service levels.
@@ -123,6 +129,8 @@ impl Scenario {
         Scenario {
             subnets,
             change: change.into(),
+            later: Vec::new(),
+            standby: None,
             notes: Vec::new(),
             rule: LevelsRule::default(),
             cross: 0.1,
@@ -209,15 +217,6 @@ impl Scenario {
         if let ScenarioChange::Router(router) = self.change {
             self.check_router(router)?;
         }
-        if let ScenarioChange::In { elements, .. } = &self.change
-            && self.departure == Departure::Sudden
-            && elements.iter().any(Element::comes)
-            && !elements.iter().all(Element::comes)
-        {
-            let why = "something dies and something else comes: a manager makes two changes of that, the one for the loss \
-                       first. Simulate each by itself, or choose --planned: what leaves is still there while the change runs";
-            return Err(ScenarioError::Unsupported(why));
-        }
         let comes = matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
         if self.detection != Detection::Trap && self.departure == Departure::Planned && !comes {
             let why = "a planned removal is announced, so that neither traps nor sweeps detect it: omit one of the two";
@@ -233,6 +232,10 @@ impl Scenario {
             return Ok(());
         }
         let refused = [
+            (
+                !self.later.is_empty() || self.standby.is_some(),
+                "later events and a standby manager are those of a single subnet: give the subnet's own file",
+            ),
             (comes, "among several subnets nothing can be added yet: give the subnet's own file"),
             (
                 self.policy.observer == Observer::Lifetime,

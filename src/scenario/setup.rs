@@ -121,6 +121,11 @@ impl<'a> Setup<'a> {
         own.load(&mut sim, Placement::default());
         own.moves.coming.nodes.iter().for_each(|&node| sim.keep_away(node));
         own.moves.coming.links.iter().for_each(|&port| sim.keep_link_away(port));
+        for event in &own.later {
+            event.moves.coming.nodes.iter().for_each(|&node| sim.keep_away(node));
+            event.moves.coming.links.iter().for_each(|&port| sim.keep_link_away(port));
+        }
+        own.standby.into_iter().for_each(|port| sim.stand_by(port));
         Ok(SimTransport::new(sim))
     }
 

@@ -4,6 +4,7 @@
 use super::ScenarioError;
 use super::elements::{Element, Moves};
 use super::engines::Engines;
+use super::later::{LaterEvent, LaterMoves};
 use super::setting::Scenario;
 use crate::change::{self, BringUp, BringUpError, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -71,8 +72,16 @@ pub(super) struct SubnetSetup {
     pub tables: SubnetTables,
     /// The subnet manager's port.
     pub sm: PortId,
-    /// What leaves and comes.
+    /// What leaves and comes at first.
     pub moves: Moves,
+    /// What happens after that.
+    pub later: Vec<LaterMoves>,
+    /// Everything but what comes later.
+    pub at_first: Arc<Fabric>,
+    /// The fabric after the first event: that of the end, if it is the only one.
+    pub after_first: Arc<Fabric>,
+    /// The port of the manager that stands by, if one does.
+    pub standby: Option<PortId>,
     /// The simulation's settings; the caller sets the load.
     pub config: SimConfig,
 }
@@ -106,7 +115,10 @@ impl SubnetSetup {
             return SubnetSetup::with(request, whole, function);
         }
         let setup = SubnetSetup::with(request, whole, function)?;
-        let fitted = bring_up.fitted(&setup.whole, &setup.function, &setup.after, setup.sm, &*engines.after)?;
+        let fitted = {
+            let sm = setup.sm_in(&setup.after);
+            bring_up.fitted(&setup.whole, &setup.function, &setup.after, sm, &*engines.after)?
+        };
         // Only R′, computed on the fabric after the change, shows how many LIDs it needs. If it needs more, the fabric
         // has them from the start, and R keeps the paths that it was computed with.
         if fitted == *setup.whole { Ok(setup) } else { SubnetSetup::with(request, fitted, setup.function) }
@@ -125,8 +137,21 @@ impl SubnetSetup {
             root.ok_or(ScenarioError::NoRoot { engine: function.engine() })
         };
         let moves = Moves::of(&request.elements(), &whole, root)?;
-        let after = moves.leaving.taken_from(&whole);
-        let sm = change::manager_port(&before, &after, request.sm())?;
+        let later = later(request, &whole)?;
+        let at_first = later.iter().fold(whole.clone(), |rest, event| event.moves.coming.taken_from(&rest));
+        let after_first = moves.leaving.taken_from(&at_first);
+        let after = later.iter().fold(moves.leaving.taken_from(&whole), |rest, event| event.applied_to(&rest));
+        // Where another manager stands by, the first one may leave.
+        let standby = scenario.standby.map(|standby| standby.node);
+        let standby = standby.map(|node| change::manager_port(&before, &after, Some(node))).transpose()?;
+        let sm = change::manager_port(&before, if standby.is_some() { &before } else { &after }, request.sm())?;
+        if standby.is_some_and(|port| before.port(port).node == before.port(sm).node) {
+            return Err(ScenarioError::Unsupported("the manager that stands by is on the node of the first one"));
+        }
+        if standby.is_some() && after.peer(sm).is_some() {
+            let why = "a manager stands by, and nothing that happens stops the first one: name another one (--sm), or omit it";
+            return Err(ScenarioError::Unsupported(why));
+        }
         let kept = Lanes::of_fabric(&whole, scenario.policy.reserved_sl);
         let steady = kept.steady(scenario.policy.partition);
         let tables = lid::bring_up(&whole, &function, lanes).on_lanes(steady);
@@ -149,8 +174,23 @@ impl SubnetSetup {
             tables,
             sm,
             moves,
+            later,
+            at_first: Arc::new(at_first),
+            after_first: Arc::new(after_first),
+            standby,
             config,
         })
+    }
+
+    /// The port of the subnet manager in a state of the fabric: the one that stands by, where the first one is gone.
+    pub fn sm_in(&self, fabric: &Fabric) -> PortId {
+        self.standby.filter(|_| fabric.peer(self.sm).is_none()).unwrap_or(self.sm)
+    }
+
+    /// Whether a node leaves, at first or later.
+    pub fn leaves(&self, node: NodeId) -> bool {
+        let moves = std::iter::once(&self.moves).chain(self.later.iter().map(|event| &event.moves));
+        moves.into_iter().any(|moves| moves.leaving.nodes.contains(&node))
     }
 
     /// Loads R, as found running, into the simulation of this subnet, or of several among which it has this place.
@@ -230,17 +270,29 @@ pub fn selection(dispersal: Dispersal) -> Selection {
     }
 }
 
+/// The later events of the subnet.
+fn later(request: SubnetRequest<'_>, whole: &Fabric) -> Result<Vec<LaterMoves>, ScenarioError> {
+    let no_root = || Err(ScenarioError::Unsupported("what is the root of R later is not known: name the switch"));
+    let resolved = |event: &LaterEvent| {
+        let moves = Moves::of(&event.elements, whole, no_root)?;
+        Ok(LaterMoves { at: event.at, moves, plugged: event.plugged.clone() })
+    };
+    request.scenario.later.iter().map(resolved).collect()
+}
+
 /// The fabric before the change: without newcomers, and without parts that only they connect to the manager.
 fn before(request: SubnetRequest<'_>, whole: &Fabric) -> Result<Fabric, ScenarioError> {
     let elements = request.elements();
     let known: Vec<Element> = elements.iter().copied().filter(|element| *element != Element::Root).collect();
     let no_root = || unreachable!("the root is left out");
     let Moves { leaving, coming, .. } = Moves::of(&known, whole, no_root)?;
-    if coming.is_empty() {
+    let later = later(request, whole)?;
+    if coming.is_empty() && later.iter().all(|event| event.moves.coming.is_empty()) {
         return Ok(whole.clone());
     }
-    let rest = coming.taken_from(whole);
-    let sm = change::manager_port(&rest, &leaving.taken_from(&rest), request.sm())?;
+    let rest = later.iter().fold(coming.taken_from(whole), |rest, event| event.moves.coming.taken_from(&rest));
+    let stays = if request.scenario.standby.is_some() { rest.clone() } else { leaving.taken_from(&rest) };
+    let sm = change::manager_port(&rest, &stays, request.sm())?;
     let links = Connectivity::of(&rest);
     let joined = |node| rest.ports_of(node).any(|port| links.joins(port, sm));
     let apart: Vec<NodeId> = rest.nodes().map(|(id, _)| id).filter(|&id| !joined(id)).collect();

@@ -5,6 +5,7 @@ use super::cut_off::CutOffPort;
 use super::elements::{MovesReport, ScenarioChange};
 use super::estimate;
 use super::foresight::{foresight, named};
+use super::later::EventReport;
 use super::map::map;
 use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
 use super::outages::{hosts, outages};
@@ -15,6 +16,7 @@ use super::outcome::{
 };
 use super::series::series;
 use super::setup::Setup;
+use super::standby::TakeoverReport;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Prepared;
 use crate::driver;
@@ -39,6 +41,8 @@ pub(super) struct DrivenChange {
     pub(super) end_ns: u64,
     pub(super) report: Option<driver::ChangeRecord>,
     pub(super) smps: SmpCounts,
+    /// What the manager did that stood by, if it took over.
+    pub(super) takeover: Option<TakeoverReport>,
 }
 
 /// A finished run.
@@ -47,6 +51,8 @@ pub(super) struct Ran<'a> {
     pub(super) sim: &'a Sim,
     /// By acting subnet.
     pub(super) changes: Vec<DrivenChange>,
+    /// What happened after the first event.
+    pub(super) events: Vec<EventReport>,
     /// By acting subnet: the change as planned beforehand.
     pub(super) prepared: &'a [Prepared],
     /// Proof of the whole, if there is more than one plan.
@@ -55,7 +61,7 @@ pub(super) struct Ran<'a> {
 
 /// The report of a finished run.
 pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
-    let Ran { setup, sim, changes, prepared, whole } = ran;
+    let Ran { setup, sim, changes, events, prepared, whole } = ran;
     let (scenario, first) = (setup.scenario, &setup.each[0]);
     let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
     let reports: Vec<SubnetChange> =
@@ -114,6 +120,9 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         links: links(setup, sim, made),
         longest_gap_ns: sim.longest_gap_ns(DURING),
         smps: all_smps(&reports),
+        event_ns: changes.first().map_or(0, |change| change.start_ns),
+        events,
+        takeover: changes.iter().find_map(|change| change.takeover.clone()),
         adversary: None,
         proof: run_proof(&plans, &reports, whole),
         assumptions: distinct(drafts(&plans).flat_map(|draft| &draft.assumptions).map(|held| held.name().to_string())),
@@ -248,7 +257,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     let (root, stranded) =
         run.map_or((prepared.routed_by.root, &prepared.stranded), |run| (run.routed_by.root, &run.stranded));
     // A host or router that leaves cuts off none of its own ports: they leave with it.
-    let leaves = |port: PortId| own.moves.leaving.nodes.contains(&own.whole.port(port).node);
+    let leaves = |port: PortId| own.leaves(own.whole.port(port).node);
     let stranded: Vec<PortId> = stranded.iter().copied().filter(|&port| !leaves(port)).collect();
     SubnetChange {
         subnet: setup.subnets.subnet(subnet).name.clone(),
@@ -302,7 +311,7 @@ fn sources(config: &SimConfig) -> Option<SourceReport> {
     (!plain).then_some(SourceReport { dispersal, message_packets })
 }
 
-fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
+pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
     let smps = record.smps.total() + record.smps.perf;
     PhaseReport { name: name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
 }
@@ -331,7 +340,7 @@ fn capacity(setup: &Setup<'_>, sim: &Sim, made: bool, period: usize) -> f64 {
         let (own, place) = (&setup.each[subnet.index()], setup.placement(subnet));
         let fabric = present(own, setup.scenario.departure, made, period);
         let links = Connectivity::of(fabric);
-        let joined = fabric.end_ports().filter(|&port| links.joins(port, own.sm));
+        let joined = fabric.end_ports().filter(|&port| links.joins(port, own.sm_in(fabric)));
         joined.map(|port| place.port(port)).collect::<Vec<_>>()
     };
     let there: BTreeSet<PortId> = setup.subnets.subnets().flat_map(there).collect();

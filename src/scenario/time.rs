@@ -1,10 +1,13 @@
 //! Advances simulated time: with traffic alone, or while drivers act.
 
+use super::later::EventCourse;
 use super::watch::Watch;
 use crate::driver::Trail;
 use crate::sim::{Halt, Sim, SimTransport};
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// The least simulated time between two reports of progress.
@@ -25,6 +28,8 @@ pub(super) struct ManagerTask<'a, T> {
     pub trail: Trail,
     /// The transport that it waits on.
     pub transport: SimTransport,
+    /// When it is to be polled although nothing has come for it.
+    pub alarm: Rc<Cell<u64>>,
     /// Whether the manager does nothing more in this run.
     pub is_last: bool,
 }
@@ -55,10 +60,15 @@ impl Time<'_> {
         self.watch.passes(hops, now_ns);
     }
 
-    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances. Returns the results in
-    /// the order of `tasks`, or `None` once a deadlock has closed. `entered` is called for each state that a driver
-    /// enters.
-    pub fn drive<T>(&mut self, tasks: Vec<ManagerTask<'_, T>>, mut entered: impl FnMut(&mut Sim)) -> Option<Vec<T>> {
+    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances, and what is due of the course
+    /// happens. Returns the results in the order of `tasks`, or `None` once a deadlock has closed. `entered` is called for
+    /// each state that a driver enters.
+    pub fn drive<T>(
+        &mut self,
+        tasks: Vec<ManagerTask<'_, T>>,
+        course: &EventCourse<'_>,
+        mut entered: impl FnMut(&mut Sim),
+    ) -> Option<Vec<T>> {
         let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
         let mut tasks: Vec<(usize, ManagerTask<'_, T>)> = tasks.into_iter().enumerate().collect();
         // No task ever wakes another: only the simulation can make a future ready, so each is polled after every halt.
@@ -71,6 +81,7 @@ impl Time<'_> {
                     self.transport.with(|sim| {
                         self.watch.enters(state, sim);
                         entered(sim);
+                        course.enters(state, sim);
                     });
                 }
                 let Poll::Ready(result) = polled else { return true };
@@ -86,10 +97,12 @@ impl Time<'_> {
                 return results.into_iter().collect();
             }
             // The simulation is the only clock: it may run until the earliest deadline of a manager.
-            let until_ns = tasks.iter().map(|(_, task)| task.transport.waits_until_ns()).min().unwrap_or(u64::MAX);
+            let waits = tasks.iter().map(|(_, task)| task.transport.waits_until_ns().min(task.alarm.get()));
+            let until_ns = waits.chain(course.due_ns()).min().unwrap_or(u64::MAX);
             if !self.wait(until_ns) {
                 return None;
             }
+            self.transport.with(|sim| course.strike_due(sim));
         }
     }
 

@@ -1,16 +1,19 @@
 //! The periods of a run, the same for one subnet and for several: traffic under R; the failure or the announced change,
 //! with the managers' reaction; the planned departure; traffic under R′; the end of all traffic.
 
-use super::acting::{ActingSubnet, Driven};
+use super::acting::{ActingSubnet, ManagerReaction};
 use super::engines::Engines;
+use super::later::EventCourse;
 use super::outcome::Ending;
 use super::setting::{Detection, Scenario};
+use super::standby::take_over;
 use super::summary::DrivenChange;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
 use crate::fabric::NodeId;
 use crate::routers::Routes;
 use crate::sim::Sim;
+use std::rc::Rc;
 
 /// The routes between subnets, before and after the change, as subnet administrations and routers know them.
 #[derive(Clone, Copy)]
@@ -29,6 +32,8 @@ pub(super) struct Timeline<'a> {
     pub prepared: &'a [Prepared],
     /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
+    /// What happens after the first event.
+    pub course: Rc<EventCourse<'a>>,
 }
 
 impl Timeline<'_> {
@@ -52,7 +57,10 @@ impl Timeline<'_> {
         // What nobody uses any more leaves a moment later, and only then begins what the reports call after.
         if !is_deadlocked() && completed && self.acting.iter().any(ActingSubnet::has_departure) {
             time.pass(self.settings.after_ns / 4);
-            self.acting.iter().for_each(ActingSubnet::depart);
+            match self.routes {
+                Some(_) => self.acting.iter().for_each(ActingSubnet::depart),
+                None => transport.with(|sim| self.course.depart(sim)),
+            }
         }
         transport.with(Sim::begin_period);
         // A deadlock ends the simulation: later periods cannot run.
@@ -85,7 +93,7 @@ impl Timeline<'_> {
         let mut drivers: Vec<_> = self.acting.iter().map(driver).collect();
         let polling = self.acting.iter().zip(&mut drivers).filter_map(|(acting, driver)| acting.polling(driver));
         // A manager that cannot sweep ends with the same error below. A deadlock under R ends the change as any does.
-        let _ = time.drive(polling.collect(), |_| {});
+        let _ = time.drive(polling.collect(), &EventCourse::new(None, self.settings.departure), |_| {});
         let period_ns = drivers.iter().filter_map(|driver| driver.subnet().light_sweep_ns()).max();
         let period_ns = period_ns.filter(|_| self.settings.detection != Detection::Trap).unwrap_or(0);
         let start_ns = time.now_ns();
@@ -94,24 +102,27 @@ impl Timeline<'_> {
         }
         time.transport.with(Sim::count_outages);
         self.strike(time);
+        time.transport.with(|sim| self.course.begins(sim));
         let until_ns = start_ns.saturating_add(self.settings.barrier_timeout_ns).saturating_add(period_ns);
         let tasks = self.pairs().zip(&mut drivers);
-        let tasks = tasks.map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns)).collect();
+        let tasks = tasks
+            .map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns, self.course.clone()))
+            .collect();
         // `take` below: the first state that any manager enters shows that a manager has noticed the loss.
         let mut unannounced = self.routes.filter(|_| self.is_sudden());
-        let results = time.drive(tasks, |sim| {
+        let results = time.drive(tasks, &self.course, |sim| {
             if let Some(routes) = unannounced.take() {
                 sim.set_routes(routes.after.clone());
             }
         });
-        let results: Vec<Option<Driven>> = match results {
-            Some(results) => results.into_iter().map(Some).collect(),
-            // A deadlock has closed. It ends the change for all managers, even those that had finished.
-            None => self.acting.iter().map(|_| None).collect(),
-        };
+        // Where a deadlock has closed, it ends the change for all managers, even those that had finished.
+        let results: Vec<ManagerReaction> =
+            results.unwrap_or_else(|| self.acting.iter().map(|_| ManagerReaction::Deadlocked).collect());
+        let takeover = self.course.lost_master_ns().filter(|_| matches!(results[..], [ManagerReaction::Lost]));
+        let takeover = takeover.and_then(|lost_ns| take_over(&self.acting[0], time, lost_ns, engines));
         let ends = self.acting.iter().zip(&drivers).zip(results);
         let changes: Vec<DrivenChange> =
-            ends.map(|((acting, driver), result)| acting.change(result, driver, start_ns)).collect();
+            ends.map(|((acting, driver), result)| acting.change(result, driver, start_ns, takeover.clone())).collect();
         if !self.is_sudden() && !changes.is_empty() && changes.iter().all(|change| change.ending == Ending::Aborted) {
             // All changes were aborted, so the element stays in use.
             let stay = |routes: RoutesChange<'_>| time.transport.with(|sim| sim.set_routes(routes.before.clone()));

@@ -147,6 +147,27 @@ impl Sim {
         self.welcome_joined(&was_cut_off);
     }
 
+    /// Plugs a cable in between two ports that are down, whose own cables have left for good. Both ends come up in
+    /// INITIALIZE, at the rate of the first one.
+    ///
+    /// # Panics
+    /// One of the ports is up, or is no external port.
+    pub fn plug(&mut self, a: PortId, b: PortId) {
+        let rate = self.plane.ports[a].ticks_per_byte;
+        for (port, peer) in [(a, b), (b, a)] {
+            assert!(!self.plane.ports[port].is_up(), "a port whose cable is up takes no other one");
+            let sink = !self.plane.is_switch(self.plane.ports[peer].node);
+            let own = &mut self.plane.ports[port];
+            (own.peer, own.ticks_per_byte, own.sink) = (peer, rate, sink);
+        }
+        self.revive_link(a);
+    }
+
+    /// Whether the cable at a port and both of its ends live.
+    pub fn is_up(&self, port: PortId) -> bool {
+        self.plane.ports[port].is_up()
+    }
+
     /// Whether a port has a cable between two nodes that live.
     fn can_come_up(&self, port: PortId) -> bool {
         let lives = |port: PortId| self.devices.list[self.plane.ports[port].node].alive;

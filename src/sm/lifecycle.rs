@@ -430,12 +430,16 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
         (S::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Changed(record)) => {
-            changed(reaction, &record, at)
+            changed(Reaction { retired: reaction.retired.after_later(&record), ..reaction }, &record, at)
         }
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
+            let unfinished = Unfinished { retired: unfinished.retired.after_later(&record), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
-        (S::Resuming { reaction, in_vain }, E::Changed(record)) => resumed(reaction, in_vain, &record, at),
+        (S::Resuming { reaction, in_vain }, E::Changed(record)) => {
+            let reaction = Reaction { retired: reaction.retired.after_later(&record), ..reaction };
+            resumed(reaction, in_vain, &record, at)
+        }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
 
         (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
@@ -530,6 +534,11 @@ impl RetiredHalf {
             true => self,
             false => RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() },
         }
+    }
+
+    /// What it is after the plans that followed the first of a change: a loss amid a repair may call for the Double Scheme.
+    pub fn after_later(self, record: &ChangeRecord) -> RetiredHalf {
+        record.later_plans().iter().fold(self, |retired, plan| retired.after(plan.plan()))
     }
 }
 

@@ -4,7 +4,7 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::bring_up::{self, BroughtUp, Pending};
+use super::bring_up::{self, BroughtUp, Pending, SubnetArrival};
 use super::context::Context;
 use super::error::SmError;
 use super::keys;
@@ -261,6 +261,9 @@ async fn bring_up<T: Transport>(
             let without_double = change::without_double(&up.running.alive);
             let BroughtUp { arrival, routed_by, pending, .. } = up;
             let is_standing = matches!(pending, Some(Pending::Standing(_)));
+            if let SubnetArrival::Recovered { way, .. } = &arrival {
+                context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
+            }
             let finished = match pending {
                 Some(pending) => upkeep.finish(context, pending).await,
                 None => Ok(RetiredHalf::Current),

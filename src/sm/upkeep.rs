@@ -98,7 +98,9 @@ impl<T: Transport> Upkeep<T> {
         self.publish(context);
         let (record, name, retired) = match pending {
             // Whatever the retired half led to, it is closed, or leads there again.
-            Pending::Recovery(prepared) => (self.change(context, prepared).await?, "the recovery of the subnet", None),
+            Pending::Recovery(prepared) => {
+                (self.change(context, prepared).await?, "the recovery of the subnet", RetiredHalf::Current)
+            }
             Pending::Standing(standing) => {
                 let plan = standing.under_way.plan.clone();
                 // Answers come from the half that was in force when the earlier manager stopped.
@@ -108,13 +110,11 @@ impl<T: Transport> Upkeep<T> {
                 let record = self.driver.take_up(standing).await;
                 let record = self.ended(context, record)?;
                 self.keep_aside(&record);
-                (record, "the change that an earlier manager left", Some(plan))
+                (record, "the change that an earlier manager left", RetiredHalf::Current.after(plan.plan()))
             }
         };
         match record.outcome {
-            Outcome::Completed | Outcome::CalledOff(_) => {
-                Ok(retired.map_or(RetiredHalf::Current, |plan| RetiredHalf::Current.after(plan.plan())))
-            }
+            Outcome::Completed | Outcome::CalledOff(_) => Ok(retired.after_later(&record)),
             outcome @ Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
         }
     }

@@ -509,9 +509,14 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.found = Freshness::Stale;
         self.changed.clear();
         self.health.readmit(self.transport.now_ns());
-        let mut exchange = Exchange::new(self.timing);
-        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out());
-        self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
+        let mut sweep = self.sweep().await?;
+        // Who was silent because its cable went is not omitted by the very sweep that finds that.
+        if self.may_have_lost_its_cable(&sweep) {
+            let now_ns = self.transport.now_ns();
+            self.health.try_who_may_do_better(now_ns);
+            self.health.readmit(now_ns);
+            sweep = self.sweep().await?;
+        }
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
@@ -583,6 +588,27 @@ impl<T: Transport> SubnetManager for Manager<T> {
 
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {
         self.await_event(until_ns).await
+    }
+}
+
+impl<T: Transport> Manager<T> {
+    async fn sweep(&mut self) -> Result<Sweep, SubnetError> {
+        let mut exchange = Exchange::new(self.timing);
+        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out());
+        self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
+        Ok(sweep)
+    }
+
+    /// Whether a known cable to a device that is left out is gone by now, or the neighbour at its other end. A link that was
+    /// taken down for its sake has trained again.
+    fn may_have_lost_its_cable(&self, sweep: &Sweep) -> bool {
+        let (out, Some(KnownTopology { fabric, .. })) = (self.health.left_out(), &self.topology) else { return false };
+        let place = |port: PortId| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
+        let is_gone = |(near, far): (PortId, PortId)| {
+            let (guid, num) = place(near);
+            out.contains(&place(far).0) && !out.contains(&guid) && sweep.is_gone(guid, num)
+        };
+        !out.is_empty() && fabric.links().any(|(a, b)| is_gone((a, b)) || is_gone((b, a)))
     }
 }
 

@@ -424,6 +424,12 @@ impl Sweep {
         asked && !self.left_out.contains(&device) && !self.failing.iter().any(failed)
     }
 
+    /// Whether nothing is cabled to a port any more: it says that it has no link, or its device did not answer.
+    pub(super) fn is_gone(&self, device: Guid, port: PortNum) -> bool {
+        let Some(&node) = self.by_guid.get(&device) else { return true };
+        self.found[node].ports.get(&port).is_some_and(|info| info.port_state == wire::PortState::Down)
+    }
+
     /// Ports of switches that let data through to a device that is left out.
     fn to_left_out(&self, fabric: &Fabric, states: &[PortState], nodes: &BTreeMap<usize, NodeId>) -> Vec<PortId> {
         let out = |node: usize| self.left_out.contains(&self.found[node].info.node_guid);

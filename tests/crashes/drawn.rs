@@ -149,8 +149,9 @@ fn live(case: &Case) -> Vec<&'static str> {
 
 /// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance asked a
 /// switch that died meanwhile for one port after the other; a switch that was silent because the cable to it went stayed
-/// left out; and so did one whose port went down because its neighbour died, before its ARMED port was to become ACTIVE or
-/// amid that.
+/// left out; so did one whose port went down because its neighbour died, before its ARMED port was to become ACTIVE or amid
+/// that, and one that was asked for its arbitration list through a cable or a neighbour that went; and after a repair during which a cable
+/// went, for which the Double Scheme stepped in, the retired half did not follow.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, SwitchDies, SwitchRevives};
@@ -181,6 +182,31 @@ fn what_went_wrong_once_does_not_again() {
             setting: Setting { loss: 0.02, seed: 564, ..agents("leaf-spine:4,3,2") },
             deeds: vec![(0, SwitchDies(4)), (0, SwitchRevives), (10_000_000, SwitchDies(809))],
             deaths: Vec::new(),
+        },
+        Case {
+            setting: agents("random-regular:8,4,2"),
+            deeds: vec![(0, SwitchDies(512)), (0, SwitchRevives), (1_000_000, CableGoes(370))],
+            deaths: Vec::new(),
+        },
+        Case {
+            setting: Setting { auto: true, ..agents("hypercube:3,1") },
+            deeds: vec![(0, SwitchDies(470)), (200_000, CableGoes(271))],
+            deaths: Vec::new(),
+        },
+        Case {
+            setting: Setting { loss: 0.02, seed: 330, ..agents("torus:3x3,1") },
+            deeds: vec![(0, SwitchDies(413)), (0, SwitchRevives), (10_000_000, SwitchDies(7))],
+            deaths: Vec::new(),
+        },
+        Case {
+            setting: Setting { loss: 0.02, seed: 405, ..agents("torus:4x4,1") },
+            deeds: vec![(0, SwitchDies(826)), (0, SwitchRevives), (10_000_000, SwitchDies(28))],
+            deaths: Vec::new(),
+        },
+        Case {
+            setting: agents("fat-tree:2,3"),
+            deeds: vec![(0, CableGoes(406))],
+            deaths: vec![(105, Successor::Standby), (412, Successor::Itself)],
         },
     ];
     cases.iter().for_each(|case| _ = live(case));

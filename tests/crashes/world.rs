@@ -155,8 +155,10 @@ impl Life {
             Happening::Up { arrival, .. } => {
                 let closes = |way: &_| *way == RecoveryWay::Close;
                 self.arrival = Some(arrival.name());
-                self.closed_a_half = matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
+                self.closed_a_half |= matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
             }
+            // Who is killed before the subnet is up has closed it all the same.
+            Happening::Begun { why } => self.closed_a_half |= why == RecoveryWay::Close.in_words(),
             Happening::Changed(record) => self.changes.push(format!("{:?}", record.outcome)),
             Happening::Failed(why) => self.failures.push(why),
             Happening::Answered(_, answer) => self.answers.push(answer_in_words(&answer)),

@@ -335,7 +335,13 @@ fn captures_that_do_not_fit_are_told_apart_from_changes_that_cannot_be_made() {
     desk.plan(&[]).says(0, &["cut off  4 end ports:", "host-1 HCA-1[1] (0x"]);
     let home = fabric.ports_of(host).find(|&port| fabric.peer(port).is_some()).expect("a cabled host");
     let desk = Desk::with(&fabric, &moved(&fabric.without_links(&[home]), host));
-    desk.plan(&[]).says(3, &["a port cannot have both cables"]);
+    // A host whose only cable moves is cut off in between.
+    let told = desk.plan(&["--json"]).json();
+    assert_eq!((&told["cut_off"][0]["node"], &told["outcome"]), (&"host-1 HCA-1".into(), &"proved".into()));
+    assert_eq!(
+        (&told["then"]["outcome"], &told["then"]["plan"]["comes"][0]),
+        (&"proved".into(), &"host-1 HCA-1".into())
+    );
 }
 
 #[test]
@@ -607,4 +613,24 @@ fn what_comes_by_name_is_planned() {
     desk.run(&["check", "plan", "certificate"]).says(0, &["yes, the plan is sound"]);
     desk.run(&["plan", "before", "after", "--add-host", "h-17=spine-1:8"]).says(2, &["cannot be used with"]);
     desk.run(&["plan", "before", "--add-switch", "spine-1"]).says(2, &["expected NAME=LIKE:NODE"]);
+}
+
+#[test]
+fn a_cable_that_moves_takes_two_plans_and_both_are_checked() {
+    let fabric = bundled("fat-tree-4-2");
+    let desk = Desk::with(&fabric, &fabric);
+    let moved = ["plan", "before", "--move-cable", "leaf-1:5=spine-2:7"];
+    let both = [&moved[..], &["-o", "move.plan", "--certificate", "move.certificate", "--json"]].concat();
+    let told = desk.run(&both).json();
+    assert_eq!((&told["outcome"], &told["then"]["outcome"]), (&"proved".into(), &"proved".into()), "{told}");
+    assert_eq!((&told["file"], &told["then"]["file"]), (&"move.plan".into(), &"move.2.plan".into()));
+    for (plan, certificate) in [("move.plan", "move.certificate"), ("move.2.plan", "move.2.certificate")] {
+        assert_eq!(desk.run(&["check", plan, certificate]).0.status.code(), Some(0), "{plan}");
+    }
+    // The second begins where the first ends, and has the cable.
+    let [first, second] = ["move.plan", "move.2.plan"].map(|name| Plan::from_json(&desk.text(name)).expect("a plan"));
+    assert_eq!(first.tables_at(first.waves().len()).lfts, second.tables_at(0).lfts);
+    let cables = |plan: &Plan| plan.draft().after.links().count();
+    assert_eq!((cables(&first), cables(&second)), (31, 32));
+    desk.run(&[&moved[..], &["-o", "-"]].concat()).says(2, &["takes two plans"]);
 }

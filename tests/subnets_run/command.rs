@@ -261,7 +261,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (
             &["--add-switch", "switch-1", TWO],
             2,
-            "--add-switch, --add-link or --add-host: not for a list of several subnets",
+            "--add-switch, --add-link, --add-host or --move-cable: not for a list of several subnets",
         ),
         (&["--steady", "--cross", "2", TWO], 2, "share of packets between subnets is 2: expected 0 to 1"),
         (&["--steady", "--load", "2", TWO], 2, "load is 2: expected 0 to 1"),

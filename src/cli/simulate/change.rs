@@ -1,7 +1,8 @@
 //! The change in `reconfig simulate`: which elements, and in which subnet.
 
 use super::super::Common;
-use super::super::addition::AdditionArguments;
+use super::super::addition::{AdditionArguments, Named};
+use super::super::at::AtArguments;
 use super::super::element::{find_node, guid_of};
 use super::super::input::{Captured, read_after};
 use super::super::outcome::Failure;
@@ -11,15 +12,18 @@ use super::SubnetsArguments;
 use anyhow::anyhow;
 use clap::Args;
 use reconfig::change;
-use reconfig::fabric::difference::union;
+use reconfig::fabric::difference::{Recabling, union_recabled};
 use reconfig::fabric::subnets::{Router, SubnetPort, Subnets};
-use reconfig::fabric::{Fabric, NodeId};
+use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, SubnetId};
-use reconfig::scenario::{Element, ScenarioChange};
+use reconfig::scenario::{Element, EventTime, LaterEvent, ScenarioChange};
 use std::path::PathBuf;
 
 /// Options that are meaningless if nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 18] = [
+const OF_A_CHANGE: [&str; 21] = [
+    "at",
+    "standby",
+    "standby_after",
     "sudden",
     "planned",
     "subnet",
@@ -60,6 +64,8 @@ pub(super) struct ChangeArguments {
 pub(super) struct NamedChange {
     pub(super) subnets: Subnets,
     pub(super) change: ScenarioChange,
+    /// What happens after that.
+    pub(super) later: Vec<LaterEvent>,
     /// What a reader should know of how the captures were taken.
     pub(super) notes: Vec<String>,
 }
@@ -73,46 +79,75 @@ impl ChangeArguments {
         common: Common,
     ) -> Result<NamedChange, Failure> {
         let before = subnets.fabric(SubnetId(0));
-        let after = match &self.element.fabric_after {
-            Some(file) => read_after((before, captured), file, common)?,
-            None => match self.with_newcomers(before)? {
-                Some(after) => after,
-                None => {
-                    let change = self.element.find(&subnets, between)?;
-                    return Ok(NamedChange { subnets, change, notes: Vec::new() });
-                }
-            },
+        let Some(file) = &self.element.fabric_after else {
+            if self.is_of_names() {
+                return self.named(before);
+            }
+            let change = self.element.find(&subnets, between)?;
+            return Ok(NamedChange { subnets, change, later: Vec::new(), notes: Vec::new() });
         };
-        let union = union(before, &after).map_err(not_united)?;
+        let after = read_after((before, captured), file, common)?;
+        let Recabling { union, plugged } = union_recabled(before, &after).map_err(not_united)?;
         let notes: Vec<String> = change::renumbered(&union).into_iter().collect();
         let change = ScenarioChange::from(&union);
-        if change == Vec::new().into() {
+        if change == Vec::new().into() && plugged.is_empty() {
             let same = "no node and no cable differs between the two fabrics";
             let notes: String = notes.iter().map(|note| format!("; {note}")).collect();
             return Err(Failure::input(anyhow!("{same}{notes}: --steady simulates traffic without a change")));
         }
-        Ok(NamedChange { subnets: Subnets::alone(union.fabric), change, notes })
+        let later = served(plugged).into_iter().collect();
+        Ok(NamedChange { subnets: Subnets::alone(union.fabric), change, later, notes })
     }
 }
 
+/// Cables that are plugged in where others have been.
+fn served(plugged: Vec<(PortId, PortId)>) -> Option<LaterEvent> {
+    let event = LaterEvent { at: EventTime::Served, elements: Vec::new(), plugged };
+    (!event.plugged.is_empty()).then_some(event)
+}
+
 impl ChangeArguments {
-    /// The fabric after the change, if it has what the file lacks.
-    fn with_newcomers(&self, before: &Fabric) -> Result<Option<Fabric>, Failure> {
-        let ElementArguments { addition, removal, remove_root, .. } = &self.element;
+    /// Whether names say what comes, or what happens later; else the change is in one of several subnets perhaps.
+    fn is_of_names(&self) -> bool {
+        let ElementArguments { addition, removal, remove_root, at, .. } = &self.element;
         let alone = removal.is_empty() && !remove_root;
-        if addition.is_empty() || addition.captured().is_some() && alone && !self.sudden && !self.planned {
-            return Ok(None);
-        }
-        if *remove_root {
+        let captured = addition.captured().is_some() && alone && !self.sudden && !self.planned;
+        at.times().next().is_some() || !(addition.is_empty() || captured)
+    }
+
+    /// The change, and what happens later, by names.
+    fn named(&self, before: &Fabric) -> Result<NamedChange, Failure> {
+        let ElementArguments { addition, removal, remove_root, at, .. } = &self.element;
+        if *remove_root && !addition.is_empty() {
             return Err(Failure::input(anyhow!("--remove-root: where something comes, name the switch that leaves")));
         }
-        removal.taken_from(&addition.added_to(before)?).map(Some)
+        let Named { fabric, elements, plugged } = addition.with(removal, before)?;
+        let group = |wanted: usize| {
+            let own = elements.iter().filter(move |((option, rank), _)| at.group(option, *rank) == wanted);
+            own.map(|(_, element)| *element).collect::<Vec<_>>()
+        };
+        let mut first: Vec<Element> = remove_root.then_some(Element::Root).into_iter().collect();
+        first.extend(group(0));
+        let mut later = Vec::new();
+        for (rank, time) in at.times().enumerate() {
+            let elements = group(rank + 1);
+            if elements.is_empty() {
+                return Err(Failure::input(anyhow!("--at: no option behind it names what happens then")));
+            }
+            later.push(LaterEvent { at: time, elements, plugged: Vec::new() });
+        }
+        later.extend(served(plugged));
+        let subnets = Subnets::alone(fabric);
+        Ok(NamedChange { subnets, change: first.into(), later, notes: Vec::new() })
     }
 }
 
 /// The options belong to the group `what` of the command, which requires one of them.
 #[derive(Debug, Args)]
 pub(super) struct ElementArguments {
+    // The first of these: whoever reads values takes them and their places from what was parsed.
+    #[command(flatten)]
+    at: AtArguments,
     /// The root of the up*/down* tree leaves.
     #[arg(long, group = "what")]
     remove_root: bool,
@@ -136,6 +171,11 @@ pub(super) struct ElementArguments {
 }
 
 impl ElementArguments {
+    /// Whether something happens later.
+    pub(super) fn spreads(&self) -> bool {
+        self.at.times().next().is_some()
+    }
+
     /// Whether something comes that is named.
     pub(super) fn adds(&self) -> bool {
         !self.addition.is_empty()

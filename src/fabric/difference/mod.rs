@@ -15,7 +15,7 @@ mod union;
 pub use align::{AlignError, Recognised, align, recognise};
 pub use entry::{Cable, Changed, EndName, Lids, LinkRate, Moved, NodeName};
 pub use named::{NamesError, guids_by_name};
-pub use union::{LidConflict, Union, UnionError, union};
+pub use union::{LidConflict, Recabling, Union, UnionError, union, union_recabled};
 
 use super::{Fabric, NodeKind, PortId};
 use crate::ids::PortNum;

@@ -120,6 +120,33 @@ pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
     })
 }
 
+/// Both fabrics, of which ports may have one cable before and another one after.
+#[derive(Clone, Debug)]
+pub struct Recabling {
+    /// Of the fabric before, and of the one after without the cables at such ports.
+    pub union: Union,
+    /// The ends of those cables, in the indices of the union.
+    pub plugged: Vec<(PortId, PortId)>,
+}
+
+/// As [`union`], but the cables that come where others have been are set apart.
+///
+/// # Errors
+/// One GUID belongs to two kinds of node, or a port with a cable exists only after.
+pub fn union_recabled(before: &Fabric, after: &Fabric) -> Result<Recabling, UnionError> {
+    check_nodes(before, after)?;
+    let is_other = |port: PortId, peer: PortId| {
+        let old = find(before, key(after, port)).and_then(|port| before.peer(port));
+        old.is_some_and(|old| key(before, old) != key(after, peer))
+    };
+    let moved: Vec<(PortId, PortId)> = after.links().filter(|&(a, b)| is_other(a, b) || is_other(b, a)).collect();
+    let rest = after.without_links(&moved.iter().map(|&(a, _)| a).collect::<Vec<_>>());
+    let union = union(before, &rest)?;
+    let known = |port: PortId| find(&union.fabric, key(after, port));
+    let plugged = moved.iter().filter_map(|&(a, b)| Some((known(a)?, known(b)?))).collect();
+    Ok(Recabling { union, plugged })
+}
+
 fn check_nodes(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
     for (guid, new) in by_guid(after) {
         let Some(old) = before.by_guid(guid) else { continue };

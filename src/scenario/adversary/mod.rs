@@ -114,8 +114,9 @@ fn reported(setup: &Setup<'_>, prepared: Prepared, played: Played) -> Simulation
         let ending = if deadlocked { Ending::Deadlocked } else { Ending::NotReached };
         let reason = deadlocked.then(|| "packets wait for each other in a circle".to_string());
         let reason = error.map(|error| error.to_string()).or(reason);
-        let change = DrivenChange { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps };
-        summary(Ran { setup, sim, changes: vec![change], prepared: &[prepared], whole: None })
+        let change =
+            DrivenChange { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps, takeover: None };
+        summary(Ran { setup, sim, changes: vec![change], events: Vec::new(), prepared: &[prepared], whole: None })
     })
 }
 

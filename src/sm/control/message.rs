@@ -554,7 +554,7 @@ impl ChangeDone {
             half,
             root: record.routed_by.root.map(|root| NamedNode::of(fabric, root)),
             phases: record.phases.iter().map(PhaseStatus::from).collect(),
-            restarts: record.restarts,
+            restarts: u32::try_from(record.restarts()).expect("a change follows the subnet for less than years"),
             waves: plan.waves().len() as u64,
             writes: plan.waves().iter().map(|wave| wave.writes.len() as u64).sum(),
             proved: record.plan.proof().is_some(),

@@ -1,12 +1,15 @@
-//! Packet-hops per second and nanoseconds per hop: 64 switches of degree 4 in a random regular graph, 256 CAs, uniform
-//! traffic of 512-byte packets, one core. Restricted up*/down* congests its root far below load 0.3, so a saturated and
-//! an unsaturated load are both measured. Where valgrind is installed, callgrind counts instructions: two runs of
-//! different length, the difference of their counts over that of their packet-hops, so that set-up cancels.
+//! Packet-hops per second and nanoseconds per hop of the whole simulator, one core, uniform traffic of 512-byte packets.
+//!
+//! Two fat trees have the fabric, load and packets with which other simulators were measured, on another machine: the ratios
+//! stand in the line. A random regular graph under restricted up*/down* congests its root far below load 0.3, so a saturated
+//! and an unsaturated load are both measured. Where valgrind is installed, callgrind counts instructions: two runs of
+//! different length, the difference of their counts over that of their packet-hops, so that set-up cancels. A count above
+//! the one that is held fails.
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::ids::{Half, Lmc};
-use reconfig::routing::{Demand, Engine, UpDown};
+use reconfig::routing::{Demand, Engine, FatTree, UpDown};
 use reconfig::sim::{PACKET_BYTES, Sim, SimConfig};
 use reconfig_measuring::bench::clock::Stopwatch;
 use reconfig_measuring::bench::median::median;
@@ -15,10 +18,59 @@ use std::error::Error;
 use std::process::Command;
 use std::time::Instant;
 
-/// Switches, switch links of each, CAs of each.
-const TOPOLOGY: &str = "random-regular:64,4,4";
-/// Offered loads, as fractions of each CA's rate.
-const LOADS: [f64; 2] = [0.05, 0.3];
+/// What is measured.
+struct Case {
+    /// Of the same form as `reconfig fabric generate` takes.
+    topology: &'static str,
+    /// Offered load, as a fraction of each CA's rate.
+    load: f64,
+    /// The engine.
+    engine: &'static dyn Engine,
+    /// The most instructions for a packet-hop.
+    most: f64,
+    /// Microseconds of the two runs whose instructions are counted: under callgrind a second of work takes a minute.
+    counted_us: [u64; 2],
+    /// Million packet-hops a second of others on one core: SST-merlin, of packets too, and BookSim2, of flits.
+    others: Option<[f64; 2]>,
+}
+
+const UP_DOWN: UpDown = UpDown { root: None };
+
+const CASES: [Case; 4] = [
+    Case {
+        topology: "fat-tree:4,3",
+        load: 0.3,
+        engine: &FatTree,
+        most: 1270.0,
+        counted_us: [30, 60],
+        others: Some([0.93, 0.092]),
+    },
+    Case {
+        topology: "fat-tree:8,3",
+        load: 0.3,
+        engine: &FatTree,
+        most: 1250.0,
+        counted_us: [5, 12],
+        others: Some([0.47, 0.044]),
+    },
+    Case {
+        topology: "random-regular:64,4,4",
+        load: 0.05,
+        engine: &UP_DOWN,
+        most: 1280.0,
+        counted_us: [50, 100],
+        others: None,
+    },
+    Case {
+        topology: "random-regular:64,4,4",
+        load: 0.3,
+        engine: &UP_DOWN,
+        most: 1670.0,
+        counted_us: [30, 60],
+        others: None,
+    },
+];
+
 /// Bytes of a packet: eight credits.
 const LENGTH: u16 = 512;
 /// First argument of a run under callgrind.
@@ -28,38 +80,51 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, mode, load, length_us] = &arguments[..]
+    if let [_, mode, case, length_us] = &arguments[..]
         && mode == COUNTED
     {
-        return counted(load.parse()?, length_us.parse()?);
+        return counted(&CASES[case.parse::<usize>()?], length_us.parse()?);
     }
-    println!("{TOPOLOGY}: uniform traffic, packets of {LENGTH} bytes, one core; medians");
-    println!("{}", measure_all()?);
+    println!("uniform traffic, packets of {LENGTH} bytes, one core; medians");
+    let (table, over) = measure_all()?;
+    println!("{table}");
     println!("a packet in flight takes {PACKET_BYTES} bytes; M packet-hops/s are per second of processor time");
-    Ok(())
+    println!("times SST-merlin, BookSim2: what those did with the same fabric, load and packets, on another machine");
+    if over.is_empty() { Ok(()) } else { Err(over.join("; ").into()) }
 }
 
-fn measure_all() -> Outcome<Table> {
-    let mut table = Table::new();
+/// All cases, and the counts that are above those held.
+fn measure_all() -> Outcome<(Table, Vec<String>)> {
+    let (mut table, mut over) = (Table::new(), Vec::new());
     table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED);
-    table.set_header(["offered", "accepted", "", "M packet-hops/s", "ns/hop", "on the wall", "instructions/hop"]);
-    for load in LOADS {
-        let speed = Speed::measure(load)?;
-        let saturated = speed.accepted < 0.95 * load;
+    let header =
+        ["fabric", "offered", "accepted", "M packet-hops/s", "on the wall", "instructions/hop", "× SST", "× BookSim2"];
+    table.set_header(header);
+    for (rank, case) in CASES.iter().enumerate() {
+        let speed = Speed::measure(case)?;
+        let millions = 1e3 / speed.ns_per_hop;
+        let counted = instructions_per_hop(rank)?;
+        if let Some(counted) = counted.filter(|&counted| counted > case.most) {
+            let (topology, load, most) = (case.topology, case.load, case.most);
+            over.push(format!("{topology} at {load}: {counted:.0} instructions for a packet-hop, {most} are held"));
+        }
+        let times =
+            |other: usize| case.others.map_or(String::new(), |others| format!("{:.1}", millions / others[other]));
         table.add_row([
-            format!("{load:.2}"),
+            case.topology.to_string(),
+            format!("{:.2}", case.load),
             format!("{:.3}", speed.accepted),
-            if saturated { "saturated" } else { "unsaturated" }.into(),
-            format!("{:.2}", 1e3 / speed.ns_per_hop),
-            format!("{:.0}", speed.ns_per_hop),
+            format!("{millions:.2}"),
             format!("{:.2}", 1e3 / speed.wall_ns_per_hop),
-            instructions_per_hop(load)?,
+            counted.map_or("SKIPPED: no valgrind".to_string(), |counted| format!("{counted:.0}")),
+            times(0),
+            times(1),
         ]);
     }
-    for column in [0, 1, 3, 4, 5, 6] {
-        table.column_mut(column).ok_or("the table has seven columns")?.set_cell_alignment(CellAlignment::Right);
+    for column in 1..header.len() {
+        table.column_mut(column).ok_or("the table has these columns")?.set_cell_alignment(CellAlignment::Right);
     }
-    Ok(table)
+    Ok((table, over))
 }
 
 /// The figures of a warm simulation.
@@ -71,9 +136,9 @@ struct Speed {
 }
 
 impl Speed {
-    fn measure(load: f64) -> Outcome<Speed> {
+    fn measure(case: &Case) -> Outcome<Speed> {
         let (rounds, round_ns, warm_up_ns) = if quick() { (3, 100_000, 50_000) } else { (9, 500_000, 500_000) };
-        let mut sim = bring_up(load)?;
+        let mut sim = bring_up(case)?;
         sim.run(warm_up_ns, false);
         sim.begin_period();
         let mut laps = Vec::new();
@@ -93,11 +158,15 @@ impl Speed {
 }
 
 /// The fabric, routed and under traffic.
-fn bring_up(load: f64) -> Outcome<Sim> {
-    let made = generate(&TOPOLOGY.parse()?, &Options::default())?;
+fn bring_up(case: &Case) -> Outcome<Sim> {
+    let made = generate(&case.topology.parse()?, &Options::default())?;
     let fabric = reconfig::lid::assign(&made, Lmc::masked(1))?;
-    let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1))?;
-    let config = SimConfig { load, packet_bytes: LENGTH, ..SimConfig::default() };
+    let function = case.engine.route(&fabric, &Demand::all(&fabric, 1))?;
+    let mut config = SimConfig { load: case.load, packet_bytes: LENGTH, ..SimConfig::default() };
+    if case.others.is_some() {
+        // As the others had it: four lanes, with room for four packets of eight credits each.
+        (config.data_vls, config.buffer_credits) = (4, 32);
+    }
     let tables = reconfig::lid::bring_up(&fabric, &function, config.data_vls);
     let manager = fabric.end_ports().next().ok_or("the fabric has CAs")?;
     let mut sim = Sim::new(&fabric, config, manager)?;
@@ -110,28 +179,29 @@ fn bring_up(load: f64) -> Outcome<Sim> {
 }
 
 /// The run under callgrind: prints its packet-hops.
-fn counted(load: f64, length_us: u64) -> Outcome<()> {
-    let mut sim = bring_up(load)?;
+fn counted(case: &Case, length_us: u64) -> Outcome<()> {
+    let mut sim = bring_up(case)?;
     sim.run(length_us * 1_000, false);
     println!("{}", sim.packet_hops());
     Ok(())
 }
 
-fn instructions_per_hop(load: f64) -> Outcome<String> {
+/// None without valgrind.
+fn instructions_per_hop(case: usize) -> Outcome<Option<f64>> {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        return Ok("SKIPPED: valgrind is not installed".into());
+        return Ok(None);
     }
-    let (short, long) = if quick() { (50, 80) } else { (250, 450) };
-    let (short, long) = (callgrind(load, short)?, callgrind(load, long)?);
-    Ok(format!("{:.0}", (long.0 - short.0) as f64 / (long.1 - short.1) as f64))
+    let [short, long] = CASES[case].counted_us;
+    let (short, long) = (callgrind(case, short)?, callgrind(case, long)?);
+    Ok(Some((long.0 - short.0) as f64 / (long.1 - short.1) as f64))
 }
 
 /// Instructions and packet-hops of one run under callgrind.
-fn callgrind(load: f64, length_us: u64) -> Outcome<(u64, u64)> {
+fn callgrind(case: usize, length_us: u64) -> Outcome<(u64, u64)> {
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe()?)
-        .args([COUNTED, &load.to_string(), &length_us.to_string()])
+        .args([COUNTED, &case.to_string(), &length_us.to_string()])
         .output()?;
     let said = String::from_utf8(run.stderr)?;
     let count = said.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, count)| count.trim());

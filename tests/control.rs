@@ -1,5 +1,5 @@
 //! The control socket from outside: what is asked, what is answered, who may ask, and who may not have the socket; the
-//! commands that ask through it; metrics as a scraper reads them.
+//! commands that ask through it; metrics as a scraper reads them, the page as a browser does.
 
 use reconfig::driver::PhaseRecord;
 use reconfig::ids::{Half, Lid};
@@ -9,12 +9,13 @@ use reconfig::sm::control::{
     ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status,
 };
 use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer};
+use reconfig::sm::web::{PageFiles, PageParts, WebServer};
 use reconfig::subnet::SmpCounts;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 /// Longer than any answer here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -141,14 +142,19 @@ fn what_is_no_order_is_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn who_hoards_connections_is_refused_more() {
+fn who_hoards_connections_is_refused_more_and_others_are_served() {
     use std::io::{BufRead, BufReader};
-    let manager = Manager::start(|request| done(request.answers, "seen"));
+    let manager = Manager::start(|request| match request.order {
+        ControlOrder::Status => request.answers.finish(Reply::Status(Box::new(status()))),
+        _ => done(request.answers, "seen"),
+    });
     let connect = || std::os::unix::net::UnixStream::connect(&manager.path).unwrap();
-    let mut hoard: Vec<_> = (0..MOST_CONNECTIONS).map(|_| connect()).collect();
+    let mut hoard: Vec<_> = (0..MOST_CONNECTIONS / 2).map(|_| connect()).collect();
     let mut line = String::new();
     BufReader::new(connect()).read_line(&mut line).unwrap();
-    assert!(line.contains("connections are open already"), "{line}");
+    assert!(line.contains("has its share of"), "{line}");
+    let (code, _, said) = reconfig(&["status"], &manager.path);
+    assert_eq!(code, 0, "another process: {said}");
     hoard.pop();
     let began = Instant::now();
     // The manager learns in its time that one is gone.
@@ -408,4 +414,64 @@ fn metrics_are_what_the_status_says() {
     metrics.update(&later);
     let text = metrics.text();
     assert!(text.contains(r#"state="draining""#) && !text.contains(r#"state="completed""#), "{text}");
+}
+
+#[test]
+fn the_page_is_read_only_and_for_this_machine_alone() {
+    use std::io::{Read, Write};
+    let files = PageFiles { page: "<p>page</p>".into(), style: "p {}".into(), script: "'use strict';".into() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let asked = |request: &'static str, parts: watch::Sender<PageParts>| {
+        let files = files.clone();
+        runtime.block_on(async {
+            let server = WebServer::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+            let address = server.address().unwrap();
+            tokio::spawn(server.serve(files, parts.clone()));
+            let reader = tokio::task::spawn_blocking(move || {
+                let mut stream = std::net::TcpStream::connect(address).expect("it serves");
+                write!(stream, "{request}\r\nConnection: close\r\n\r\n").unwrap();
+                let mut text = String::new();
+                // A stream lasts: two parts are enough of it.
+                let mut buffer = [0; 4096];
+                while !text.contains("data: second") {
+                    match stream.read(&mut buffer) {
+                        Ok(0) | Err(_) => break,
+                        Ok(length) => text += std::str::from_utf8(&buffer[..length]).expect("text"),
+                    }
+                }
+                text
+            });
+            for (part, text) in [("one", "first"), ("two", "second")] {
+                while parts.receiver_count() == 0 && !reader.is_finished() {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                parts.send_modify(|parts| drop(parts.insert(part, Arc::from(text))));
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            reader.await.unwrap()
+        })
+    };
+    let answer = |request| asked(request, watch::Sender::new(PageParts::new()));
+    let page = answer("GET / HTTP/1.1\r\nHost: 127.0.0.1:9711");
+    assert!(page.starts_with("HTTP/1.1 200 OK") && page.ends_with("<p>page</p>"), "{page}");
+    assert!(page.contains("content-security-policy: default-src 'none'"), "{page}");
+    for (request, status) in [
+        ("GET / HTTP/1.1\r\nHost: fabric.example", "403"),
+        ("GET /events HTTP/1.1\r\nHost: 10.1.2.3", "403"),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0", "405"),
+        ("GET /etc/passwd HTTP/1.1\r\nHost: localhost", "404"),
+    ] {
+        let text = answer(request);
+        assert!(text.starts_with(&format!("HTTP/1.1 {status}")), "{request}: {text}");
+    }
+    // What was drawn before the viewer came is not sent by itself, but with the next state.
+    let before = PageParts::from([("old", Arc::from("earlier"))]);
+    let stream = asked("GET /events HTTP/1.1\r\nHost: localhost", watch::Sender::new(before));
+    let lines: Vec<&str> =
+        stream.lines().filter(|line| line.starts_with("event: ") || line.starts_with("data: ")).collect();
+    assert_eq!(lines[..2], ["event: old", "data: earlier"], "{stream}");
+    assert_eq!(lines[lines.len() - 2..], ["event: two", "data: second"], "{stream}");
+    assert_eq!(lines.iter().filter(|line| **line == "data: first").count(), 1, "only what differs is sent: {stream}");
+    let outside = runtime.block_on(WebServer::bind("0.0.0.0:0".parse().unwrap()));
+    assert!(matches!(&outside, Err(error) if error.to_string().contains("only loopback")), "{outside:?}");
 }

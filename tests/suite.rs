@@ -12,6 +12,7 @@ mod crashes;
 mod dispersive;
 mod driver;
 mod election;
+mod endless;
 mod engines;
 mod forged;
 mod formats;

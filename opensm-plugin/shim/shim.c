@@ -127,7 +127,8 @@ static uint32_t index_of(const struct reconfig_fabric *fabric, ib_net64_t guid)
 	return RECONFIG_NO_PEER;
 }
 
-static void describe_port(struct reconfig_fabric *fabric, struct reconfig_port *port, osm_physp_t *physp)
+static void describe_port(osm_opensm_t *osm, struct reconfig_fabric *fabric, struct reconfig_port *port,
+			  osm_physp_t *physp)
 {
 	uint32_t peer;
 
@@ -139,6 +140,8 @@ static void describe_port(struct reconfig_fabric *fabric, struct reconfig_port *
 	port->speed = speed_of(physp);
 	if (!physp->p_remote_physp || !osm_link_is_healthy(physp))
 		return;
+	port->op_vls = osm_physp_calc_link_op_vls(&osm->log, &osm->subn, physp,
+						  ib_port_info_get_op_vls(&physp->port_info));
 	peer = index_of(fabric, osm_node_get_node_guid(physp->p_remote_physp->p_node));
 	if (peer != RECONFIG_NO_PEER)
 		port->peer = fabric->nodes[peer].first_port + physp->p_remote_physp->port_num;
@@ -171,6 +174,41 @@ static int count_nodes(osm_opensm_t *osm, struct reconfig_fabric *fabric)
 	return fabric->ports ? 0 : -1;
 }
 
+/* How many service levels a list of VLs, one for each level from 0 up, puts on the VL of their number before it strays. */
+static uint8_t count_plain(const osm_qos_options_t *own, const osm_qos_options_t *all)
+{
+	const char *text = own->sl2vl ? own->sl2vl : all->sl2vl ? all->sl2vl : OSM_DEFAULT_QOS_SL2VL;
+	uint8_t sl;
+
+	for (sl = 0; sl < IB_MAX_NUM_VLS; sl++) {
+		char *end;
+
+		if (strtoul(text, &end, 0) != sl || end == text)
+			return sl;
+		if (*end != ',')
+			return sl + 1;
+		text = end + 1;
+	}
+	return sl;
+}
+
+/* The same on all ports. Without QoS OpenSM programs nothing, and one level is as good as another. */
+static uint8_t count_plain_levels(const osm_subn_opt_t *opt)
+{
+	const osm_qos_options_t *kinds[] = { &opt->qos_ca_options, &opt->qos_sw0_options, &opt->qos_swe_options,
+		&opt->qos_rtr_options };
+	uint8_t least = IB_MAX_NUM_VLS, i;
+
+	if (!opt->qos)
+		return 1;
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		uint8_t count = count_plain(kinds[i], &opt->qos_options);
+
+		least = count < least ? count : least;
+	}
+	return least;
+}
+
 /* OpenSM's view. Its lock is held. */
 static int describe(osm_opensm_t *osm, struct reconfig_fabric *fabric)
 {
@@ -193,13 +231,14 @@ static int describe(osm_opensm_t *osm, struct reconfig_fabric *fabric)
 
 			port->peer = RECONFIG_NO_PEER;
 			if (physp)
-				describe_port(fabric, port, physp);
+				describe_port(osm, fabric, port, physp);
 		}
 	}
 	fabric->sm_port_guid = cl_ntoh64(osm->subn.sm_port_guid);
 	fabric->max_lid = cl_ptr_vector_get_size(&osm->subn.port_lid_tbl) ?
 	    cl_ptr_vector_get_size(&osm->subn.port_lid_tbl) - 1 : 0;
 	fabric->life_time = osm->subn.opt.packet_life_time;
+	fabric->plain_levels = count_plain_levels(&osm->subn.opt);
 	return 0;
 }
 
@@ -345,6 +384,13 @@ static ib_api_status_t build_tree(void *context, osm_mgrp_box_t *box)
 	return reconfig_build_tree(plugin->osm, plugin->engine, box);
 }
 
+static uint8_t path_sl(void *context, uint8_t hint, const ib_net16_t slid, const ib_net16_t dlid)
+{
+	struct plugin *plugin = context;
+
+	return reconfig_path_sl(plugin->engine, hint, cl_ntoh16(slid), cl_ntoh16(dlid));
+}
+
 /* `engine->context` is the plugin. */
 static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 {
@@ -357,6 +403,8 @@ static int set_up(osm_routing_engine_t *engine, osm_opensm_t *osm)
 	}
 	engine->build_lid_matrices = count_hops;
 	engine->ucast_build_fwd_tables = build_tables;
+	if (reconfig_gives_levels(plugin->engine))
+		engine->path_sl = path_sl;
 	/* Without it OpenSM builds the trees. */
 	if (reconfig_orders_trees(plugin->engine))
 		engine->mcast_build_stree = build_tree;
@@ -385,7 +433,7 @@ static void *construct(osm_opensm_t *osm)
 	if (!plugin)
 		return NULL;
 	plugin->osm = osm;
-	plugin->engine = reconfig_start(osm, osm->subn.opt.event_plugin_options);
+	plugin->engine = reconfig_start(osm, osm->subn.opt.event_plugin_options, cl_ntoh64(osm->subn.opt.guid));
 	if (!plugin->engine ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		reconfig_log(osm, RECONFIG_LEVEL_ERROR, "the routing engine could not be registered");

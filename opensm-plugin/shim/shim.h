@@ -15,6 +15,7 @@ struct reconfig_port {
 	uint8_t state;
 	uint8_t width;
 	uint8_t speed;
+	uint8_t op_vls;		/* PortInfo:OperationalVLs that OpenSM programs; 0 without a link */
 };
 
 /* A block of a forwarding table: what is known of it, and what is wanted. */
@@ -49,7 +50,7 @@ struct reconfig_fabric {
 	uint64_t sm_port_guid;
 	uint16_t max_lid;
 	uint8_t life_time;	/* SwitchInfo:LifeTimeValue that OpenSM programs */
-	uint8_t reserved;
+	uint8_t plain_levels;	/* service levels from 0 up that OpenSM puts on the VL of their number everywhere */
 };
 
 /* A switch's row of a multicast table: a bit for each port, the lowest of the first byte for port 0. */
@@ -79,14 +80,18 @@ enum reconfig_level {
 	RECONFIG_LEVEL_VERBOSE = 2
 };
 
-/* Defined in Rust. `engine` is what reconfig_start returned; none of them unwinds. */
-void *reconfig_start(void *osm, const char *options);
+/* Defined in Rust. `engine` is what reconfig_start returned; none of them unwinds. `port` is the GUID of the port that OpenSM
+ * was told to run on, 0 where it chooses one. */
+void *reconfig_start(void *osm, const char *options, uint64_t port);
 void reconfig_stop(void *engine);
 /* Marks blocks that must be read before reconfig_route; returns how many, less than 0 where it failed. */
 int64_t reconfig_unsure(void *engine, struct reconfig_fabric *fabric);
 /* Fills `wanted_lft` of every switch; 0, or less than 0 where it failed and filled none. */
 int reconfig_route(void *engine, struct reconfig_fabric *fabric);
 void reconfig_event(void *engine, int event);
+/* Whether hosts are told service levels by source and destination; and such a level, `hint` where there is none. */
+int reconfig_gives_levels(void *engine);
+uint8_t reconfig_path_sl(void *engine, uint8_t hint, uint16_t slid, uint16_t dlid);
 /* Whether our side builds the trees of multicast groups. */
 int reconfig_orders_trees(void *engine);
 /* Marks the ports of a group's tree in the rows, one for each switch that may take part; 0, or less than 0. */

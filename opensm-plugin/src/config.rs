@@ -5,7 +5,8 @@
 //! and is not there is an error.
 
 use reconfig::change::engine_listed;
-use reconfig::routing::Parameters;
+use reconfig::ids::Guid;
+use reconfig::routing::{MOST_LAYERS, Parameters};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub const DEFAULT_FILE: &str = "/etc/opensm/reconfig.yaml";
 /// How `event_plugin_options` of OpenSM's configuration names one.
 const OPTION: &str = "reconfig_config=";
+/// What stands for the GUID of OpenSM's port in a path.
+const PORT: &str = "%g";
 
 /// What is done where no change in place is proved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -51,6 +54,21 @@ fn default_mib() -> u64 {
     256
 }
 
+/// Whether engines of several virtual layers may be used, which needs service levels by source and destination.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayersConfig {
+    /// The most data lanes that are used, 2 to 8.
+    #[serde(default = "most_layers")]
+    pub most: u8,
+    /// Keeps the levels that were given out.
+    pub file: PathBuf,
+}
+
+fn most_layers() -> u8 {
+    MOST_LAYERS
+}
+
 /// A name, or several, the first of which that can route the fabric is taken.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(untagged)]
@@ -75,6 +93,8 @@ struct Document {
     evidence: Option<EvidenceConfig>,
     #[serde(default)]
     metrics: Option<PathBuf>,
+    #[serde(default)]
+    layers: Option<LayersConfig>,
 }
 
 fn yes() -> bool {
@@ -96,13 +116,15 @@ pub struct Config {
     pub evidence: Option<EvidenceConfig>,
     /// The file of metrics; none by default.
     pub metrics: Option<PathBuf>,
+    /// Whether service levels are given out; not by default.
+    pub layers: Option<LayersConfig>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
         let (on_refusal, multicast) = (OnRefusal::default(), Multicast::default());
-        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None }
+        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None, layers: None }
     }
 }
 
@@ -141,6 +163,15 @@ impl Config {
         }
     }
 
+    /// The same for the OpenSM of one port: `%g` in a path is the port's GUID, so that several can share a file of settings.
+    #[must_use]
+    pub fn of_port(self, port: Guid) -> Config {
+        let own = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace(PORT, &port.to_string()));
+        let evidence = self.evidence.map(|own_of| EvidenceConfig { folder: own(own_of.folder), ..own_of });
+        let layers = self.layers.map(|own_of| LayersConfig { file: own(own_of.file), ..own_of });
+        Config { evidence, layers, metrics: self.metrics.map(own), ..self }
+    }
+
     fn read(file: &Path) -> Result<Config, ConfigError> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file)
@@ -175,7 +206,15 @@ impl Config {
                 "`metrics` must be a whole path: a daemon has a working folder of its own".to_string(),
             ));
         }
-        let Document { on_refusal, renew, multicast, evidence, metrics, .. } = document;
-        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics })
+        if document.layers.as_ref().is_some_and(|layers| !layers.file.is_absolute()) {
+            return Err(malformed("`layers.file` must be a whole path, as `metrics` must".to_string()));
+        }
+        if let Some(most) =
+            document.layers.as_ref().map(|own| own.most).filter(|most| !(2..=MOST_LAYERS).contains(most))
+        {
+            return Err(malformed(format!("`layers.most` is {most}: 2 to {MOST_LAYERS} lanes can be used")));
+        }
+        let Document { on_refusal, renew, multicast, evidence, metrics, layers, .. } = document;
+        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics, layers })
     }
 }

@@ -3,21 +3,24 @@
 //! On entry of [`Router::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that every
 //! mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in silence. The
 //! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
-//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), service levels.
+//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), and how service levels are found
+//! (`levels`): those that were given out are kept.
 
 use crate::config::{Config, OnRefusal};
 use crate::course::{Course, life};
 use crate::evidence::Accepted;
+use crate::levels::PathLevels;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::multicast::Unicast;
-use crate::plans::{self, NoPlan};
+use crate::plans::{self, BaseEngines, FirstTables, NoPlan, Ways};
 use crate::sight::{Seen, Sight, SightError};
-use reconfig::change::{ChangeError, InForce, KnownBase, engine_listed};
+use reconfig::change::{ChangeError, InForce, KnownBase};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, PortNum};
-use reconfig::routing::{Engine, Parameters, RouteError};
+use reconfig::routing::RouteError;
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig::verify::ProofStatistics;
+use reconfig::vet::Vetted;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,6 +153,9 @@ pub enum Failure {
         /// The switch.
         switch: String,
     },
+    /// Service levels that cannot be kept are not given out.
+    #[error("service levels that hosts are to send on cannot be kept, so none are given out: {0}")]
+    Levels(String),
     /// Nothing is in force, and the base engine's tables are not proved.
     #[error("nothing is routed: {0}")]
     Refused(NoPlan),
@@ -161,9 +167,13 @@ pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
 /// The engine's state from run to run.
 pub struct Router {
     config: Config,
-    engine: Box<dyn Engine>,
+    engines: BaseEngines,
     memory: Option<Memory>,
     course: Option<Course>,
+    /// Service levels that were given out: all packets count as on one lane without.
+    levels: Option<Arc<PathLevels>>,
+    /// As they were when the run began: what hosts may know.
+    known: Option<Arc<PathLevels>>,
     /// What is known of the routing in force.
     base: KnownBase,
     /// Since when all that is sent is sent by the tables in force over what is there; none until they are written.
@@ -185,13 +195,15 @@ impl Router {
     /// # Errors
     /// There is no base engine of that name.
     pub fn new(config: Config) -> Result<Router, RouteError> {
-        let engine = engine_listed(&config.engines, &Parameters::default())?;
+        let engines = BaseEngines::named(&config.engines)?;
         let (memory, course, since) = (None, None, None);
         Ok(Router {
             config,
-            engine,
+            engines,
             memory,
             course,
+            levels: None,
+            known: None,
             base: KnownBase::default(),
             since,
             renewal: false,
@@ -199,6 +211,26 @@ impl Router {
             asked: false,
             acknowledged: Vec::new(),
         })
+    }
+
+    /// Service levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be kept,
+    /// those of before that run. The subnet is taken as found.
+    pub fn take_up(&mut self, levels: Option<Arc<PathLevels>>) {
+        (self.levels, self.memory, self.course) = (levels, None, None);
+    }
+
+    /// Service levels that were given out.
+    pub fn levels(&self) -> Option<&Arc<PathLevels>> {
+        self.levels.as_ref()
+    }
+
+    fn ways(&self, fabric: &Fabric) -> Ways {
+        self.levels.as_ref().map(|levels| levels.ways(fabric))
+    }
+
+    /// The most lanes that may be used.
+    fn most(&self) -> u8 {
+        self.config.layers.as_ref().map_or(1, |layers| layers.most)
     }
 
     /// OpenSM begins a heavy sweep.
@@ -215,13 +247,15 @@ impl Router {
     pub fn in_force(&self, sm: Guid) -> Option<InForce> {
         let memory = self.memory.as_ref().filter(|_| self.course.as_ref().is_none_or(Course::is_over))?;
         let sm = memory.fabric.lid_ports().find(|&port| memory.fabric.recorded_port_guid(port) == Some(sm))?;
-        Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm))
+        let ways = self.ways(&memory.fabric);
+        Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm, ways))
     }
 
     /// Unicast as it was last handed over.
     pub fn unicast(&self) -> Option<Unicast> {
         let Memory { fabric, lfts, earlier } = self.memory.clone()?;
-        Some(Unicast { fabric, earlier, lfts })
+        let ways = self.ways(&fabric);
+        Some(Unicast { fabric, earlier, lfts, ways })
     }
 
     /// Waves left of the plan under way.
@@ -282,7 +316,10 @@ impl Router {
                 vec![Note { level: Level::Error, text }]
             }
         };
-        let sight = known.as_ref().unwrap_or(sight);
+        let sight = &match self.on_lanes(known.as_ref().unwrap_or(sight)) {
+            Ok(sight) => sight,
+            Err(why) => return self.refused(sight, &why),
+        };
         let mut answer = match self.memory.as_ref().map(|memory| memory.compare(sight)) {
             None => self.found(sight, None, None, now),
             Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), None, now),
@@ -295,6 +332,19 @@ impl Router {
         // A run of the routing alone does not bring ports up, and OpenSM reports no subnet up after it.
         answer.again = answer.again.map(|again| if alone && again == Again::Up { Again::Written } else { again });
         Ok(answer)
+    }
+
+    /// The sight on the lanes of the levels that were given out, with levels for what has come.
+    fn on_lanes(&mut self, sight: &Sight) -> Result<Sight, NoPlan> {
+        self.known = self.levels.clone();
+        let Some(levels) = &self.levels else { return Ok(sight.clone()) };
+        if sight.lanes < levels.lanes() {
+            return Err(NoPlan::Lanes { needed: levels.lanes(), offered: sight.lanes });
+        }
+        let levels = levels.extended(&sight.fabric, 0);
+        let sight = sight.with_lanes(levels.lanes(), |fabric| levels.ways(fabric));
+        self.levels = Some(Arc::new(levels));
+        Ok(sight)
     }
 
     /// A switch does not tell its table: what was handed over last is written to its end.
@@ -333,13 +383,16 @@ impl Router {
             self.since = Some(now);
         }
         let cause = why.map(|why| format!(" ({why})")).unwrap_or_default();
-        if sight.lfts.iter().all(|lft| lft.routes().next().is_none())
-            && let Ok((lfts, proof)) = plans::brought_up(&*self.engine, sight)
-        {
-            return Ok(self.bring_up(sight, lfts, &proof, &cause));
+        if sight.lfts.iter().all(|lft| lft.routes().next().is_none()) {
+            match plans::brought_up(&self.engines, sight, self.most()) {
+                Ok(found) => return Ok(self.bring_up(found, &cause)),
+                // On one lane all can be planned, too.
+                Err(why) if sight.lanes.min(self.most()) > 1 => return Err(Failure::Refused(why)),
+                Err(_) => {}
+            }
         }
-        if is_empty(sight) {
-            return match plans::from_nothing(&*self.engine, sight) {
+        if is_empty(sight) && self.levels.is_none() {
+            return match plans::from_nothing(&*self.engines.listed, sight) {
                 Ok(plan) => Ok(self.begin(
                     Outcome::BroughtUp,
                     sight,
@@ -351,7 +404,7 @@ impl Router {
             };
         }
         let refusal = match plans::prove_in_force(sight) {
-            Ok(()) => {
+            Ok(_) => {
                 return Ok(self.hold(
                     Outcome::Adopted,
                     sight,
@@ -360,12 +413,14 @@ impl Router {
             }
             Err(refusal) => refusal.to_string(),
         };
-        match plans::mended(&*self.engine, sight) {
+        match plans::mended(&*self.engines.listed, sight) {
             Ok(plan) => {
                 let first = refusal.lines().next().unwrap_or_default();
                 let what = format!("the tables in force are mended{cause}: {first}");
                 let mut course = Course::of(plan);
-                if known.is_some_and(|known| Self::goes_with_what_is_under_way(known, sight, &course)) {
+                if known.is_some_and(|known| {
+                    Self::goes_with_what_is_under_way(known, self.ways(&known.whole), sight, &course)
+                }) {
                     course = course.at_once();
                 }
                 Ok(self.begin(Outcome::Mended, sight, course, now, &what))
@@ -375,21 +430,25 @@ impl Router {
     }
 
     /// Tables that are proved by themselves, where no switch has an entry.
-    fn bring_up(&mut self, sight: &Sight, lfts: Vec<Arc<Lft>>, proof: &ProofStatistics, cause: &str) -> Answer {
+    fn bring_up(&mut self, found: FirstTables, cause: &str) -> Answer {
+        let FirstTables { sight, lfts, levels, proof } = found;
         self.since = None;
-        self.remember(sight, &lfts);
-        let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}", counted(proof));
-        let accepted = Some(Accepted::BringUp { sight: Box::new(sight.clone()), lfts: lfts.clone() });
+        self.levels = levels.map(Arc::new);
+        self.remember(&sight, &lfts);
+        let on = self.levels.as_ref().map(|levels| format!("; hosts send on {} service levels", levels.layers()));
+        let on = on.unwrap_or_default();
+        let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}{on}", counted(&proof));
+        let accepted = Some(Accepted::BringUp { sight: Box::new(sight), lfts: lfts.clone() });
         Answer { accepted, ..self.answer(Outcome::BroughtUp, lfts, text, self.again(true)) }
     }
 
     /// Whether the first wave is proved beside all that what was in force can have sent.
-    fn goes_with_what_is_under_way(known: &Comparison, sight: &Sight, course: &Course) -> bool {
+    fn goes_with_what_is_under_way(known: &Comparison, ways: Ways, sight: &Sight, course: &Course) -> bool {
         course.next().is_some_and(|step| {
             let planned = &course.plan.plan().draft().before;
             let wanted = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
             let wanted = carried(&sight.fabric, &wanted, &known.now, &known.lfts);
-            plans::prove_beside(known, &wanted).is_ok()
+            plans::prove_beside(known, &wanted, ways).is_ok()
         })
     }
 
@@ -401,9 +460,13 @@ impl Router {
         }
         let both = found.lost && found.gained;
         let surviving = if both { Arc::new(common(&found.before, &found.now)) } else { found.now.clone() };
-        let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm);
         let base = self.base.get();
-        let plan = plans::changed(&*self.engine, from, surviving, base);
+        let plan_on = |ways: Ways| {
+            let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm, ways);
+            plans::changed(&*self.engines.listed, from, surviving.clone(), base)
+        };
+        let plan = plan_on(self.ways(&found.whole));
+        let (plan, levels) = self.on_another_layer(found, plan, plan_on);
         let what = match (found.lost, found.gained) {
             (true, true) => "something was lost, and what has come is served in the next run",
             (true, false) => "something was lost",
@@ -411,6 +474,7 @@ impl Router {
         };
         let soon = if found.lost && base.is_none() { TOO_SOON } else { "" };
         let what = &format!("{what}{soon}");
+        self.levels = levels;
         match plan {
             Ok(plan) => {
                 let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };
@@ -430,6 +494,23 @@ impl Router {
         }
     }
 
+    /// The first plan that is proved with all of a new switch on one layer after the other, and its levels: nobody has
+    /// been told any yet. Without a new switch the plan as it is.
+    fn on_another_layer(
+        &self,
+        found: &Comparison,
+        plan: Result<Arc<Vetted>, NoPlan>,
+        plan_on: impl Fn(Ways) -> Result<Arc<Vetted>, NoPlan>,
+    ) -> (Result<Arc<Vetted>, NoPlan>, Option<Arc<PathLevels>>) {
+        let known = self.known.as_ref().filter(|known| plan.is_err() && known.lacks_switch_of(&found.now));
+        let Some(known) = known else { return (plan, self.levels.clone()) };
+        let others = (1..known.layers()).find_map(|layer| {
+            let levels = known.extended(&found.whole, layer);
+            plan_on(Some(levels.ways(&found.whole))).ok().map(|plan| (Ok(plan), Some(Arc::new(levels))))
+        });
+        others.unwrap_or_else(|| (plan, self.levels.clone()))
+    }
+
     /// The subnet is as it was left.
     fn unchanged(&mut self, sight: &Sight, now: Duration) -> Answer {
         if self.course.as_ref().is_some_and(|course| !course.is_over()) {
@@ -438,7 +519,7 @@ impl Router {
         if !std::mem::take(&mut self.renewal) {
             return self.hold(Outcome::Stayed, sight, "the tables in force stay".to_string());
         }
-        match plans::renewed(&*self.engine, sight) {
+        match plans::renewed(&self.engines, sight, self.levels.as_deref()) {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
                 self.renewal = true;
@@ -526,6 +607,8 @@ impl Router {
     /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.
     fn refused(&mut self, sight: &Sight, why: &NoPlan) -> Result<Answer, Failure> {
         (self.memory, self.course) = (None, None);
+        // What was thought of for what has come is not given out.
+        self.levels = self.known.take().or(self.levels.take());
         let note = |text| vec![Note { level: Level::Error, text }];
         let kept = self.answer(Outcome::Kept, sight.lfts.clone(), String::new(), None);
         match self.config.on_refusal {
@@ -535,9 +618,15 @@ impl Router {
                 Ok(Answer { notes: note(text), ..kept })
             }
             OnRefusal::Rewrite => {
-                let (_, lfts) = plans::rerouted(&*self.engine, &sight.fabric, sight.sm).map_err(Failure::Refused)?;
+                let (lfts, levels) = plans::rewritten(&self.engines, sight, self.most()).map_err(Failure::Refused)?;
+                let asked = if levels.is_some() || self.levels.is_some() {
+                    " (service levels too: hosts must ask for their paths again)"
+                } else {
+                    ""
+                };
+                self.levels = levels.map(Arc::new);
                 let text = format!(
-                    "WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it: {why}"
+                    "WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it{asked}: {why}"
                 );
                 Ok(Answer { outcome: Outcome::Rewritten, lfts, notes: note(text), ..kept })
             }

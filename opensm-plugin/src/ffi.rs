@@ -5,15 +5,18 @@
 use crate::ahead::Ahead;
 use crate::config::{Config, Multicast};
 use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
+use crate::levels::PathLevels;
 use crate::metrics::{Metrics, Run, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
 use crate::watch::{Surroundings, Watch};
 use crate::worker::{Clerk, Outside, Worker};
-use reconfig::ids::{Guid, PortNum};
+use reconfig::fabric::Fabric;
+use reconfig::ids::{Guid, Lid, PortNum, Sl};
 use reconfig::tables::LFT_BLOCK;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +40,7 @@ struct PlainPort {
     state: u8,
     width: u8,
     speed: u8,
+    op_vls: u8,
 }
 
 /// `struct reconfig_node`.
@@ -67,7 +71,7 @@ struct PlainFabric {
     sm_port_guid: u64,
     max_lid: u16,
     life_time: u8,
-    reserved: u8,
+    plain_levels: u8,
 }
 
 /// `struct reconfig_tree`.
@@ -151,6 +155,10 @@ struct Engine {
     metrics: Arc<Mutex<Metrics>>,
     /// Whether trees of multicast are ours.
     orders: bool,
+    /// Where levels that were given out are kept; nowhere without `layers`.
+    kept: Option<PathBuf>,
+    /// By LID: the port, and the levels that hosts are told. Apart from the state, which a run of the routing holds.
+    told: Mutex<Option<(Arc<Fabric>, Arc<PathLevels>)>>,
 }
 
 struct State {
@@ -174,6 +182,37 @@ impl Engine {
     fn now(&self) -> Duration {
         self.started.elapsed()
     }
+
+    /// Keeps levels that have changed, and answers by them from now on.
+    fn tell_levels(
+        &self,
+        router: &mut Router,
+        before: Option<Arc<PathLevels>>,
+        fabric: &Arc<Fabric>,
+    ) -> Result<(), Failure> {
+        let Some(file) = &self.kept else { return Ok(()) };
+        let levels = router.levels().cloned();
+        if levels != before {
+            let kept = match &levels {
+                Some(levels) => levels.write(file),
+                None => std::fs::remove_file(file).map_err(|error| format!("{}: {error}", file.display())),
+            };
+            if let Err(why) = kept {
+                router.take_up(before);
+                return Err(Failure::Levels(why));
+            }
+        }
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = levels.map(|levels| (fabric.clone(), levels));
+        Ok(())
+    }
+
+    /// The level from one LID to another.
+    fn level(&self, source: u16, destination: u16) -> Option<u8> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let (fabric, levels) = told.as_ref()?;
+        let guid = |lid| fabric.lid_owner(Lid(lid)).map(|port| fabric.port_guid(port));
+        levels.level(guid(source)?, guid(destination)?).map(Sl::get)
+    }
 }
 
 /// Runs what C asked for; a panic becomes an error in OpenSM's log and `failed`.
@@ -187,12 +226,12 @@ fn guarded<T>(engine: &Engine, what: &str, failed: T, run: impl FnOnce(&Engine) 
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char) -> *mut c_void {
+extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char, port: u64) -> *mut c_void {
     let osm = Osm(osm);
     let started = catch_unwind(|| {
         // SAFETY: OpenSM's option is a text that ends with a zero, or none.
         let options = (!options.is_null()).then(|| unsafe { CStr::from_ptr(options) }.to_string_lossy().into_owned());
-        start(osm, options.as_deref())
+        start(osm, options.as_deref(), Guid(port))
     });
     match started {
         Ok(Ok(engine)) => Box::into_raw(Box::new(engine)).cast(),
@@ -207,8 +246,8 @@ extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char) -> *mut c
     }
 }
 
-fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
-    let config = Config::load(options).map_err(|error| error.to_string());
+fn start(osm: Osm, options: Option<&str>, port: Guid) -> std::io::Result<Engine> {
+    let config = Config::load(options).map(|config| config.of_port(port)).map_err(|error| error.to_string());
     match &config {
         Ok(config) => {
             let engines = config.engines.join(", ");
@@ -217,9 +256,13 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
         Err(why) => osm.log(Level::Error, &format!("routing engine `reconfig` will fail until this is mended: {why}")),
     }
     let orders = config.as_ref().is_ok_and(|config| config.multicast == Multicast::Ordered);
+    let kept = config.as_ref().ok().and_then(|config| config.layers.as_ref()).map(|layers| layers.file.clone());
     let evidence = config.as_ref().ok().and_then(|config| config.evidence.clone());
     let metrics = config.as_ref().ok().and_then(|config| config.metrics.clone());
-    let router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
+    let mut router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
+    if let Some(file) = &kept {
+        router = router.and_then(|router| with_levels(osm, router, file));
+    }
     let worker = Worker::start(Outside {
         sweep: Box::new(move || ask(osm)),
         clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence, metrics },
@@ -237,7 +280,22 @@ fn start(osm: Osm, options: Option<&str>) -> std::io::Result<Engine> {
     })?;
     let (ahead, trees) = (Ahead::start(stand_back)?, TreeBuilder::default());
     let state = Mutex::new(State { router, again: None, ahead, trees, trees_lack: false, sm: 0 });
-    Ok(Engine { osm, started: Instant::now(), state, watch, worker, metrics, orders })
+    Ok(Engine { osm, started: Instant::now(), state, watch, worker, metrics, orders, kept, told: Mutex::default() })
+}
+
+/// With the levels that hosts were given before OpenSM started.
+fn with_levels(osm: Osm, mut router: Router, file: &Path) -> Result<Router, String> {
+    let held = PathLevels::read(file).map_err(|why| {
+        format!(
+            "the service levels that hosts send on are not known: {why}; where no host keeps a path, remove the file"
+        )
+    })?;
+    if let Some(levels) = held {
+        let (layers, file) = (levels.layers(), file.display());
+        osm.log(Level::Info, &format!("hosts send on {layers} service levels, as {file} says"));
+        router.take_up(Some(Arc::new(levels)));
+    }
+    Ok(router)
 }
 
 // Functions take `Osm` whole: a closure that named its field would hold a bare pointer, which cannot move to a thread.
@@ -320,7 +378,10 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
         let routed = match &mut state.router {
             Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| {
                 sizes = Some(Sizes::of(&sight.fabric));
-                router.route(&sight, now)
+                let before = router.levels().cloned();
+                let answer = router.route(&sight, now)?;
+                engine.tell_levels(router, before, &sight.fabric)?;
+                Ok(answer)
             }),
             Err(why) => {
                 engine.osm.log(Level::Error, why);
@@ -413,6 +474,19 @@ extern "C" fn reconfig_orders_trees(engine: *mut c_void) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn reconfig_gives_levels(engine: *mut c_void) -> c_int {
+    // SAFETY: the shim passes what reconfig_start made.
+    c_int::from(unsafe { &*engine.cast::<Engine>() }.kept.is_some())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn reconfig_path_sl(engine: *mut c_void, hint: u8, source: u16, destination: u16) -> u8 {
+    // SAFETY: the shim passes what reconfig_start made.
+    let engine = unsafe { &*engine.cast::<Engine>() };
+    guarded(engine, "looking up a service level", hint, |engine| engine.level(source, destination).unwrap_or(hint))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn reconfig_order_tree(
     engine: *mut c_void,
     members: *const PlainMember,
@@ -489,6 +563,7 @@ fn seen(fabric: &PlainFabric) -> Seen {
         state: port.state,
         width: port.width,
         speed: port.speed,
+        op_vls: port.op_vls,
     };
     Seen {
         nodes: nodes.iter().map(seen_node).collect(),
@@ -496,6 +571,7 @@ fn seen(fabric: &PlainFabric) -> Seen {
         sm_port_guid: fabric.sm_port_guid,
         max_lid: fabric.max_lid,
         life_time: fabric.life_time,
+        plain_levels: fabric.plain_levels,
     }
 }
 

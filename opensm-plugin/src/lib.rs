@@ -3,8 +3,9 @@
 //!
 //! `decision` decides, run after run, over values alone; `sight` makes those values of what OpenSM knows, `plans` plans,
 //! `course` hands a plan over wave by wave, `memory` compares with the last run, `ahead` proves what is in force while
-//! OpenSM is idle, `worker` keeps `evidence` and `metrics`, `multicast` judges and builds trees, which `watch` looks after. `ffi` alone touches C, and the shim
-//! (`shim/shim.c`) alone touches OpenSM's structures. Deliberately omitted: service levels.
+//! OpenSM is idle, `worker` keeps `evidence` and `metrics`, `levels` gives
+//! out service levels where that is wanted, `multicast` judges and builds trees, which `watch` looks after. `ffi` alone
+//! touches C, and the shim (`shim/shim.c`) alone touches OpenSM's structures.
 
 #![deny(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod evidence;
 #[cfg(not(test))]
 #[allow(unsafe_code)]
 mod ffi;
+pub mod levels;
 pub mod memory;
 pub mod metrics;
 pub mod multicast;

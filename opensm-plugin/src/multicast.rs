@@ -3,11 +3,11 @@
 //! On entry: rows of multicast tables as OpenSM has them ([`TreeRow`]), and unicast as it was last handed over
 //! ([`Unicast`]). On return: a [`Ring`], or none ([`judge`]); or the rows of a group's tree ([`TreeBuilder`]), all of one
 //! tree over all switches that bear hosts, of which all turns are proved beside unicast: so is what any mixture of its
-//! groups does. Pure: no I/O, no OpenSM. Deliberately omitted: which of its lanes a group's service level takes; all
-//! packets count as on one (`sight`).
+//! groups does. Pure: no I/O, no OpenSM. Deliberately omitted: which lane a group's service level takes; trees
+//! are judged on each.
 
 use crate::memory::same_port;
-use crate::plans;
+use crate::plans::{self, Ways};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, PortNum};
 use reconfig::routing::{choose_root, switch_order};
@@ -45,6 +45,8 @@ pub struct Unicast {
     pub earlier: Vec<Arc<Lft>>,
     /// By node: the tables.
     pub lfts: Vec<Arc<Lft>>,
+    /// Who sends on which layer, if that matters.
+    pub ways: Ways,
 }
 
 /// Waits of multicast and unicast that close.
@@ -75,13 +77,13 @@ impl Unicast {
     /// # Errors
     /// What is wrong with the tables.
     pub fn waits(&self) -> Result<UnicastWaits, Refusal> {
-        plans::waits(&self.fabric, &self.lfts)
+        plans::waits(&self.fabric, &self.lfts, &self.ways)
     }
 
     /// The same in every mixture of these tables and those before; none where they are the same, or cannot be judged.
     pub fn waits_while_written(&self) -> Option<UnicastWaits> {
         let differ = self.earlier != self.lfts;
-        differ.then(|| plans::waits_while_written(&self.fabric, &self.earlier, &self.lfts).ok()).flatten()
+        differ.then(|| plans::waits_while_written(&self.fabric, &self.earlier, &self.lfts, &self.ways).ok()).flatten()
     }
 }
 

@@ -1,19 +1,23 @@
 //! Plans for what OpenSM may meet: from values to a vetted plan, or a reason why there is none.
 //!
 //! On entry: fabrics and tables over one index space. On return: a plan that prover, checker and lint accept, of scheme
-//! `ordered` where the tables in force serve everything, of scheme `recover` where they do not. Everything is on one lane
-//! ([`crate::sight`]). Deliberately omitted: what is done where there is none (`decision`).
+//! `ordered` where the tables in force serve everything, of scheme `recover` where they do not. Everything is on one lane,
+//! or on the layers of levels that were given out ([`crate::levels`]), which no plan changes. Deliberately omitted: what is
+//! done where there is none (`decision`).
 
+use crate::levels::{PathLevels, PathLevelsError};
 use crate::memory::Comparison;
 use crate::sight::Sight;
-use reconfig::change::{self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput};
+use reconfig::change::{
+    self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput, engine_listed, engine_named,
+};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, Lid, Vl, VlSet};
+use reconfig::ids::{Half, Lid, VlSet};
 use reconfig::lid;
-use reconfig::plan::{self, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
+use reconfig::plan::{self, Lanes, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
 use reconfig::repair::{Budget, RepairInput, repair};
-use reconfig::routing::{Demand, Engine, RouteError, choose_root, stranded, switch_order};
-use reconfig::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
+use reconfig::routing::{Demand, Engine, Parameters, RouteError, choose_root, stranded, switch_order};
+use reconfig::tables::{Lft, PathLayers, RoutingFunction, SubnetTables};
 use reconfig::verify::{
     self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, UnicastWaits, prove_tables,
 };
@@ -28,14 +32,33 @@ pub enum NoPlan {
     Route(RouteError),
     /// What the base engine computed needs service levels that OpenSM's hosts do not have.
     #[error(
-        "engine {engine} separates paths by {layers} virtual layers, and this engine leaves service levels as they are: \
-         name another under `engine`, such as nue, which makes do with one"
+        "engine {engine} separates paths by {layers} virtual layers, and hosts have no service levels for them: name \
+         another under `engine`, such as nue, which makes do with one, or see `layers` in OPENSM.md"
     )]
     Layers {
         /// The engine.
         engine: &'static str,
         /// Layers.
         layers: usize,
+    },
+    /// There are no levels for the tables of an engine.
+    #[error("service levels for the tables of {engine}: {why}")]
+    Levels {
+        /// The engine.
+        engine: &'static str,
+        /// Why not.
+        why: PathLevelsError,
+    },
+    /// Fewer lanes than levels were given out for.
+    #[error(
+        "service levels were given out for {needed} data lanes, and OpenSM offers {offered} on every link: replace what has \
+         fewer, and leave `qos TRUE` and its SL-to-VL tables as they were"
+    )]
+    Lanes {
+        /// Lanes of the levels.
+        needed: u8,
+        /// Lanes there are.
+        offered: u8,
     },
     /// The change cannot be made.
     #[error(transparent)]
@@ -69,20 +92,58 @@ fn policy() -> Policy {
     Policy { observer: Observer::Lifetime, ..Policy::default() }
 }
 
-/// Tables on one lane, sources on the lower half.
-fn on_one_lane(fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> SubnetTables {
-    let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| Vl::default()), Half::Lower);
+/// The base engines.
+pub struct BaseEngines {
+    /// The first that can route is taken.
+    pub listed: Box<dyn Engine>,
+    /// One by one, where there may be other reasons to pass one over.
+    pub singly: Vec<Box<dyn Engine>>,
+}
+
+impl BaseEngines {
+    /// Those of these names.
+    ///
+    /// # Errors
+    /// There is no engine of a name.
+    pub fn named(names: &[String]) -> Result<BaseEngines, RouteError> {
+        let parameters = Parameters::default();
+        let singly = names.iter().map(|name| engine_named(name, &parameters)).collect::<Result<_, _>>()?;
+        Ok(BaseEngines { listed: engine_listed(names, &parameters)?, singly })
+    }
+}
+
+/// Who sends on which layer, if that matters.
+pub type Ways = Option<Arc<PathLayers>>;
+
+/// Tables on as many lanes as the fabric has, each service level in turn on its own, sources on the lower half.
+fn on_lanes(fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> SubnetTables {
+    let table = Lanes::of_fabric(fabric, None).steady(policy().partition);
+    let mut tables = SubnetTables::new(fabric, table, Half::Lower);
     tables.lfts = lfts;
     tables
+}
+
+/// Layers in use.
+fn layers(ways: &Ways) -> u8 {
+    ways.as_ref().map_or(1, |ways| ways.layers())
+}
+
+/// Who sends what.
+fn senders(fabric: &Fabric, ways: &Ways) -> InjectionRules {
+    let mut senders = InjectionRules::default();
+    fabric.halves().iter().for_each(|half| senders.injected[half.index()] = true);
+    senders.ways[Half::Lower.index()] = ways.iter().cloned().collect();
+    senders
 }
 
 /// Proves tables that are in force by themselves.
 ///
 /// # Errors
 /// What is wrong with them.
-pub fn prove_in_force(sight: &Sight) -> Result<(), Refusal> {
-    let tables = on_one_lane(&sight.fabric, sight.lfts.clone());
-    prove_tables(&sight.fabric, &tables, &scope(&sight.fabric)).map(drop)
+pub fn prove_in_force(sight: &Sight) -> Result<ProofStatistics, Refusal> {
+    let tables = on_lanes(&sight.fabric, sight.lfts.clone());
+    prove_tables(&sight.fabric, &tables, &scope(&sight.fabric).by(sight.ways.as_ref()))
+        .map(|proof| proof.statistics().clone())
 }
 
 /// A wave over a subnet of which it is known what was in force.
@@ -90,6 +151,7 @@ struct Beside<'a> {
     whole: &'a Fabric,
     now: &'a Fabric,
     tables: [SubnetTables; 2],
+    ways: Ways,
 }
 
 impl Transition for Beside<'_> {
@@ -102,10 +164,8 @@ impl Transition for Beside<'_> {
     }
 
     fn waves(&self) -> Vec<ProofWave<'_>> {
-        let mut injected = [false; 2];
-        self.whole.halves().iter().for_each(|half| injected[half.index()] = true);
+        let InjectionRules { injected, ways } = senders(self.whole, &self.ways);
         let [before, after] = &self.tables;
-        let ways = Default::default();
         let (empty, gone) = (VlSet::EMPTY, [false; 2]);
         vec![ProofWave { name: "rewrite".to_string(), before, after, injected, ways, empty, gone, aged: None }]
     }
@@ -120,9 +180,9 @@ impl Transition for Beside<'_> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>]) -> Result<(), Refusal> {
-    let tables = [known.lfts.clone(), wanted.to_vec()].map(|lfts| on_one_lane(&known.whole, lfts));
-    let beside = Beside { whole: &known.whole, now: &known.now, tables };
+pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>], ways: Ways) -> Result<(), Refusal> {
+    let tables = [known.lfts.clone(), wanted.to_vec()].map(|lfts| on_lanes(&known.whole, lfts));
+    let beside = Beside { whole: &known.whole, now: &known.now, tables, ways };
     verify::prove(beside).map(drop).map_err(|(_, refusal)| refusal)
 }
 
@@ -130,17 +190,23 @@ pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>]) -> Result<(), Refus
 ///
 /// # Errors
 /// What is wrong with them, but for cycles.
-pub fn waits(fabric: &Fabric, lfts: &[Arc<Lft>]) -> Result<UnicastWaits, Refusal> {
-    UnicastWaits::of_tables(fabric, &on_one_lane(fabric, lfts.to_vec()), &Scope { losses: true, ..scope(fabric) })
+pub fn waits(fabric: &Fabric, lfts: &[Arc<Lft>], ways: &Ways) -> Result<UnicastWaits, Refusal> {
+    let scope = Scope { losses: true, ..scope(fabric) }.by(ways.as_ref());
+    UnicastWaits::of_tables(fabric, &on_lanes(fabric, lfts.to_vec()), &scope)
 }
 
 /// The same in every mixture of two tables.
 ///
 /// # Errors
 /// What is wrong with them, but for cycles.
-pub fn waits_while_written(fabric: &Fabric, before: &[Arc<Lft>], after: &[Arc<Lft>]) -> Result<UnicastWaits, Refusal> {
-    let tables = [before, after].map(|lfts| on_one_lane(fabric, lfts.to_vec()));
-    UnicastWaits::of(&Beside { whole: fabric, now: fabric, tables })
+pub fn waits_while_written(
+    fabric: &Fabric,
+    before: &[Arc<Lft>],
+    after: &[Arc<Lft>],
+    ways: &Ways,
+) -> Result<UnicastWaits, Refusal> {
+    let tables = [before, after].map(|lfts| on_lanes(fabric, lfts.to_vec()));
+    UnicastWaits::of(&Beside { whole: fabric, now: fabric, tables, ways: ways.clone() })
 }
 
 /// What the base engine makes of what OpenSM's port reaches, and its tables.
@@ -182,6 +248,58 @@ fn spread(engine: &dyn Engine, fabric: &Fabric, sm: PortId) -> Result<Vec<Arc<Lf
     Ok(lfts.into_iter().map(Arc::new).collect())
 }
 
+/// Tables of the first base engine that does with these lanes, and levels for them if it needs more than one.
+///
+/// # Errors
+/// What is wrong with the last.
+fn layered(
+    engines: &[Box<dyn Engine>],
+    sight: &Sight,
+    most: u8,
+) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
+    let lanes = sight.lanes.min(most);
+    let fabric = sight.fabric.with_lanes(lanes);
+    let mut refused = None;
+    for engine in engines {
+        match levelled(&**engine, &fabric, sight.sm, lanes) {
+            Ok(found) => return Ok(found),
+            Err(why) => refused = Some(why),
+        }
+    }
+    Err(refused.expect("settings name an engine"))
+}
+
+fn levelled(
+    engine: &dyn Engine,
+    fabric: &Fabric,
+    sm: PortId,
+    lanes: u8,
+) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
+    let function = engine.route(fabric, &Demand::joined_with(fabric, sm, 1).within(lanes))?;
+    if function.path_layers().is_none() {
+        return rerouted(engine, fabric, sm).map(|(_, lfts)| (lfts, None));
+    }
+    let engine = function.engine();
+    let lfts = lid::realise(fabric, &function, &[Half::Lower]);
+    let levels = PathLevels::assign(fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
+    Ok((lfts, Some(levels)))
+}
+
+/// All tables anew, by the base engine, and the levels that hosts must send on then.
+///
+/// # Errors
+/// It cannot route the fabric.
+pub fn rewritten(
+    engines: &BaseEngines,
+    sight: &Sight,
+    most: u8,
+) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
+    match sight.lanes.min(most) {
+        0 | 1 => Ok((rerouted(&*engines.listed, &sight.fabric.with_lanes(1), sight.sm)?.1, None)),
+        _ => layered(&engines.singly, sight, most),
+    }
+}
+
 /// A routing, if it makes do with one layer.
 fn on_one_layer(function: RoutingFunction) -> Result<RoutingFunction, NoPlan> {
     if function.path_layers().is_some() || function.layers() > 1 {
@@ -191,11 +309,11 @@ fn on_one_layer(function: RoutingFunction) -> Result<RoutingFunction, NoPlan> {
 }
 
 /// What a change begins with, by the nodes of `before`.
-pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId) -> InForce {
+pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId, ways: Ways) -> InForce {
     InForce {
-        tables: on_one_lane(&before, lfts),
-        layers: 1,
-        ways: None,
+        tables: on_lanes(&before, lfts),
+        layers: layers(&ways),
+        ways,
         old: Half::Lower,
         both_halves: before.has_both_halves(),
         policy: policy(),
@@ -248,25 +366,42 @@ pub fn from_nothing(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, N
 /// # Errors
 /// What [`NoPlan`] lists.
 pub fn in_one_wave(sight: &Sight, target: Vec<Arc<Lft>>) -> Result<Arc<Vetted>, NoPlan> {
-    let initial = on_one_lane(&sight.fabric, sight.lfts.clone());
+    let initial = on_lanes(&sight.fabric, sight.lfts.clone());
     let step = TableStep { lfts: target.clone(), aged_before: false };
-    vetted(Scheme::Recover, sight, (initial, target), vec![step], (1, true))
+    vetted(Scheme::Recover, sight, (initial, target), vec![step], true)
+}
+
+/// A bring-up, proved.
+pub struct FirstTables {
+    /// What was seen, on as many lanes as are used.
+    pub sight: Sight,
+    /// By node: the tables.
+    pub lfts: Vec<Arc<Lft>>,
+    /// Service levels, where one lane does not suffice.
+    pub levels: Option<PathLevels>,
+    /// What the proof covers.
+    pub proof: ProofStatistics,
 }
 
 /// The base engine's tables, proved by themselves: where no switch has any entry, each mixture with what is in force is
-/// a part of them, by which fewer packets arrive and no other dependency exists.
+/// a part of them, by which fewer packets arrive and no other dependency exists. `most` lanes may be used.
 ///
 /// # Errors
 /// It cannot route the fabric, or its tables do not serve all of it.
-pub fn brought_up(engine: &dyn Engine, sight: &Sight) -> Result<(Vec<Arc<Lft>>, ProofStatistics), NoPlan> {
-    let target = match sight.fabric.has_both_halves() {
-        true => spread(engine, &sight.fabric, sight.sm)?,
-        false => rerouted(engine, &sight.fabric, sight.sm)?.1,
+pub fn brought_up(engines: &BaseEngines, sight: &Sight, most: u8) -> Result<FirstTables, NoPlan> {
+    let engine = &*engines.listed;
+    let (lfts, levels) = match (sight.lanes.min(most), sight.fabric.has_both_halves()) {
+        (_, true) => (spread(engine, &sight.fabric, sight.sm)?, None),
+        (2.., false) => layered(&engines.singly, sight, most)?,
+        (_, false) => (rerouted(engine, &sight.fabric, sight.sm)?.1, None),
     };
-    let tables = on_one_lane(&sight.fabric, target);
-    let proof = prove_tables(&sight.fabric, &tables, &scope(&sight.fabric));
+    let sight = match &levels {
+        Some(levels) => sight.with_lanes(levels.lanes(), |fabric| levels.ways(fabric)),
+        None => Sight { fabric: Arc::new(sight.fabric.with_lanes(1)), ways: None, ..sight.clone() },
+    };
+    let proof = prove_in_force(&Sight { lfts: lfts.clone(), ..sight.clone() });
     let proof = proof.map_err(|refusal| NoPlan::Objection(Objection::Refused(refusal)))?;
-    Ok((tables.lfts, proof.statistics().clone()))
+    Ok(FirstTables { sight, lfts, levels, proof })
 }
 
 /// From tables that serve some rows and not others, intact ones kept where they can be.
@@ -274,10 +409,13 @@ pub fn brought_up(engine: &dyn Engine, sight: &Sight) -> Result<(Vec<Arc<Lft>>, 
 /// # Errors
 /// What [`NoPlan`] lists.
 pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
+    if sight.ways.is_some() {
+        return mended_on_layers(sight);
+    }
     let (function, _) = rerouted(engine, &sight.fabric, sight.sm)?;
     let recovery = change::prepare_recovery(&RecoveryInput {
         fabric: sight.fabric.clone(),
-        tables: on_one_lane(&sight.fabric, sight.lfts.clone()),
+        tables: on_lanes(&sight.fabric, sight.lfts.clone()),
         in_use: Half::Lower,
         policy: policy(),
         sm: sight.sm,
@@ -290,27 +428,68 @@ pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan>
     }
 }
 
+/// The same where levels were given out: rows without a way get one on the layers that sources send on.
+fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
+    let fabric = &*sight.fabric;
+    let initial = on_lanes(fabric, sight.lfts.clone());
+    let found = repair(&RepairInput {
+        before: fabric,
+        surviving: fabric,
+        remaining: fabric,
+        tables: &initial,
+        target: None,
+        senders: &senders(fabric, &sight.ways),
+        answerer: Some(sight.sm),
+        switches: true,
+        order: None,
+        discards_turned_back: false,
+        budget: Budget { renewals: 0, ..Budget::default() },
+    });
+    let found = found.map_err(|error| NoPlan::Unrecovered(error.to_string()))?;
+    if let Some(first) = found.unsolved.first() {
+        let switch = fabric.describe_node(first.switch);
+        let count = found.unsolved.len();
+        let (text, lid) =
+            ("rows (switch and LID) find no way on the service levels of their hosts, among them", first.lid);
+        return Err(NoPlan::Unrecovered(format!("{count} {text} {switch} to LID {lid}")));
+    }
+    let steps = found.waves.into_iter().map(|wave| TableStep { lfts: wave.lfts, aged_before: wave.aged_before });
+    let steps: Vec<TableStep> = steps.collect();
+    let last = steps.last().map_or(&sight.lfts, |step| &step.lfts).clone();
+    vetted(Scheme::Recover, sight, (initial, last), steps, true)
+}
+
 /// Waves that shorten ways and spread loads; none where the tables in force are as good as what would come of it.
 ///
 /// # Errors
 /// What [`NoPlan`] lists.
-pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>, NoPlan> {
+pub fn renewed(
+    engines: &BaseEngines,
+    sight: &Sight,
+    levels: Option<&PathLevels>,
+) -> Result<Option<Arc<Vetted>>, NoPlan> {
     let fabric = &*sight.fabric;
-    let (function, mut target) = rerouted(engine, fabric, sight.sm)?;
-    if fabric.has_both_halves() {
-        target = spread(engine, fabric, sight.sm)?;
-    }
-    let initial = on_one_lane(fabric, sight.lfts.clone());
-    let mut senders = InjectionRules::default();
-    fabric.halves().iter().for_each(|half| senders.injected[half.index()] = true);
-    let order = choose_root(fabric).and_then(|root| switch_order(function.engine(), fabric, root));
+    let (target, order) = match levels {
+        // Other ways than those that these levels were made for need not go with them.
+        Some(levels) => match layered(&engines.singly, sight, levels.lanes())? {
+            (target, Some(own)) if own.agrees_with(levels) => (target, None),
+            _ => return Ok(None),
+        },
+        None => {
+            let (function, target) = rerouted(&*engines.listed, fabric, sight.sm)?;
+            let order = choose_root(fabric).and_then(|root| switch_order(function.engine(), fabric, root));
+            let parted = fabric.has_both_halves().then(|| spread(&*engines.listed, fabric, sight.sm)).transpose()?;
+            (parted.unwrap_or(target), order)
+        }
+    };
+    let initial = on_lanes(fabric, sight.lfts.clone());
     let found = repair(&RepairInput {
         before: fabric,
         surviving: fabric,
         remaining: fabric,
         tables: &initial,
         target: Some(&target),
-        senders: &senders,
+        senders: &senders(fabric, &sight.ways),
         answerer: Some(sight.sm),
         switches: true,
         order: order.as_deref(),
@@ -324,7 +503,7 @@ pub fn renewed(engine: &dyn Engine, sight: &Sight) -> Result<Option<Arc<Vetted>>
     let Some(last) = steps.last().map(|step| step.lfts.clone()).filter(|last| *last != sight.lfts) else {
         return Ok(None);
     };
-    vetted(Scheme::Ordered, sight, (initial, last), steps, (1, false)).map(Some)
+    vetted(Scheme::Ordered, sight, (initial, last), steps, false).map(Some)
 }
 
 /// A plan on a fabric that stays as it is, judged.
@@ -333,7 +512,7 @@ fn vetted(
     sight: &Sight,
     (initial, target): (SubnetTables, Vec<Arc<Lft>>),
     steps: Vec<TableStep>,
-    (new_layers, begins_with_losses): (u8, bool),
+    begins_with_losses: bool,
 ) -> Result<Arc<Vetted>, NoPlan> {
     let fabric = &sight.fabric;
     let plan = plan::plan(
@@ -354,11 +533,11 @@ fn vetted(
             policy: policy(),
             sm: sight.sm,
             stranded: stranded(fabric, fabric, sight.sm),
-            old_layers: 1,
-            new_layers,
+            old_layers: layers(&sight.ways),
+            new_layers: layers(&sight.ways),
             drain: Vec::new(),
-            old_ways: None,
-            new_ways: None,
+            old_ways: sight.ways.clone(),
+            new_ways: sight.ways.clone(),
         },
     )?;
     let plan = plan.prove_switch_management();

@@ -1,12 +1,12 @@
 //! What OpenSM knows, as plain values ([`Seen`]), and as the fabric and tables that decisions are made of ([`Sight`]).
 //!
 //! On entry of [`Seen::sight`]: nodes and ports by dense indices, as the shim counts them. On return: a fabric with LIDs,
-//! and the forwarding tables in force. Service levels have no part in it: every link counts as one lane, so what is proved
-//! holds whatever SL-to-VL tables the devices have (docs/OPENSM.md).
+//! and the forwarding tables in force. Every link counts as one lane, so what is proved holds whatever SL-to-VL
+//! tables the devices have (docs/OPENSM.md); how many lanes there are is only told ([`Sight::with_lanes`]).
 
 use reconfig::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
-use reconfig::tables::{LFT_BLOCK, Lft};
+use reconfig::tables::{LFT_BLOCK, Lft, PathLayers};
 use std::sync::Arc;
 
 /// A port as OpenSM knows it.
@@ -26,6 +26,8 @@ pub struct SeenPort {
     pub width: u8,
     /// A bit for each of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR.
     pub speed: u8,
+    /// PortInfo:OperationalVLs that OpenSM programs, 1 to 5; 0 where there is no link.
+    pub op_vls: u8,
 }
 
 /// A switch's forwarding table as OpenSM knows it.
@@ -75,13 +77,19 @@ pub struct Seen {
     pub max_lid: u16,
     /// SwitchInfo:LifeTimeValue that OpenSM programs.
     pub life_time: u8,
+    /// Service levels, from 0 up, that OpenSM's SL-to-VL tables put on the VL of their number everywhere.
+    pub plain_levels: u8,
 }
 
 /// The fabric, and the tables in force.
 #[derive(Clone, Debug)]
 pub struct Sight {
-    /// What is there.
+    /// What is there, with as many data lanes on each link as count: one, unless service levels are given out.
     pub fabric: Arc<Fabric>,
+    /// Data lanes that every link has and that OpenSM puts service levels on, each on its own.
+    pub lanes: u8,
+    /// Who sends on which layer; none where that does not matter, because all is on one lane.
+    pub ways: Option<Arc<PathLayers>>,
     /// By node: what switches hold.
     pub lfts: Vec<Arc<Lft>>,
     /// OpenSM's port.
@@ -109,6 +117,15 @@ pub enum SightError {
     /// OpenSM's own port is not among the ports.
     #[error("OpenSM's port {0} is not among the ports that have LIDs")]
     NoManager(Guid),
+}
+
+impl Sight {
+    /// The same with so many data lanes on every link, and with who sends on which layer.
+    #[must_use]
+    pub fn with_lanes(&self, lanes: u8, ways: impl FnOnce(&Fabric) -> Arc<PathLayers>) -> Sight {
+        let fabric = Arc::new(self.fabric.with_lanes(lanes));
+        Sight { ways: Some(ways(&fabric)), fabric, ..self.clone() }
+    }
 }
 
 impl SeenTable {
@@ -150,6 +167,7 @@ impl Seen {
             builder.link(owners[index], owners[peer], width(port.width), speed(port.speed))?;
         }
         let fabric = builder.build()?.with_data_vls(1);
+        let narrowest = self.ports.iter().filter(|port| port.peer.is_some()).map(|port| lanes(port.op_vls)).min();
         let guid = Guid(self.sm_port_guid);
         let sm = fabric.lid_ports().find(|&port| fabric.recorded_port_guid(port) == Some(guid));
         let table = |node: &SeenNode| node.table.as_ref().map(|table| Arc::new(table.lft())).unwrap_or_default();
@@ -162,6 +180,8 @@ impl Seen {
             lfts: self.nodes.iter().map(table).collect(),
             silent: self.nodes.iter().zip(0..).flat_map(silent).collect(),
             life_time: self.life_time,
+            lanes: narrowest.unwrap_or(1).min(self.plain_levels).max(1),
+            ways: None,
             fabric: Arc::new(fabric),
         })
     }
@@ -200,6 +220,15 @@ impl Seen {
     fn owners(&self) -> Vec<(NodeId, PortNum)> {
         let own = |(node, id): (&SeenNode, u32)| (0..=node.num_ports).map(move |num| (NodeId(id), PortNum(num)));
         self.nodes.iter().zip(0..).flat_map(own).collect()
+    }
+}
+
+/// Data VLs by PortInfo:OperationalVLs.
+fn lanes(op_vls: u8) -> u8 {
+    match op_vls {
+        5.. => 15,
+        2..=4 => 1 << (op_vls - 1),
+        _ => 1,
     }
 }
 

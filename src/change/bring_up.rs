@@ -74,7 +74,15 @@ impl BringUp {
 
     /// What an engine is asked for: everything that `fabric` has, as many paths as a half has LIDs.
     pub fn demand(&self, fabric: &Fabric) -> Demand {
-        let paths = usize::from(self.lmc.lids() / 2).max(1);
+        self.demand_of(fabric, usize::from(self.lmc.lids() / 2).max(1))
+    }
+
+    /// The same where no half is spare: as many paths as an end port has LIDs.
+    pub fn whole_demand(&self, fabric: &Fabric) -> Demand {
+        self.demand_of(fabric, self.lmc.lids().into())
+    }
+
+    fn demand_of(&self, fabric: &Fabric, paths: usize) -> Demand {
         Demand::all(fabric, paths).within(super::room_for_layers(fabric, self.reserved_sl))
     }
 

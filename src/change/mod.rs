@@ -388,7 +388,7 @@ impl<'a> Groundwork<'a> {
     fn of(input: &'a ChangeInput<'a>) -> Result<Groundwork<'a>, ChangeError> {
         let outset = Outset::of(input)?;
         let demand = Demand::joined_with(&outset.after, input.sm, paths(&outset.whole))
-            .within(room_for_layers(&input.before, input.policy.reserved_sl));
+            .within(room_for_layers(&input.before, input.policy.reserved_sl).max(input.layers));
         let function = Arc::new(input.engine.route(&outset.after, &demand)?);
         lid::check_fits(&outset.whole, &function)?;
         Ok(Groundwork { outset, function, rerouted: OnceCell::new() })

@@ -1,7 +1,7 @@
 //! `reconfig campaign`: many runs of the simulator by one description.
 
 use super::Common;
-use super::input::read_fabric;
+use super::input::{read_fabric, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, remark};
 use super::progress::Counted;
@@ -89,9 +89,7 @@ pub(super) struct CampaignDocument<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let text = fs::read_to_string(&arguments.file)
-        .with_context(|| format!("cannot read {}", arguments.file.display()))
-        .map_err(Failure::input)?;
+    let (_, text) = read_text(&arguments.file)?;
     let campaign = Campaign::from_yaml(&text)
         .with_context(|| format!("cannot read the campaign {}", arguments.file.display()))
         .map_err(Failure::input)?;

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUpError};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
-use reconfig::plan::{LanePartition, Observer, Scheme, TurnedBack, UnknownName};
+use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::subnet::{DeviceProfile, SourceControl};
@@ -141,6 +141,10 @@ pub(super) struct DeviceArguments {
     /// devices lifetime, which needs only age limits in the switches]
     #[arg(long, value_name = "OBSERVER")]
     drain: Option<Observer>,
+    /// Port states while tables are installed and sources are told: hold (the paper's), hold-each (switch by switch), discard
+    /// (the specification's) or off [default: off]
+    #[arg(long, value_name = "ARMING")]
+    arming: Option<Arming>,
     /// How sources are moved to the other half [default: told; on standard devices fence]
     #[arg(long, value_enum, value_name = "HOW")]
     sources: Option<SourcesChoice>,
@@ -162,6 +166,11 @@ impl DeviceArguments {
     /// The observer, on devices of a profile.
     pub(super) fn observer(&self, devices: DeviceProfile) -> Observer {
         self.drain.unwrap_or(devices.settings().observer)
+    }
+
+    /// Port states while tables are installed, on devices of a profile.
+    pub(super) fn arming(&self, devices: DeviceProfile) -> Arming {
+        self.arming.unwrap_or(devices.settings().arming)
     }
 
     /// How sources are moved, on devices of a profile.

@@ -250,9 +250,9 @@ pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     Ok(PlanFile { plan, text })
 }
 
-/// The display name and the text of a traffic file (`-` is standard input).
-pub(super) fn read_text(file: &str) -> Result<(String, String), Failure> {
-    let path = Path::new(file);
+/// The display name and the text of a file (`-` is standard input).
+pub(super) fn read_text(file: impl AsRef<Path>) -> Result<(String, String), Failure> {
+    let path = file.as_ref();
     let text = read_named(path).map(String::from_utf8)?;
     let text = text.with_context(|| format!("cannot read {}", name_of(path))).map_err(Failure::input)?;
     Ok((name_of(path), text))

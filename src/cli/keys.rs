@@ -3,6 +3,7 @@
 
 use super::outcome::Failure;
 use anyhow::{Context as _, anyhow};
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,9 @@ fn chosen(name: &str, given: Option<u64>, file: Option<&Path>) -> Result<Option<
     }
 }
 
+/// Bytes that a file of one key and some comments stays below.
+const MOST_BYTES: u64 = 64 << 10;
+
 /// Reads a key from a file.
 fn of_file(path: &Path) -> anyhow::Result<u64> {
     let reading = || format!("reading a key from {}", path.display());
@@ -75,7 +79,11 @@ fn of_file(path: &Path) -> anyhow::Result<u64> {
         let fault = format!("others than its owner have rights to it ({rights:03o}): chmod go= it");
         return Err(anyhow!(fault).context(reading()));
     }
-    let text = std::fs::read_to_string(path).with_context(reading)?;
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text));
+    if read.with_context(reading)? as u64 == MOST_BYTES {
+        return Err(anyhow!("it has {MOST_BYTES} bytes or more").context(reading()));
+    }
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
     let (line, number) = lines.next().ok_or_else(|| anyhow!("it holds no key").context(reading()))?;
     if let Some((_, second)) = lines.next() {

@@ -1,8 +1,12 @@
-//! Files that define a permutation of senders and receivers: `permutation:FILE`.
+//! Permutations of senders and receivers: those with which interconnection networks are measured, by name, and files that
+//! define one (`permutation:FILE`).
 
 use super::input::read_text;
 use super::outcome::Failure;
 use anyhow::anyhow;
+
+/// The most bytes of a line: ranks need a few.
+const LONGEST_LINE: usize = 1 << 10;
 
 /// Reads a file into destination ranks by source rank. Each line holds a destination, for consecutive sources, or a
 /// source and a destination. A source without a line is its own destination. Empty lines and lines that begin with `#`
@@ -19,6 +23,39 @@ pub(super) fn read(file: &str, ends: usize) -> Result<Vec<u32>, Failure> {
     })
 }
 
+/// The permutations that have names, as in Dally and Towles, *Principles and Practices of Interconnection Networks*, table
+/// 3.1. Ranks take the place of addresses.
+pub(super) const NAMED: [&str; 6] = ["complement", "reverse", "shuffle", "transpose", "tornado", "neighbour"];
+
+/// The destination ranks of one of [`NAMED`] among `ends` end ports, by source rank. A rank that is its own destination
+/// sends nothing.
+///
+/// # Errors
+/// The pattern permutes bits, and the number of end ports is no power of two; with `transpose`, none of four.
+pub(super) fn named(pattern: &str, ends: usize) -> Result<Vec<u32>, Failure> {
+    let count = ends as u32;
+    let bits = count.trailing_zeros();
+    let by_bits = ["complement", "reverse", "shuffle", "transpose"].contains(&pattern);
+    if by_bits && (!count.is_power_of_two() || count < 2) || pattern == "transpose" && bits % 2 == 1 {
+        let power = if pattern == "transpose" { "four" } else { "two" };
+        return Err(Failure::input(anyhow!(
+            "--traffic {pattern} takes a power of {power} of end ports that send; here are {ends}: tornado, neighbour and \
+             permutation take any number"
+        )));
+    }
+    let destination = |source: u32| match pattern {
+        "complement" => count - 1 - source,
+        "reverse" => source.reverse_bits() >> (u32::BITS - bits),
+        "shuffle" => (source << 1 | source >> (bits - 1)) & (count - 1),
+        "transpose" => (source << (bits / 2) | source >> (bits / 2)) & (count - 1),
+        // Nearly half of the way round.
+        "tornado" => (source + count.div_ceil(2) - 1) % count,
+        "neighbour" => (source + 1) % count,
+        _ => unreachable!("{pattern} is not one of {NAMED:?}"),
+    };
+    Ok((0..count).map(destination).collect())
+}
+
 /// An error in a file, and its place: line, column, and the line itself.
 #[derive(Debug)]
 struct Wrong {
@@ -30,6 +67,10 @@ fn parse(text: &str, ends: usize) -> Result<Vec<u32>, Wrong> {
     let mut pairs = Pairs::default();
     let mut form = None;
     for (line, held) in (1..).zip(text.lines()) {
+        if held.len() > LONGEST_LINE {
+            let why = format!("line {line} has {} bytes: expected one or two ranks", held.len());
+            return Err(Wrong { why, place: None });
+        }
         if held.trim().is_empty() || held.trim_start().starts_with('#') {
             continue;
         }
@@ -106,6 +147,30 @@ mod tests {
         let wrong = parse(text, 16).unwrap_err();
         let (line, column, _) = wrong.place.unwrap();
         (line, column, wrong.why)
+    }
+
+    #[test]
+    fn named_patterns_are_those_of_the_textbook() {
+        let of = |pattern, ends| named(pattern, ends).unwrap();
+        assert_eq!(of("complement", 8), [7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(of("reverse", 8), [0, 4, 2, 6, 1, 5, 3, 7]);
+        assert_eq!(of("shuffle", 8), [0, 2, 4, 6, 1, 3, 5, 7]);
+        assert_eq!(of("transpose", 16), [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
+        assert_eq!(of("tornado", 8), [3, 4, 5, 6, 7, 0, 1, 2]);
+        assert_eq!(of("tornado", 5), [2, 3, 4, 0, 1]);
+        assert_eq!(of("neighbour", 3), [1, 2, 0]);
+        for (pattern, ends) in NAMED.into_iter().flat_map(|pattern| [2, 4, 16, 64].map(|ends| (pattern, ends))) {
+            let Ok(destinations) = named(pattern, ends) else {
+                assert_eq!((pattern, ends), ("transpose", 2));
+                continue;
+            };
+            let mut sorted = destinations.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..ends as u32).collect::<Vec<_>>(), "{pattern} of {ends}: {destinations:?}");
+        }
+        for (pattern, ends) in [("complement", 12), ("transpose", 8), ("shuffle", 1), ("reverse", 0)] {
+            assert!(named(pattern, ends).is_err(), "{pattern} of {ends}");
+        }
     }
 
     #[test]

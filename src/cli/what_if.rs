@@ -14,7 +14,7 @@ use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
 use reconfig::change::{BringUp, Captures, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
-use reconfig::plan::{Arming, MovedBy, Policy, Scheme};
+use reconfig::plan::{MovedBy, Policy, Scheme};
 use reconfig::routing::Imported;
 use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::sim::SimConfig;
@@ -121,6 +121,7 @@ impl Arguments {
         let sources = self.devices.sources(profile);
         let settings = DeviceSettings {
             observer: self.devices.observer(profile),
+            arming: self.devices.arming(profile),
             sources,
             smp_time_ns: self.smp_time,
             ..profile.settings()
@@ -145,7 +146,7 @@ impl Arguments {
             auto: true,
             settle_ns: pace.settle_ns,
             policy: Policy {
-                arming: Arming::Off,
+                arming: settings.arming,
                 observer: settings.observer,
                 sources: MovedBy::of_settle(pace.settle_ns),
                 partition: self.partition.chosen(),

@@ -4,7 +4,7 @@
 
 use super::{ChannelId, DeviceId, DrainGraph, Drained, Observer, PortMask, Ticket, Verdict};
 use crate::ids::VlSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One device's answer about its outputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -140,10 +140,15 @@ impl<'a> PollJudge<'a> {
         }
     }
 
-    /// The devices worth asking now: those that send into a channel all of whose predecessors are empty.
-    pub fn frontier(&self) -> BTreeSet<DeviceId> {
-        let open = (0..self.empty.len()).filter(|&at| !self.empty[at] && self.missing[at] == 0);
-        open.map(|at| self.graph.channels()[at].sender).collect()
+    /// The devices worth asking now, those that send into a channel all of whose predecessors are empty; of each, the
+    /// outputs to such channels.
+    pub fn frontier(&self) -> BTreeMap<DeviceId, PortMask> {
+        let mut frontier: BTreeMap<DeviceId, PortMask> = BTreeMap::new();
+        for at in (0..self.empty.len()).filter(|&at| !self.empty[at] && self.missing[at] == 0) {
+            let channel = &self.graph.channels()[at];
+            frontier.entry(channel.sender).or_insert(PortMask::EMPTY).insert(channel.num);
+        }
+        frontier
     }
 
     /// What the answers say.
@@ -177,7 +182,7 @@ mod tests {
         for pass in 0..2 {
             for place in 0..graph.channels().len() {
                 assert_eq!(judge.verdict(), Verdict::Pending);
-                assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[place].sender]);
+                assert_eq!(judge.frontier().into_keys().collect::<Vec<_>>(), [graph.channels()[place].sender]);
                 let asked_ns = 200 + 100 * (pass * 10 + place as u64);
                 judge.fold(&empty(&graph, place, asked_ns, asked_ns + 50));
             }
@@ -194,9 +199,9 @@ mod tests {
         judge.fold(&empty(&graph, 0, 10, 30));
         // Asked at 29, while channel 0 was found empty at 30: a packet may have come in between.
         judge.fold(&empty(&graph, 1, 29, 40));
-        assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[1].sender]);
+        assert_eq!(judge.frontier().into_keys().collect::<Vec<_>>(), [graph.channels()[1].sender]);
         judge.fold(&empty(&graph, 1, 30, 40));
-        assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[2].sender]);
+        assert_eq!(judge.frontier().into_keys().collect::<Vec<_>>(), [graph.channels()[2].sender]);
     }
 
     #[test]
@@ -216,7 +221,7 @@ mod tests {
         let reading = empty(&graph, 0, 10, 20);
         judge.fold(&LaneReading { lanes: VlSet(0b1100), ..reading.clone() });
         judge.fold(&LaneReading { drained: [num(9)].into_iter().collect(), ..reading });
-        assert_eq!(judge.frontier().into_iter().collect::<Vec<_>>(), [graph.channels()[0].sender]);
+        assert_eq!(judge.frontier().into_keys().collect::<Vec<_>>(), [graph.channels()[0].sender]);
     }
 
     #[test]

@@ -199,9 +199,7 @@ impl<S: SubnetManager> Driver<S> {
         tracing::debug!(event = event.name(), state = self.state.name(), "step");
         let was = self.state.name();
         let (state, commands) = machine::step(std::mem::take(&mut self.state), event);
-        if state.name() != was {
-            self.trail.enter(state.name());
-        }
+        self.trail.step(was, &state);
         self.state = state;
         commands
     }

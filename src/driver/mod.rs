@@ -28,7 +28,7 @@ use crate::change::{self, ChangeBase, ChangeInput, InForce, KnownBase, Prepared}
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
-use crate::machine::{State, Ticket};
+use crate::machine::{ChangeProgress, State, Ticket};
 use crate::plan::{MovedBy, Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::SubnetManager;
@@ -100,19 +100,38 @@ impl AbortHandle {
     }
 }
 
-/// Shows, from outside its future, the states that a driver's change has entered.
+/// Shows, from outside its future, the states that a driver's change has entered, and where it stands.
 #[derive(Clone, Debug, Default)]
-pub struct Trail(Rc<RefCell<Vec<&'static str>>>);
+pub struct Trail(Rc<RefCell<TrailMarks>>);
+
+#[derive(Debug, Default)]
+struct TrailMarks {
+    entered: Vec<&'static str>,
+    progress: Option<ChangeProgress>,
+}
 
 impl Trail {
     /// The states entered since the last call, in order, by their names in `state-machines/change.yaml`.
     pub fn take(&self) -> Vec<&'static str> {
-        self.0.take()
+        std::mem::take(&mut self.0.borrow_mut().entered)
     }
 
     /// Adds a state that was entered.
     pub fn enter(&self, state: &'static str) {
-        self.0.borrow_mut().push(state);
+        self.0.borrow_mut().entered.push(state);
+    }
+
+    /// Where the change under way stands, or one that stands still; none between changes.
+    pub fn progress(&self) -> Option<ChangeProgress> {
+        self.0.borrow().progress.clone()
+    }
+
+    /// Marks a step of the machine.
+    fn step(&self, from: &'static str, to: &State) {
+        if to.name() != from {
+            self.enter(to.name());
+        }
+        self.0.borrow_mut().progress = to.progress().cloned();
     }
 }
 

@@ -414,6 +414,14 @@ impl Fabric {
         fabric
     }
 
+    /// This fabric with `data_vls` lanes at every port, whatever they had.
+    #[must_use]
+    pub fn with_lanes(&self, data_vls: u8) -> Fabric {
+        let mut fabric = self.clone();
+        fabric.ports.iter_mut().for_each(|port| port.data_vls = data_vls);
+        fabric
+    }
+
     /// This fabric with at most `data_vls` lanes at every port, and with every switch's support of the optimised
     /// SL-to-VL form set.
     pub fn with_capabilities(&self, data_vls: u8, optimised_sl_to_vl: bool) -> Fabric {

@@ -18,6 +18,7 @@ pub use file::JournalFile;
 pub use line::LineFault;
 pub use record::{ChangeBegun, JournalEntry, JournalRecord};
 
+use crate::files::read_at_most;
 use crate::machine::{ChangePosition, Command, Outcome};
 use crate::plan::Plan;
 use record::SCHEMA;
@@ -25,6 +26,8 @@ use std::path::{Path, PathBuf};
 
 /// The size from which on a journal begins anew when the next change begins; the old one is kept under a second name.
 const LARGE: u64 = 64 << 20;
+/// The most bytes that are read of a journal: it begins anew long before.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// A change that nobody ended.
 #[derive(Clone, PartialEq, Debug)]
@@ -244,7 +247,7 @@ fn opened() -> JournalRecord {
 /// # Errors
 /// It cannot be read, or is damaged before its tail.
 pub fn read(path: &Path) -> Result<(Vec<JournalEntry>, Option<String>), JournalError> {
-    let bytes = std::fs::read(path).map_err(|source| JournalError::Read { path: path.into(), source })?;
+    let bytes = read_at_most(path, MOST_BYTES).map_err(|source| JournalError::Read { path: path.into(), source })?;
     decode(&bytes).map_err(|fault| JournalError::Damaged { path: path.into(), fault })
 }
 

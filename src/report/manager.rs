@@ -3,7 +3,8 @@
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
-use reconfig::plan::LanePartition;
+use reconfig::machine::ChangeProgress;
+use reconfig::plan::{LanePartition, Plan, Scheme};
 use reconfig::sm::control::{
     ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, Status, SweepStatus,
 };
@@ -57,9 +58,16 @@ pub fn manager_status(status: &Status) -> String {
 
 fn facts(status: &Status) -> comfy_table::Table {
     let mut table = table();
-    let mut row = |name: &str, value: String| {
+    for (name, value) in manager_facts_rows(status) {
         table.add_row([name.to_string(), value]);
-    };
+    }
+    table
+}
+
+/// What a running manager does, as names and values.
+pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    let mut row = |name, value| rows.push((name, value));
     let held = status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at barrier {barrier}"));
     row("state", format!("{}{held}", status.state));
     let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
@@ -110,7 +118,49 @@ fn facts(status: &Status) -> comfy_table::Table {
         let asked: Vec<String> = status.sa_requests.iter().map(|(name, count)| format!("{count} × {name}")).collect();
         row("SA requests", asked.join(", "));
     }
-    table
+    rows
+}
+
+/// States of a change in their order, by scheme: `state-machines/change.yaml`.
+const BY_DOUBLE: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
+const BY_ENTRIES: [&str; 1] = ["rewriting"];
+
+/// The states of the change that is in this state, and the rank of the state among them; none between changes. Without
+/// the plan nobody can say which change ends with vacating.
+pub fn change_course(state: &str, plan: Option<&Plan>) -> Option<(Vec<&'static str>, usize)> {
+    let courses = match plan.map(Plan::scheme) {
+        Some(Scheme::Double) => vec![&BY_DOUBLE[..]],
+        Some(_) => vec![&BY_ENTRIES[..]],
+        None => vec![&BY_DOUBLE[..], &BY_ENTRIES[..]],
+    };
+    let vacates = |plan: &Plan| plan.waves().iter().any(|wave| wave.vacating_rounds().is_some());
+    let last = plan.is_some_and(vacates).then_some("vacating");
+    courses.into_iter().find_map(|course| {
+        let course: Vec<&'static str> = course.iter().copied().chain(last).collect();
+        let at = course.iter().position(|own| *own == state)?;
+        Some((course, at))
+    })
+}
+
+/// Whether the subnet is up, and what is done to it, in a sentence.
+pub fn change_sentence(status: &Status, progress: Option<&ChangeProgress>) -> String {
+    let Some(progress) = progress else {
+        return match (status.subnet_up, status.role.as_str()) {
+            (true, _) => "The subnet is up; no change is under way.",
+            (false, "standby") => "This manager stands by: another is master of the subnet.",
+            (false, _) => "The subnet is not up under this manager.",
+        }
+        .to_string();
+    };
+    let (wave, waves) = (progress.wave() + 1, progress.plan().waves().len());
+    let held = status
+        .held
+        .as_ref()
+        .map_or_else(String::new, |barrier| format!(" It waits after barrier “{barrier}” to be continued."));
+    match status.state.as_str() {
+        "failed" => format!("A change stands still in wave {wave} of {waves}; it is resumed by and by.{held}"),
+        state => format!("A change is under way: {state}, wave {wave} of {waves}.{held}"),
+    }
 }
 
 fn foreseen(ForeseenCount { losses, ready, without, bytes, full }: ForeseenCount) -> String {

@@ -97,6 +97,11 @@ fn outside(text: &mut String, table: &ResultTable) {
         }
     }
     if any {
+        if table.may_be_outside > 0 {
+            let (inside, banded) = table.inside();
+            let (out, may) = (banded - inside, table.may_be_outside);
+            line(text, format_args!("{out} of {banded} are outside, and {may} may be"));
+        }
         text.push('\n');
     }
 }

@@ -10,7 +10,9 @@ use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::plan::{Plan, Scheme, UNRESERVED};
-use reconfig::scenario::{Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport};
+use reconfig::scenario::{
+    ConnectionReport, Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport,
+};
 use reconfig::sim::{GmpCounts, QuestionCounts};
 use serde::Serialize;
 
@@ -46,6 +48,7 @@ pub fn simulation(report: &SimulationReport) -> String {
         subnets::relations(&mut text, report);
     }
     packets(&mut text, report);
+    report.connections.iter().for_each(|own| connection(&mut text, own));
     if let Some(counts) = report.order {
         order(&mut text, counts);
         overtaken(&mut text, report.overtaken.as_ref());
@@ -63,6 +66,21 @@ pub fn simulation(report: &SimulationReport) -> String {
     }
     verdict(&mut text, report);
     text
+}
+
+/// `connect  host-1[1] → host-9[1]: ready after 7.1 µs; 1 request with LIDs 0xffff, 0xffff, answered to LID 12 on SL 1`
+fn connection(text: &mut String, own: &ConnectionReport) {
+    let came = match (own.ready_after_ns, own.answered_after_ns) {
+        (Some(ready_ns), _) => format!("ready after {}", duration(ready_ns)),
+        (None, Some(ns)) => format!("answered after {}, not yet ready", duration(ns)),
+        (None, None) if own.given_up => "given up".to_string(),
+        (None, None) => "not yet answered".to_string(),
+    };
+    let [local, remote] = own.said_lids;
+    let asked = counted(own.requests.into(), "request");
+    let answer = own.answer_lid.zip(own.answer_sl).map(|(lid, sl)| format!(", answered to LID {lid} on SL {sl}"));
+    let (from, to, answer) = (&own.from, &own.to, answer.unwrap_or_default());
+    line(text, format_args!("connect  {from} → {to}: {came}; {asked} with LIDs {local:#x}, {remote:#x}{answer}"));
 }
 
 /// What scheme `auto` would do, for who ran the Double Scheme.

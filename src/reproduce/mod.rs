@@ -11,6 +11,7 @@
 //! *selection* compares readings of both papers where they leave points open; *skyline* is Lysne, Duato, "Fast Dynamic
 //! Reconfiguration in Irregular Networks", ICPP 2000, on these papers' fabrics. Deliberately omitted: screens (`report`).
 
+mod confined;
 mod conflicts;
 mod csv;
 mod fabrics;
@@ -108,7 +109,7 @@ impl Study {
             Study::Seed003 => seed_003::rows(table),
             Study::Seed004 => seed_004::rows(table),
             Study::Selection => selection::rows(table),
-            Study::Skyline => skyline::rows(),
+            Study::Skyline => skyline::rows(table),
         }
     }
 

@@ -1,13 +1,14 @@
 //! Tables as one SVG plot: a line for each cell, the paper's figure at 1, its band in grey, ours as a dot.
 //!
-//! Cells without a published figure are bars, scaled to the longest of their table. A table over time is lines, one for each
+//! Cells without a published figure are bars, scaled to the longest of their column. A table over time is lines, one for each
 //! column.
 
 use super::{Band, Cell, ResultTable};
 use std::fmt::Write;
 
-const WIDTH: f64 = 760.0;
-const LEFT: f64 = 230.0;
+const WIDTH: f64 = 920.0;
+/// Room for the longest names of a row and a column together.
+const LEFT: f64 = 390.0;
 const RIGHT: f64 = 80.0;
 const LINE: f64 = 18.0;
 /// The ends of the axis, as fractions of the paper's figure; values beyond are drawn at the ends.
@@ -30,14 +31,17 @@ pub fn plot(tables: &[ResultTable]) -> String {
 fn panel(body: &mut String, table: &ResultTable, top: f64) -> f64 {
     let mut y = top;
     text(body, 8.0, y, "start", &format!("{}: {}", table.name, table.title), "font-weight=\"bold\"");
-    let longest = table.cells().filter(|(_, _, cell)| cell.paper.is_none()).map(|(_, _, cell)| cell.ours.abs());
-    let longest = longest.fold(f64::MIN_POSITIVE, f64::max);
+    // Columns have units of their own.
+    let longest = |column: &str| {
+        let bars = table.cells().filter(|(_, of, cell)| *of == column && cell.paper.is_none());
+        bars.map(|(_, _, cell)| cell.ours.abs()).fold(f64::MIN_POSITIVE, f64::max)
+    };
     for (row, column, cell) in table.cells() {
         y += LINE;
         text(body, LEFT - 10.0, y + 4.0, "end", &format!("{row} {column}"), "");
         match cell.paper.filter(|paper| *paper != 0.0) {
             Some(paper) => dot(body, cell, paper, y),
-            None => bar(body, cell, longest, y),
+            None => bar(body, cell, longest(column), y),
         }
         text(body, WIDTH - 8.0, y + 4.0, "end", &format!("{:.*}", cell.decimals, cell.ours), "");
     }
@@ -65,7 +69,8 @@ fn course(body: &mut String, table: &ResultTable, top: f64) -> f64 {
             "<line x1=\"{left:.1}\" y1=\"{height:.1}\" x2=\"{right:.1}\" y2=\"{height:.1}\" stroke=\"#ddd\"/>"
         );
         text(body, left - 8.0, height + 4.0, "end", &figure(value), "");
-        text(body, x(share * last), low + LINE, "middle", &format!("{} {}", figure(share * last), table.key), "");
+        let anchor = if share < 1.0 { "middle" } else { "end" };
+        text(body, x(share * last), low + LINE, anchor, &format!("{} {}", figure(share * last), table.key), "");
     }
     for (column, (name, colour)) in table.columns.iter().zip(COLOURS.iter().cycle()).enumerate() {
         // A step: a value holds until the next moment. Where there is none the line has a gap.

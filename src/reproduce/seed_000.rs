@@ -9,8 +9,9 @@ use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{MOST_IDS, rename};
-use crate::routing::{PathEngine, Smart, SmartOptimum, UpDownRandom};
+use crate::routing::{PathEngine, Smart, SmartOptimum, SmartTurns, UpDownRandom};
 use crate::tables::PathSet;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 pub(super) const TABLES: [&str; 6] = ["4a", "5a", "4b", "5b", "6", "smart-conflicts"];
 
@@ -37,7 +38,7 @@ const CONFLICTS: [(u32, [f64; 3]); 4] =
 const CONFLICTS_SMART: f64 = 1.86;
 /// The greatest random cost of a path in hops: of 0, 1, 2, 3, 4 and no preference for short paths, the one whose entries
 /// fit table 4b (docs/REPRODUCE.md).
-const SPREAD: u8 = 3;
+const SPREAD: u8 = 2;
 
 /// Of smart routing: total, original and new entries, mean percentage of new ones, mean renamings, conflicts.
 pub(super) fn smart_figures() -> [f64; 6] {
@@ -137,10 +138,10 @@ fn up_down(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
     Ok(UpDownRandom { root, seed }.paths(fabric, &hosts_of(fabric))?)
 }
 
-/// Smart routing from the same root.
+/// Smart routing on turns that are searched, without a root.
 fn smart(fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
     let optimum = SmartOptimum::Random { seed, spread: SPREAD };
-    let engine = Smart { root: fabric.switches().next(), optimum, ..Smart::default() };
+    let engine = Smart { optimum, turns: SmartTurns::Searched { seed }, ..Smart::default() };
     Ok(engine.paths(fabric, &hosts_of(fabric))?)
 }
 
@@ -158,8 +159,8 @@ fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<
                 Cell::within(paper[0], total, 0.04, 0),
                 Cell::within(paper[1], mean(fabrics.iter().map(|one| one.original)), 0.003, 0),
                 Cell::near(paper[2], mean(fabrics.iter().map(|one| one.new)), paper[1] * points / 100.0, 0),
-                Cell::near(paper[3], of_tens(fabrics, increase, f64::min), points, 0),
-                Cell::near(paper[4], of_tens(fabrics, increase, f64::max), points, 0),
+                Extremes::of(fabrics, increase, f64::min).cell(paper[3], points, 0),
+                Extremes::of(fabrics, increase, f64::max).cell(paper[4], points, 0),
                 Cell::near(paper[5], mean(fabrics.iter().map(increase)), points, 0),
             ],
         );
@@ -172,7 +173,7 @@ fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Ve
     let mut table = ResultTable::new(format!("seed-000 {name}"), title, "switches", &["avg", "max"]);
     for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
         let average = mean(fabrics.iter().map(|one| one.renamings));
-        let most = of_tens(fabrics, |one| one.most, f64::max);
+        let most = mean(Extremes::of(fabrics, |one| one.most, f64::max).0);
         table.push(
             switches.to_string(),
             vec![Cell::near(paper[0], average, 0.15, 2), Cell::near(paper[1], most, 2.0, 1)],
@@ -191,13 +192,10 @@ fn conflict_table(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<
             let fabric = regular(64, links, seed)?;
             Ok::<f64, ReproduceError>(conflicts(&fabric, &up_down(&fabric, seed)?))
         })?;
-        let ours = [
-            of_tens(&measured, |&one| one, f64::min),
-            of_tens(&measured, |&one| one, f64::max),
-            mean(measured.iter().copied()),
-        ];
-        let cells = [0, 1, 2].map(|at: usize| Cell::within(paper[at], ours[at], 0.12, 2));
-        table.push(links.to_string(), cells.to_vec());
+        let drawn =
+            |extreme, at: usize| Extremes::of(&measured, |&one| one, extreme).cell(paper[at], 0.12 * paper[at], 2);
+        let average = Cell::within(paper[2], mean(measured.iter().copied()), 0.12, 2);
+        table.push(links.to_string(), vec![drawn(f64::min, 0), drawn(f64::max, 1), average]);
     }
     Ok(table)
 }
@@ -212,10 +210,49 @@ fn conflicts_of_smart(fabrics: &[Measured]) -> ResultTable {
     table
 }
 
-/// The mean, over groups of ten fabrics, of each group's extreme. A last group of fewer than ten counts only if it is
-/// the only one.
-fn of_tens<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> f64 {
-    let whole = fabrics.chunks_exact(TEN);
-    let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };
-    mean(groups.into_iter().map(|group| group.iter().map(&figure).reduce(extreme).unwrap_or(0.0)))
+/// The extreme of each group of ten fabrics. A last group of fewer than ten counts only if it is the only one.
+struct Extremes(Vec<f64>);
+
+/// The fewest groups whose scatter is known.
+const SCATTERED: usize = 10;
+
+impl Extremes {
+    fn of<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> Extremes {
+        let whole = fabrics.chunks_exact(TEN);
+        let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };
+        Extremes(groups.into_iter().map(|group| group.iter().map(&figure).reduce(extreme).unwrap_or(0.0)).collect())
+    }
+
+    /// Their mean beside the paper's figure, which is the extreme of one group: it must be one that our groups could have
+    /// drawn, that is, within the interval that a further group falls into with a confidence of 99 % (Student's t). With too
+    /// few groups to know, within `distance`.
+    fn cell(self, paper: f64, distance: f64, decimals: usize) -> Cell {
+        let (groups, ours) = (self.0.len() as f64, mean(self.0.iter().copied()));
+        if self.0.len() < SCATTERED {
+            return Cell::near(paper, ours, distance, decimals);
+        }
+        let variance = self.0.iter().map(|one| (one - ours).powi(2)).sum::<f64>() / (groups - 1.0);
+        let student = StudentsT::new(0.0, 1.0, groups - 1.0).expect("nine degrees of freedom at least");
+        let width = student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / groups)).sqrt();
+        Cell::near(paper, ours, width, decimals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::Band;
+
+    #[test]
+    fn an_extreme_is_judged_by_the_scatter_of_its_like_where_that_is_known() {
+        let fabrics: Vec<f64> = (0..100).map(|at| f64::from(at / 10)).collect();
+        let few = Extremes::of(&fabrics[..90], |&one| one, f64::max).cell(4.0, 1.0, 0);
+        assert_eq!((few.ours, few.band), (4.0, Band::Between(3.0, 5.0)));
+        // Greatest figures 0 to 9: mean 4.5, standard deviation 3.03; t is 3.25 with nine degrees of freedom.
+        let many = Extremes::of(&fabrics, |&one| one, f64::max).cell(-5.0, 1.0, 0);
+        let Band::Between(least, most) = many.band else { panic!("{many:?}") };
+        assert!((most + 5.0 - 10.32).abs() < 0.01 && (least + 5.0 + 10.32).abs() < 0.01, "{many:?}");
+        assert_eq!((many.ours, many.inside), (4.5, Some(true)));
+        assert_eq!(Extremes::of(&fabrics, |&one| one, f64::max).cell(-6.0, 1.0, 0).inside, Some(false));
+    }
 }

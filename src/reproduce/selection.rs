@@ -12,8 +12,8 @@ use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
 use crate::lid::{Heuristic, number_paths};
 use crate::routing::{
-    PathEngine, PathSelection, Removed, SelectedPairs, SelectionRule, Smart, SmartOptimum, Ties, UpDownRandom,
-    random_root,
+    PathEngine, PathSelection, Removed, SelectedPairs, SelectionRule, Smart, SmartOptimum, SmartTurns, Ties,
+    UpDownRandom, random_root,
 };
 use crate::tables::{LinkLoad, PathSet};
 
@@ -153,6 +153,8 @@ fn row(measured: &[Selected], fabrics: usize, at: usize) -> Vec<Cell> {
 #[derive(Clone, Copy)]
 enum Reading {
     Smart(SmartOptimum),
+    /// On turns that are searched, without a root.
+    Searched(SmartOptimum),
     Selection(SelectionRule),
     /// No balance at all: tables 4a and 5a.
     Random,
@@ -162,13 +164,23 @@ impl Reading {
     fn all() -> Vec<Reading> {
         let spread = |spread| SmartOptimum::Random { seed: 0, spread };
         let optima = [SmartOptimum::FewestHops].into_iter().chain([1, 2, 3, 4, 255].map(spread));
-        optima.map(Reading::Smart).chain(rules().map(Reading::Selection)).chain([Reading::Random]).collect()
+        let optima: Vec<SmartOptimum> = optima.collect();
+        let smart = optima.iter().copied().map(Reading::Smart);
+        smart
+            .chain(optima.iter().copied().map(Reading::Searched))
+            .chain(rules().map(Reading::Selection))
+            .chain([Reading::Random])
+            .collect()
     }
 
     fn name(self) -> String {
         match self {
             Reading::Smart(SmartOptimum::FewestHops) => "smart, fewest hops".to_string(),
             Reading::Smart(SmartOptimum::Random { spread, .. }) => format!("smart, random, spread {spread}"),
+            Reading::Searched(SmartOptimum::FewestHops) => "smart, turns searched, fewest hops".to_string(),
+            Reading::Searched(SmartOptimum::Random { spread, .. }) => {
+                format!("smart, turns searched, random, spread {spread}")
+            }
             Reading::Selection(rule) => format!("path selection: {}", name_of(rule)),
             Reading::Random => "random shortest path".to_string(),
         }
@@ -176,13 +188,17 @@ impl Reading {
 
     fn paths(self, fabric: &Fabric, seed: u64) -> Result<PathSet, ReproduceError> {
         let (demand, root) = (hosts_of(fabric), fabric.switches().next());
+        let drawn = |optimum| match optimum {
+            SmartOptimum::Random { spread, .. } => SmartOptimum::Random { seed, spread },
+            other => other,
+        };
         let paths = match self {
             Reading::Smart(optimum) => {
-                let optimum = match optimum {
-                    SmartOptimum::Random { spread, .. } => SmartOptimum::Random { seed, spread },
-                    other => other,
-                };
-                Smart { root, optimum, ..Smart::default() }.paths(fabric, &demand)
+                Smart { root, optimum: drawn(optimum), ..Smart::default() }.paths(fabric, &demand)
+            }
+            Reading::Searched(optimum) => {
+                let turns = SmartTurns::Searched { seed };
+                Smart { optimum: drawn(optimum), turns, ..Smart::default() }.paths(fabric, &demand)
             }
             Reading::Selection(rule) => {
                 PathSelection { root, rule: seeded(rule, seed), ..PathSelection::default() }.paths(fabric, &demand)

@@ -12,23 +12,41 @@
 //! parts that were apart: a new switch goes below its neighbours, and a new cable points as the order has it.
 //!
 //! SMPs are those of the slides' rules ([`PaperCounts`]): for the whole fabric, and for the skyline as if it were one, with
-//! its switches' hosts and every port end that is connected there. Deliberately omitted: a scheme that is confined so.
+//! its switches' hosts and every port end that is connected there. Table *confined* has changes that were made so
+//! ([`confined`](super::confined)).
 
+use super::confined::{Reversal, Spent, beside_each_other};
 use super::fabrics::{GraphModel, regular};
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
-use crate::fabric::Fabric;
 use crate::fabric::generate::BUNDLED;
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::routing::{choose_root, switch_order};
-use crate::scenario::{PAPER_SMP_NS, PaperCounts};
+use crate::scenario::{Element, PAPER_SMP_NS, PaperCounts};
 use petgraph::unionfind::UnionFind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-pub(super) const TABLES: [&str; 1] = ["losses"];
+pub(super) const TABLES: [&str; 2] = ["losses", "confined"];
 
 const COLUMNS: [&str; 8] =
     ["losses", "empty %", "switches %", "cables %", "SMPs, whole", "SMPs, skyline", "ms, whole", "ms, skyline"];
+
+/// Of table *confined*: of three changes each.
+const CONFINED_COLUMNS: [&str; 12] = [
+    "losses",
+    "skyline",
+    "SMPs, whole",
+    "SMPs, standing",
+    "SMPs, confined",
+    "ms, whole",
+    "ms, standing",
+    "ms, confined",
+    "written, whole",
+    "written, standing",
+    "written, confined",
+    "of them outside",
+];
 
 /// Where the fabrics of a row come from.
 #[derive(Clone, Copy)]
@@ -88,7 +106,12 @@ enum Loss {
 const LOST: [&str; 2] = ["a cable", "a switch"];
 
 /// Switches that a root reaches, numbered in the order of up*/down*, the root 0, and the cables between them.
+#[derive(Default)]
 struct Net {
+    /// By number.
+    switches: Vec<NodeId>,
+    /// By cable of `cables`: a port at one of its ends.
+    ports: Vec<PortId>,
     /// By switch: its hosts.
     hosts: Vec<usize>,
     /// The switch at the upper end of each, that of lower number, and the one at the lower end.
@@ -99,11 +122,14 @@ impl Net {
     fn of(fabric: &Fabric) -> Net {
         let order = choose_root(fabric).and_then(|root| switch_order("up-down", fabric, root)).unwrap_or_default();
         let number: BTreeMap<_, usize> = order.iter().zip(0..).map(|(&switch, at)| (switch, at)).collect();
-        let mut net = Net { hosts: vec![0; order.len()], cables: Vec::new() };
+        let mut net = Net { hosts: vec![0; order.len()], switches: order, ..Net::default() };
         for (one, other) in fabric.links() {
             let ends = [one, other].map(|port| number.get(&fabric.port(port).node).copied());
             match ends {
-                [Some(one), Some(other)] if one != other => net.cables.push((one.min(other), one.max(other))),
+                [Some(upper), Some(lower)] if upper != lower => {
+                    net.cables.push((upper.min(lower), upper.max(lower)));
+                    net.ports.push(one);
+                }
                 [Some(switch), None] | [None, Some(switch)] => net.hosts[switch] += 1,
                 // A cable from a switch to itself carries nothing.
                 _ => {}
@@ -162,12 +188,54 @@ impl Net {
     }
 }
 
+impl Net {
+    /// The directions of links after a loss: within the skyline they lead up to its first peak, elsewhere as before.
+    fn reversal(&self, loss: Loss) -> Reversal {
+        let (inside, cables) = (self.skyline(loss), self.left_by(loss));
+        let ranks = ranks(&inside, &cables);
+        let stays = |switch: &usize| loss != Loss::Switch(*switch);
+        // Above whoever is inside there are only others inside.
+        let mut order: Vec<usize> = (0..inside.len()).filter(stays).collect();
+        order.sort_by_key(|&switch| (!inside[switch], if inside[switch] { ranks[switch] } else { (0, switch) }));
+        Reversal {
+            element: match loss {
+                Loss::Cable(cable) => Element::Link(self.ports[cable]),
+                Loss::Switch(switch) => Element::Switch(self.switches[switch]),
+            },
+            inside: (0..inside.len()).filter(|&switch| inside[switch]).map(|at| self.switches[at]).collect(),
+            rank: order.into_iter().zip(0..).map(|(switch, rank)| (self.switches[switch], rank)).collect(),
+        }
+    }
+}
+
 fn joined(count: usize, cables: &[(usize, usize)]) -> UnionFind<usize> {
     let mut sets = UnionFind::new(count);
     cables.iter().for_each(|&(up, down)| {
         sets.union(up, down);
     });
     sets
+}
+
+/// By switch: its distance from the first peak of its part of the skyline, over links within; then its number.
+fn ranks(inside: &[bool], cables: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut ranks: Vec<_> = (0..inside.len()).map(|switch| (usize::MAX, switch)).collect();
+    for first in (0..inside.len()).filter(|&switch| inside[switch]) {
+        if ranks[first].0 != usize::MAX {
+            continue;
+        }
+        ranks[first].0 = 0;
+        let mut queue = VecDeque::from([first]);
+        while let Some(from) = queue.pop_front() {
+            for &(up, down) in cables.iter().filter(|&&(up, down)| inside[up] && inside[down]) {
+                let next = if up == from { down } else { up };
+                if (up == from || down == from) && ranks[next].0 == usize::MAX {
+                    ranks[next].0 = ranks[from].0 + 1;
+                    queue.push_back(next);
+                }
+            }
+        }
+    }
+    ranks
 }
 
 /// The losses of one kind in one fabric.
@@ -205,7 +273,7 @@ fn smps(net: &Net, inside: &[bool]) -> u64 {
     mapping + distributing + drainage
 }
 
-pub(super) fn rows() -> Vec<String> {
+pub(super) fn rows(_table: &str) -> Vec<String> {
     ORIGINS.iter().flat_map(|origin| LOST.map(|lost| row(*origin, lost))).collect()
 }
 
@@ -214,6 +282,17 @@ fn row(origin: Origin, lost: &str) -> String {
 }
 
 pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+    let mut tables = Vec::new();
+    if request.wants(TABLES[0]) {
+        tables.push(losses(request, tell)?);
+    }
+    if request.wants(TABLES[1]) {
+        tables.push(confined(request, tell)?);
+    }
+    Ok(tables)
+}
+
+fn losses(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "Losses of one element whose skyline is empty; means of those that are not, by the slides' rules";
     let mut table = ResultTable::new("skyline losses", title, "fabric, lost", &COLUMNS);
     for origin in ORIGINS {
@@ -226,7 +305,43 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
             table.push(row(origin, lost), cells(&counted));
         }
     }
-    Ok(vec![table])
+    Ok(table)
+}
+
+/// The Double Scheme confined to skylines beside the whole: of each fabric the first loss whose skyline is not empty.
+fn confined(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+    let title = "The Double Scheme beside itself confined to a skyline, in the simulator: means over losses";
+    let mut table = ResultTable::new("skyline confined", title, "fabric, lost", &CONFINED_COLUMNS);
+    for origin in ORIGINS {
+        for (kind, lost) in LOST.iter().enumerate().filter(|(_, lost)| request.wants_row(&row(origin, lost))) {
+            tell(&format!("the Double Scheme in {} by the loss of {lost}", origin.name()));
+            let measured = in_order(origin.fabrics(request.fabrics), request.threads, |at| {
+                let fabric = origin.draw(request.seed + at as u64)?;
+                let net = Net::of(&fabric);
+                let lost = net.losses(kind).into_iter().filter(|&loss| net.skyline(loss).contains(&true));
+                let most = if matches!(origin, Origin::Slides) { usize::MAX } else { 1 };
+                let measured = lost.take(most).map(|loss| {
+                    let reversal = net.reversal(loss);
+                    Ok((reversal.inside.len(), beside_each_other(&fabric, &reversal)?))
+                });
+                measured.collect::<Result<Vec<_>, ReproduceError>>()
+            })?;
+            let measured: Vec<_> = measured.into_iter().flatten().collect();
+            let of = |figure: fn(&Spent) -> f64, at: usize, decimals| {
+                Cell::open(None, mean(measured.iter().map(|(_, spent)| figure(&spent[at]))), decimals)
+            };
+            let mut cells = vec![
+                Cell::open(None, measured.len() as f64, 0),
+                Cell::open(None, mean(measured.iter().map(|(inside, _)| *inside as f64)), 1),
+            ];
+            cells.extend([0, 1, 2].map(|at| of(|one| one.smps, at, 0)));
+            cells.extend([0, 1, 2].map(|at| of(|one| one.ms, at, 2)));
+            cells.extend([0, 1, 2].map(|at| of(|one| one.written, at, 1)));
+            cells.push(of(|one| one.outside, 2, 1));
+            table.push(row(origin, lost), cells);
+        }
+    }
+    Ok(table)
 }
 
 fn cells(counted: &[Counted]) -> Vec<Cell> {
@@ -255,29 +370,6 @@ mod tests {
     use super::*;
     use petgraph::algo::tarjan_scc;
     use petgraph::graph::{DiGraph, NodeIndex};
-    use std::collections::VecDeque;
-
-    /// By switch: its distance from the first peak of its part of the skyline, over links within; then its number.
-    fn ranks(inside: &[bool], cables: &[(usize, usize)]) -> Vec<(usize, usize)> {
-        let mut ranks: Vec<_> = (0..inside.len()).map(|switch| (usize::MAX, switch)).collect();
-        for first in (0..inside.len()).filter(|&switch| inside[switch]) {
-            if ranks[first].0 != usize::MAX {
-                continue;
-            }
-            ranks[first].0 = 0;
-            let mut queue = VecDeque::from([first]);
-            while let Some(from) = queue.pop_front() {
-                for &(up, down) in cables.iter().filter(|&&(up, down)| inside[up] && inside[down]) {
-                    let next = if up == from { down } else { up };
-                    if (up == from || down == from) && ranks[next].0 == usize::MAX {
-                        ranks[next].0 = ranks[from].0 + 1;
-                        queue.push_back(next);
-                    }
-                }
-            }
-        }
-        ranks
-    }
 
     /// All legal turns of old and new directions together.
     fn check(net: &Net, loss: Loss) {
@@ -338,7 +430,8 @@ mod tests {
     /// A root above two switches, which share one below: without the root they meet there.
     #[test]
     fn a_lost_root_leaves_peaks_that_meet_below() {
-        let net = Net { hosts: vec![0, 1, 1, 1, 1], cables: vec![(0, 1), (0, 2), (1, 3), (2, 3), (1, 4)] };
+        let cables = vec![(0, 1), (0, 2), (1, 3), (2, 3), (1, 4)];
+        let net = Net { hosts: vec![0, 1, 1, 1, 1], cables, ..Net::default() };
         assert_eq!(net.skyline(Loss::Switch(0)), [false, true, true, true, false]);
         assert_eq!(net.skyline(Loss::Switch(3)), [false; 5]);
         assert_eq!(net.skyline(Loss::Cable(4)), [false; 5], "a part by itself");

@@ -86,6 +86,8 @@ pub struct ResultTable {
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<ResultRow>,
+    /// So many figures may be outside their bands for the table to count as reproduced.
+    pub may_be_outside: usize,
     /// Whether rows are moments of a run, which are plotted as lines over time; their names are milliseconds.
     pub over_time: bool,
 }
@@ -98,7 +100,8 @@ impl ResultTable {
         columns: &[&str],
     ) -> ResultTable {
         let columns = columns.iter().map(ToString::to_string).collect();
-        ResultTable { name: name.into(), title: title.into(), key, columns, rows: Vec::new(), over_time: false }
+        let (name, title) = (name.into(), title.into());
+        ResultTable { name, title, key, columns, rows: Vec::new(), may_be_outside: 0, over_time: false }
     }
 
     pub(super) fn push(&mut self, name: impl Into<String>, cells: Vec<Cell>) {
@@ -111,6 +114,12 @@ impl ResultTable {
         self.rows.iter().flat_map(|row| {
             self.columns.iter().zip(&row.cells).map(|(column, cell)| (row.name.as_str(), column.as_str(), cell))
         })
+    }
+
+    /// Whether no more cells are outside their bands than may be.
+    pub fn is_reproduced(&self) -> bool {
+        let (inside, banded) = self.inside();
+        banded - inside <= self.may_be_outside
     }
 
     /// The number of cells inside their bands, and of cells with a band.
@@ -128,4 +137,23 @@ pub(super) fn mean(figures: impl IntoIterator<Item = f64>) -> f64 {
         count += 1;
     }
     if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_reproduced_while_no_more_is_outside_than_may_be() {
+        let mut table = ResultTable::new("table", "", "row", &["figure"]);
+        for ours in [1.0, 2.0, 3.0] {
+            table.push("row", vec![Cell::near(1.0, ours, 0.5, 0)]);
+        }
+        table.push("row", vec![Cell::open(Some(1.0), 9.0, 0)]);
+        let reproduced = [0, 1, 2].map(|may_be_outside| {
+            table.may_be_outside = may_be_outside;
+            table.is_reproduced()
+        });
+        assert_eq!((table.inside(), reproduced), ((1, 3), [false, false, true]));
+    }
 }

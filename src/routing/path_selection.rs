@@ -154,8 +154,13 @@ pub(super) struct Pairs {
 impl Pairs {
     /// The pairs with up to `most` alternatives each, one at least.
     pub fn of(problem: &PathProblem<'_>, most: usize) -> Pairs {
-        let rows = problem.channels.rows();
         let mut alternatives = Alternatives::new(&problem.channels, &problem.ahead);
+        Pairs::by(problem, |from, to| alternatives.find(from, to, most.max(1)))
+    }
+
+    /// The pairs with the alternatives that `find` finds from one row to another.
+    pub fn by(problem: &PathProblem<'_>, mut find: impl FnMut(usize, usize) -> Vec<ChannelPath>) -> Pairs {
+        let rows = problem.channels.rows();
         let mut ends = vec![0u64; rows];
         problem.ends.iter().for_each(|end| ends[end.row] += 1);
         let mut pairs = Pairs { rows, rank: vec![None; rows * rows], weight: vec![], first: vec![0], ways: vec![] };
@@ -163,7 +168,7 @@ impl Pairs {
             for to in (0..rows).filter(|&row| ends[row] > 0 && row != from) {
                 pairs.rank[from * rows + to] = Some(pairs.weight.len() as u32);
                 pairs.weight.push(ends[from] * ends[to]);
-                pairs.ways.extend(alternatives.find(from, to, most.max(1)));
+                pairs.ways.extend(find(from, to));
                 pairs.first.push(pairs.ways.len());
             }
         }

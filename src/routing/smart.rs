@@ -2,8 +2,8 @@
 //! most loaded link carries as little as possible (after Cherkasova, Kotov and Rokicki, HICSS 1996; seed 000, section
 //! 4).
 //!
-//! There, routing and the search for turns to prohibit go together; here a given turn rule avoids cycles, so the
-//! optimum is that of its legal paths, and of the shortest few of them for each pair. The program: for each pair and
+//! There, routing and the search for turns to prohibit go together; here turns come first, by a rule or by a search
+//! ([`SmartTurns`]), so the optimum is that of the paths that they leave, and of the shortest few of them for each pair. The program: for each pair and
 //! path a share from 0 to 1, the shares of a pair summing to 1; for each channel, at most `z` pairs of end ports over
 //! it; minimise `z` and the cost of the paths, where all costs together weigh no more than half a pair of end ports over
 //! the busiest channel: of many optima one is chosen by them ([`SmartOptimum`]). Shares are rounded to whole pairs of end
@@ -13,6 +13,7 @@
 
 use super::legal::{ChannelPath, PathProblem, TurnModel};
 use super::path_selection::Pairs;
+use super::turn_search::TurnSearch;
 use super::{Demand, PathEngine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::PathSet;
@@ -34,6 +35,21 @@ pub struct Smart {
     pub alternatives: usize,
     /// Which of the optima.
     pub optimum: SmartOptimum,
+    /// Which turns paths may take.
+    pub turns: SmartTurns,
+}
+
+/// Which turns paths may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SmartTurns {
+    /// Those that the model and the root allow.
+    #[default]
+    Ruled,
+    /// Those of a search without a root (see the module `turn_search`), as the paper has one.
+    Searched {
+        /// Seeds the tree that joins all switches, and ties.
+        seed: u64,
+    },
 }
 
 /// Which of the many choices of paths that load the busiest channel least.
@@ -54,7 +70,13 @@ pub enum SmartOptimum {
 
 impl Default for Smart {
     fn default() -> Smart {
-        Smart { model: TurnModel::UpDown, root: None, alternatives: 8, optimum: SmartOptimum::FewestHops }
+        Smart {
+            model: TurnModel::UpDown,
+            root: None,
+            alternatives: 8,
+            optimum: SmartOptimum::FewestHops,
+            turns: SmartTurns::Ruled,
+        }
     }
 }
 
@@ -74,7 +96,13 @@ impl PathEngine for Smart {
         let Some(problem) = PathProblem::of(NAME, self.model, self.root, fabric, demand)? else {
             return Ok(PathProblem::nothing(NAME, demand));
         };
-        let pairs = Pairs::of(&problem, self.alternatives);
+        let pairs = match self.turns {
+            SmartTurns::Ruled => Pairs::of(&problem, self.alternatives),
+            SmartTurns::Searched { seed } => {
+                let mut search = TurnSearch::of(&problem.channels, seed);
+                Pairs::by(&problem, |from, to| search.alternatives(from, to, self.alternatives.max(1)))
+            }
+        };
         if pairs.ways.len() > Smart::MOST_SHARES {
             return Err(RouteError::Unsuited { engine: NAME, why: too_large(&pairs) });
         }

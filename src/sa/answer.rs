@@ -102,12 +102,11 @@ impl Sa {
             Ok(table) => table,
             Err(refused) => return vec![back(asked, &mad.refusal(refused))],
         };
-        if self.transfers.is_full(table.bytes.len(), &self.limits) {
-            return vec![back(asked, &mad.refusal(status::BUSY))];
-        }
         let offset = if table.bytes.is_empty() { 0 } else { table.size as u16 / 8 };
         let head = SaMad { attribute_offset: offset, ..mad.response([0; SA_DATA_SIZE]) };
-        self.transfers.begin(asked, head, table.bytes, &self.limits, now_ns)
+        let port = directory.owner(asked.lid);
+        let begun = self.transfers.begin(asked, head, port, table.bytes, self.limits.pace, now_ns);
+        begun.unwrap_or_else(|| vec![back(asked, &mad.refusal(status::BUSY))])
     }
 
     /// The matching records of any attribute.
@@ -151,8 +150,8 @@ impl Sa {
                 if directory.by_gid(record.gid).is_none() {
                     return Err(status::INVALID_GID);
                 }
-                let most = self.limits.services;
-                self.services.set(mad.component_mask, record, most, now_ns).map(|record| record.to_data())
+                let by = directory.owner(asked.lid);
+                self.services.set(mad.component_mask, record, by, now_ns).map(|record| record.to_data())
             }
             _ => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
         }

@@ -174,6 +174,11 @@ impl Directory {
         fabric.node(fabric.port(port).node).kind == NodeKind::Router
     }
 
+    /// The GUID of the port that owns a LID, as the sender of a request; zero for a LID that nobody owns.
+    pub(super) fn owner(&self, lid: Lid) -> Guid {
+        self.fabric().lid_owner(lid).map_or(Guid(0), |port| self.guid(port))
+    }
+
     /// The GUID of a port that owns LIDs.
     pub fn guid(&self, port: PortId) -> Guid {
         self.fabric().port_guid(port)

@@ -49,7 +49,8 @@ pub struct SaLimits {
     pub sm_key: u64,
     /// The most bytes in one answer.
     pub answer_bytes: usize,
-    /// The most multi-segment answers in progress.
+    /// The most multi-segment answers in progress. Of these, of bytes and of services a port gets no more than it leaves
+    /// free.
     pub transfers: usize,
     /// The most bytes of all answers in progress.
     pub transfer_bytes: usize,
@@ -145,14 +146,14 @@ impl Sa {
     /// Subnet administration without a directory: it answers *busy*.
     pub fn new(limits: SaLimits) -> Sa {
         Sa {
-            limits,
             directory: None,
             half: Half::Lower,
-            transfers: Transfers::default(),
-            services: Services::default(),
+            transfers: Transfers::new(&limits),
+            services: Services::new(limits.services),
             subscriptions: Subscriptions::default(),
             events: Vec::new(),
             requests: BTreeMap::new(),
+            limits,
         }
     }
 

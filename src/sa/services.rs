@@ -1,5 +1,8 @@
-//! ServiceRecords: the services that ports offer, until their leases expire.
+//! ServiceRecords: the services that ports offer, until their leases expire. Room is shared by the ports that register
+//! them, whosever port a record names.
 
+use crate::ids::Guid;
+use crate::shares::Shares;
 use crate::wire::sa::{ComponentMask, Record, SA_DATA_SIZE, ServiceRecord, selected};
 use crate::wire::{Gid, status};
 use std::collections::BTreeMap;
@@ -9,24 +12,39 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// The key of a record (section 15.2.5.14): service, port and partition.
 type Name = (u64, Gid, u16);
 
+/// A record in force.
+#[derive(Clone, Debug)]
+struct Registered {
+    record: ServiceRecord,
+    /// When its lease expires.
+    ends_ns: u64,
+    /// The port that registered it, whose share it takes.
+    by: Guid,
+}
+
 /// The records in force.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Services {
-    /// Each with the time at which its lease expires.
-    records: BTreeMap<Name, (ServiceRecord, u64)>,
+    records: BTreeMap<Name, Registered>,
+    room: Shares<Guid>,
 }
 
 impl Services {
-    /// Adds a record, or renews it; returns the record now in force.
+    /// No records, and room for so many.
+    pub(super) fn new(most: usize) -> Services {
+        Services { records: BTreeMap::new(), room: Shares::new(most) }
+    }
+
+    /// Adds a record by order of a port, or renews it; returns the record now in force.
     ///
     /// # Errors
     /// The status to refuse with: the record lacks service, port or partition; it exists under another service key; or
-    /// there are `most` records already.
+    /// the port has its share of records.
     pub(super) fn set(
         &mut self,
         mask: ComponentMask,
         asked: ServiceRecord,
-        most: usize,
+        by: Guid,
         now_ns: u64,
     ) -> Result<ServiceRecord, u16> {
         self.forget(now_ns);
@@ -39,15 +57,19 @@ impl Services {
         }
         let name = (record.id, record.gid, record.p_key);
         match self.records.get(&name) {
-            Some((known, _)) if known.key != [0; 16] && known.key != record.key => return Err(status::DENIED),
-            None if self.records.len() >= most => return Err(status::NO_RESOURCES),
-            _ => {}
+            Some(Registered { record: known, .. }) if known.key != [0; 16] && known.key != record.key => {
+                return Err(status::DENIED);
+            }
+            Some(_) => {}
+            None if self.room.take(by, 1) => {}
+            None => return Err(status::NO_RESOURCES),
         }
         let ends_ns = match record.lease_s {
             ServiceRecord::FOR_EVER => u64::MAX,
             seconds => now_ns.saturating_add(u64::from(seconds) * NS_PER_S),
         };
-        self.records.insert(name, (record.clone(), ends_ns));
+        let by = self.records.get(&name).map_or(by, |known| known.by);
+        self.records.insert(name, Registered { record: record.clone(), ends_ns, by });
         Ok(record)
     }
 
@@ -69,8 +91,12 @@ impl Services {
         let name = (record.id, record.gid, record.p_key);
         let key = if mask.has(ServiceRecord::KEY) { asked.key } else { [0; 16] };
         match self.records.get(&name) {
-            Some((known, _)) if known.key != [0; 16] && known.key != key => Err(status::DENIED),
-            _ => Ok(self.records.remove(&name).map_or_else(|| record.clone(), |(record, _)| record)),
+            Some(Registered { record: known, .. }) if known.key != [0; 16] && known.key != key => Err(status::DENIED),
+            _ => {
+                let removed = self.records.remove(&name);
+                removed.iter().for_each(|gone| self.room.give_back(&gone.by, 1));
+                Ok(removed.map_or_else(|| record.clone(), |gone| gone.record))
+            }
         }
     }
 
@@ -78,7 +104,7 @@ impl Services {
     pub(super) fn select(&mut self, mask: ComponentMask, asked: &ServiceRecord, now_ns: u64) -> Vec<ServiceRecord> {
         self.forget(now_ns);
         let asked = asked.to_data();
-        let in_force = self.records.values().map(|(record, ends_ns)| match record.lease_s {
+        let in_force = self.records.values().map(|Registered { record, ends_ns, .. }| match record.lease_s {
             ServiceRecord::FOR_EVER => record.clone(),
             _ => {
                 let left_s = ends_ns.saturating_sub(now_ns).div_ceil(NS_PER_S);
@@ -91,12 +117,23 @@ impl Services {
 
     /// Drops expired records.
     fn forget(&mut self, now_ns: u64) {
-        self.records.retain(|_, (_, ends_ns)| *ends_ns > now_ns);
+        self.keep(|_, known| known.ends_ns > now_ns);
     }
 
     /// Drops the records of ports that are gone.
     pub(super) fn retain_ports(&mut self, is_there: impl Fn(Gid) -> bool) {
-        self.records.retain(|(_, gid, _), _| is_there(*gid));
+        self.keep(|(_, gid, _), _| is_there(*gid));
+    }
+
+    fn keep(&mut self, stays: impl Fn(&Name, &Registered) -> bool) {
+        let room = &mut self.room;
+        self.records.retain(|name, known| {
+            let is_kept = stays(name, known);
+            if !is_kept {
+                room.give_back(&known.by, 1);
+            }
+            is_kept
+        });
     }
 }
 

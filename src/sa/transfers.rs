@@ -1,9 +1,10 @@
-//! Multi-segment answers being sent to clients.
+//! Multi-segment answers being sent to clients. Their number and their bytes are shared by the clients' ports.
 
 use super::agenda::Agenda;
-use super::rmpp::{RmppStep, Sender};
+use super::rmpp::{RmppPace, RmppStep, Sender};
 use super::{SaEvent, SaLimits};
-use crate::ids::Lid;
+use crate::ids::{Guid, Lid};
+use crate::shares::Shares;
 use crate::transport::Datagram;
 use crate::wire::sa::SaMad;
 use std::sync::Arc;
@@ -16,25 +17,35 @@ type Client = (Lid, u32, u64);
 struct Answer {
     /// The request.
     asked: Datagram,
+    /// The port whose share it takes.
+    port: Guid,
     sender: Sender,
 }
 
 /// See the module documentation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Transfers {
     under_way: Agenda<Client, Answer>,
-    /// Bytes of all answers in progress.
-    bytes: usize,
+    room: Shares<Guid>,
+    byte_room: Shares<Guid>,
 }
 
 impl Transfers {
+    pub(super) fn new(limits: &SaLimits) -> Transfers {
+        Transfers {
+            under_way: Agenda::default(),
+            room: Shares::new(limits.transfers),
+            byte_room: Shares::new(limits.transfer_bytes),
+        }
+    }
+
     /// Handles a request that is already being answered: repeats the first segment if it seems lost. A different
     /// request under the same transaction ID ends the former answer, since the client no longer waits for it.
     pub(super) fn repeat(&mut self, asked: &Datagram, tid: u64, now_ns: u64) -> Option<Vec<Datagram>> {
         let client = (asked.lid, asked.qp, tid);
         let mut answer = self.under_way.remove(&client)?;
         if answer.asked != *asked {
-            self.bytes -= answer.sender.bytes();
+            self.over(&answer);
             return None;
         }
         let mads = answer.sender.begin_again(now_ns);
@@ -42,25 +53,25 @@ impl Transfers {
         Some(addressed(asked, mads))
     }
 
-    /// Whether an answer of this many bytes would exceed the limits.
-    pub(super) fn is_full(&self, bytes: usize, limits: &SaLimits) -> bool {
-        self.under_way.len() >= limits.transfers || self.bytes.saturating_add(bytes) > limits.transfer_bytes
-    }
-
-    /// Begins to send a table as an answer with the headers of `head`.
+    /// Begins to send a table as an answer with the headers of `head`, to a client at a port; none if the port has its
+    /// share.
     pub(super) fn begin(
         &mut self,
         asked: &Datagram,
         head: SaMad,
+        port: Guid,
         data: Vec<u8>,
-        limits: &SaLimits,
+        pace: RmppPace,
         now_ns: u64,
-    ) -> Vec<Datagram> {
+    ) -> Option<Vec<Datagram>> {
+        if !self.byte_room.has_room(&port, data.len()) || !self.room.take(port, 1) {
+            return None;
+        }
+        assert!(self.byte_room.take(port, data.len()), "it has room");
         let client = (asked.lid, asked.qp, head.tid);
-        self.bytes += data.len();
-        let (sender, first) = Sender::begin(head, Arc::from(data), limits.pace, now_ns);
-        self.under_way.insert(client, sender.due_ns(), Answer { asked: asked.clone(), sender });
-        addressed(asked, first)
+        let (sender, first) = Sender::begin(head, Arc::from(data), pace, now_ns);
+        self.under_way.insert(client, sender.due_ns(), Answer { asked: asked.clone(), port, sender });
+        Some(addressed(asked, first))
     }
 
     /// Processes an RMPP packet from a client.
@@ -105,11 +116,17 @@ impl Transfers {
         match step.end {
             None => self.under_way.insert(client, answer.sender.due_ns(), answer),
             Some(end) => {
-                self.bytes -= answer.sender.bytes();
+                self.over(&answer);
                 events.extend(end.err().map(|failure| SaEvent::AnswerFailed { client: client.0, failure }));
             }
         }
         sent
+    }
+
+    /// Frees what an answer has of its port's share.
+    fn over(&mut self, answer: &Answer) {
+        self.room.give_back(&answer.port, 1);
+        self.byte_room.give_back(&answer.port, answer.sender.bytes());
     }
 }
 

@@ -78,6 +78,7 @@ impl ActingSubnet<'_> {
         let setup = self.setup;
         let devices = setup.whole.nodes().filter(|(_, node)| node.present).count();
         let mut timing = self.scenario.devices.timing(&self.scenario.device_settings(), devices);
+        timing.poll_silence_ns = self.scenario.poll_silence_ns;
         if self.scenario.detection != Detection::Trap {
             // The first sweep sets the period.
             timing.light_sweep_ns = None;

@@ -22,6 +22,8 @@ pub enum Fate {
 /// A node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MapNode {
+    /// The node.
+    pub node: NodeId,
     /// Its description, with its GUID where that is not unique.
     pub name: String,
     /// Whether it is a switch.
@@ -69,7 +71,7 @@ impl FabricMap {
             (
                 id,
                 own.role(id) != NodeRole::InSwitch,
-                MapNode { name: own.describe_node(id), is_switch: own.node(id).is_switch(), fate: fate(id) },
+                MapNode { node: id, name: own.describe_node(id), is_switch: own.node(id).is_switch(), fate: fate(id) },
             )
         });
         let gone =
@@ -125,7 +127,7 @@ pub(super) fn map(own: &SubnetSetup) -> FabricMap {
     let nodes = whole.nodes().filter(|(_, node)| node.present).map(|(id, node)| {
         // An aggregation node is a part of its switch, which is no leaf by having one.
         let is_drawn = whole.role(id) != NodeRole::InSwitch;
-        (id, is_drawn, MapNode { name: whole.describe_node(id), is_switch: node.is_switch(), fate: fate(id) })
+        (id, is_drawn, MapNode { node: id, name: whole.describe_node(id), is_switch: node.is_switch(), fate: fate(id) })
     });
     let links = whole.links().map(|(a, b)| {
         let among = |links: &[PortId]| links.contains(&a) || links.contains(&b);

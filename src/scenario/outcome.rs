@@ -98,6 +98,9 @@ pub struct SimulationReport {
     /// among the packets; none where nobody sent any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gmps: Option<GmpCounts>,
+    /// Connections that hosts set up, if any did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<ConnectionReport>,
     /// Of the packets lost to the change: those delivered to a port that does not own the DLID.
     pub misdelivered: u64,
     /// Of the packets lost to the change or stranded: those that routers discarded, by reason.
@@ -159,6 +162,29 @@ pub struct SimulationReport {
     /// The subnet, to be drawn; none if there are several.
     #[serde(skip)]
     pub map: Option<FabricMap>,
+}
+
+/// A connection that two hosts set up, as far as it came. Its messages are among the packets.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
+pub struct ConnectionReport {
+    /// The host that asked.
+    pub from: String,
+    /// The host that was asked.
+    pub to: String,
+    /// The LIDs that the request said, of its sender and of its receiver: 65535 where routers lie between.
+    pub said_lids: [u16; 2],
+    /// Requests sent.
+    pub requests: u32,
+    /// Where the answer went: the DLID, in the subnet of the host that was asked.
+    pub answer_lid: Option<u16>,
+    /// Its service level.
+    pub answer_sl: Option<u8>,
+    /// From the first request until its answer had come.
+    pub answered_after_ns: Option<u64>,
+    /// From the first request until both sides could send.
+    pub ready_after_ns: Option<u64>,
+    /// Whether the host that asked has given up.
+    pub given_up: bool,
 }
 
 /// A packet that lost its place among those of the same SLID, DLID and SL, and why packets of that run can.

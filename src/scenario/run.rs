@@ -10,6 +10,8 @@ use super::time::Time;
 use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
 use super::{ScenarioError, load};
+use crate::fabric::PortId;
+use crate::fabric::subnets::SubnetPort;
 use crate::journal::Journal;
 use crate::plan::Scheme;
 use crate::vet::Vetted;
@@ -44,6 +46,11 @@ pub fn run(
     watch.begins(expected_hops, load);
     let transport = transports[0].clone();
     let mut time = Time { transport: transport.clone(), watch };
+    let at = |end: SubnetPort| setup.placement(end.subnet).port(end.port);
+    let connections: Vec<[PortId; 2]> = scenario.connections.iter().map(|ends| ends.map(at)).collect();
+    for &[active, passive] in &connections {
+        transport.with(|sim| sim.check_connection(active, passive))?;
+    }
     let between = setup.between.as_ref();
     let routes = between.map(|between| RoutesChange { before: &between.routes, after: &between.routes_after });
     let alone = between.is_none().then(|| &setup.each[0]);
@@ -52,8 +59,14 @@ pub fn run(
         let why = "later events are followed for engines by which every source may use every path: choose another one";
         return Err(ScenarioError::Unsupported(why));
     }
-    let timeline =
-        Timeline { settings: scenario, acting: &acting, prepared: &prepared, routes, course: course.clone() };
+    let timeline = Timeline {
+        settings: scenario,
+        acting: &acting,
+        prepared: &prepared,
+        routes,
+        course: course.clone(),
+        connections,
+    };
     let changes = timeline.run(&mut time, &engines);
     let events = course.report();
     watch.ends();

@@ -70,6 +70,8 @@ pub struct Scenario {
     pub sources: SourceControl,
     /// The least LMC: LIDs are renumbered if the capture has a smaller one.
     pub lmc: Lmc,
+    /// Whether every LID is a path and no half is spare: for a fabric in which nothing changes.
+    pub undivided: bool,
     /// If the engines need more lanes than `sim.data_vls`: whether that is an error instead of raising the number.
     pub vls_fixed: bool,
     /// If the engines need more LIDs: whether that is an error instead of raising the LMC.
@@ -88,6 +90,8 @@ pub struct Scenario {
     pub worst_traffic: bool,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
+    /// Connections that hosts set up from the start of the period *before* on, by their end ports, the active side first.
+    pub connections: Vec<[SubnetPort; 2]>,
     /// How the manager hears of the change; not read where it is planned.
     pub detection: Detection,
     /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports are
@@ -101,6 +105,9 @@ pub struct Scenario {
     pub smp_retries: u32,
     /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
+    /// Of drain observer *poll*: devices answer only once they are empty, and one that is silent for so long is asked again;
+    /// none: devices answer in any case.
+    pub poll_silence_ns: Option<u64>,
     /// The file in which the change is recorded before it is made, written anew; none if nowhere. Where several subnets
     /// change at once, none is.
     pub journal: Option<PathBuf>,
@@ -144,6 +151,7 @@ impl Scenario {
             devices: DeviceProfile::default(),
             sources: profile.sources,
             lmc: Lmc::masked(1),
+            undivided: false,
             vls_fixed: false,
             lmc_fixed: false,
             optimised_sl_to_vl: None,
@@ -152,12 +160,14 @@ impl Scenario {
             sim: SimConfig::default(),
             worst_traffic: false,
             hot_links: 0,
+            connections: Vec::new(),
             detection: Detection::default(),
             compute_ns: 0,
             window: profile.window,
             smp_timeout_ns: profile.smp_timeout_ns,
             smp_retries: profile.smp_retries,
             barrier_timeout_ns: profile.barrier_timeout_ns,
+            poll_silence_ns: None,
             journal: None,
             warm_up_ns: 200_000,
             before_ns: 500_000,
@@ -174,14 +184,16 @@ impl Scenario {
     /// The scenario with these settings of devices.
     #[must_use]
     pub fn with_device_settings(self, own: DeviceSettings) -> Scenario {
-        let DeviceSettings { observer, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, .. } = own;
+        let DeviceSettings {
+            observer, arming, sources, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, ..
+        } = own;
         let sim = SimConfig {
             switch_lifetime_ns: own.switch_life_ns,
             hoq_lifetime_ns: own.hoq_life_ns,
             sma_service_ns: own.smp_time_ns,
             ..self.sim
         };
-        let policy = Policy { observer, ..self.policy };
+        let policy = Policy { observer, arming, ..self.policy };
         Scenario { policy, sources, sim, window, smp_timeout_ns, smp_retries, barrier_timeout_ns, ..self }
     }
 
@@ -189,6 +201,7 @@ impl Scenario {
     pub fn device_settings(&self) -> DeviceSettings {
         DeviceSettings {
             observer: self.policy.observer,
+            arming: self.policy.arming,
             sources: self.sources,
             switch_life_ns: self.sim.switch_lifetime_ns,
             hoq_life_ns: self.sim.hoq_lifetime_ns,
@@ -207,8 +220,11 @@ impl Scenario {
 
     /// Whether the scenario has one subnet and nothing between subnets, that is, no other subnet and no partitions.
     pub(super) fn is_alone(&self) -> bool {
-        let changes = matches!(self.change, ScenarioChange::In { .. });
-        self.subnets.len() == 1 && changes && !self.subnets.has_partitions()
+        matches!(self.change, ScenarioChange::In { .. }) && self.is_single()
+    }
+
+    fn is_single(&self) -> bool {
+        self.subnets.len() == 1 && !self.subnets.has_partitions()
     }
 
     /// Refuses what is not implemented. What only a single subnet supports is refused here, and nowhere else in the
@@ -220,6 +236,16 @@ impl Scenario {
         let comes = matches!(&self.change, ScenarioChange::In { elements, .. } if elements.iter().any(Element::comes));
         if self.detection != Detection::Trap && self.departure == Departure::Planned && !comes {
             let why = "a planned removal is announced, so that neither traps nor sweeps detect it: omit one of the two";
+            return Err(ScenarioError::Unsupported(why));
+        }
+        let is_steady = matches!(self.change, ScenarioChange::Nothing) && self.is_single();
+        if self.undivided && !is_steady {
+            let why = "a change needs a spare half of the LIDs: only one fabric in which nothing changes (--steady) can do \
+                       without; omit --undivided, or add one to --lmc";
+            return Err(ScenarioError::Unsupported(why));
+        }
+        if self.poll_silence_ns.is_some() && self.policy.observer != Observer::Poll {
+            let why = "silence is an answer to polls only: choose --drain poll, or omit --poll-silence";
             return Err(ScenarioError::Unsupported(why));
         }
         let asks = self.policy.observer == Observer::Conservation || self.sim.monitor.is_some();
@@ -246,7 +272,7 @@ impl Scenario {
                 "a service level is reserved, and switches are asked, in a single subnet only: give the subnet's own file",
             ),
             (
-                self.worst_traffic,
+                self.worst_traffic && !self.is_single(),
                 "the worst permutation is that of a single subnet: give the subnet's own file, or choose other traffic",
             ),
         ];

@@ -205,7 +205,8 @@ fn named(scenario: &Scenario, subnet: SubnetId, error: ScenarioError) -> Scenari
     ScenarioError::Subnet { subnet, source: Box::new(error) }
 }
 
-/// The scope in use in a subnet that does not change: the lower half, by its hosts and routers.
+/// The scope in use in a subnet that does not change: the lower half or, undivided, all LIDs, by its hosts and routers.
 fn scope(setup: &SubnetSetup) -> Scope {
-    Scope { switches: false, ..Scope::of(&[Half::Lower]) }.by(setup.function.path_layers())
+    let own = if setup.config.undivided { Scope::undivided() } else { Scope::of(&[Half::Lower]) };
+    Scope { switches: false, ..own }.by(setup.function.path_layers())
 }

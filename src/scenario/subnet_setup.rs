@@ -8,7 +8,7 @@ use super::later::{LaterEvent, LaterMoves};
 use super::setting::Scenario;
 use crate::change::{self, BringUp, BringUpError, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Sl, SubnetId};
+use crate::ids::{Half, Lmc, Sl, SubnetId};
 use crate::lid;
 use crate::plan::{Arming, Lanes};
 use crate::routing::{Connectivity, choose_root};
@@ -109,7 +109,16 @@ impl SubnetSetup {
         };
         let whole = bring_up.equip(request.fabric())?;
         let before = before(request, &whole)?;
-        let function = engines.before.route(&before, &bring_up.demand(&before)).map_err(BringUpError::from)?;
+        let demand = if scenario.undivided { bring_up.whole_demand(&before) } else { bring_up.demand(&before) };
+        let function = engines.before.route(&before, &demand).map_err(BringUpError::from)?;
+        if scenario.undivided {
+            if whole.end_ports().any(|port| whole.port(port).lmc != scenario.lmc) || scenario.lmc == Lmc::default() {
+                let why =
+                    "undivided LIDs are one range of one size: give the --lmc that all end ports have, 1 at least";
+                return Err(ScenarioError::Unsupported(why));
+            }
+            return SubnetSetup::with(request, whole, function);
+        }
         if scenario.lmc_fixed {
             lid::check_fits(&whole, &function).map_err(BringUpError::from)?;
             return SubnetSetup::with(request, whole, function);
@@ -154,11 +163,13 @@ impl SubnetSetup {
         }
         let kept = Lanes::of_fabric(&whole, scenario.policy.reserved_sl);
         let steady = kept.steady(scenario.policy.partition);
-        let tables = lid::bring_up(&whole, &function, lanes).on_lanes(steady);
+        let bring_up = if scenario.undivided { lid::bring_up_undivided } else { lid::bring_up };
+        let tables = bring_up(&whole, &function, lanes).on_lanes(steady);
         let mut config = SimConfig {
             data_vls: lanes,
             armed: armed(scenario.policy.arming),
             reserved: kept.reserved,
+            undivided: scenario.undivided,
             // Nobody knows when a host asks again; within the fence's time all do. 0 would mean that none ever does.
             queries_within_ns: scenario.sources.settle_ns().map_or(0, |settle_ns| settle_ns.max(1)),
             ..scenario.sim.clone()

@@ -10,9 +10,9 @@ use super::map::map;
 use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
 use super::outages::{hosts, outages};
 use super::outcome::{
-    BetweenSettings, ChangeReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads, OvertakenReport,
-    Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport,
-    SubnetChange, TrafficReport, WholeProof,
+    BetweenSettings, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads,
+    OvertakenReport, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport,
+    StuckReport, SubnetChange, TrafficReport, WholeProof,
 };
 use super::series::series;
 use super::setup::Setup;
@@ -25,7 +25,7 @@ use crate::fabric::{NodeKind, PortId};
 use crate::ids::SubnetId;
 use crate::plan::{Draft, LanePartition, Policy, Scheme};
 use crate::routing::Connectivity;
-use crate::sim::{Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
+use crate::sim::{ConnectionSetup, Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
@@ -99,6 +99,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         packets: sim.packets(),
         questions: scenario.sim.monitor.map(|_| sim.questions()),
         gmps: Some(sim.gmps()).filter(|gmps| gmps.sent > 0),
+        connections: sim.connections().iter().map(|own| connection(setup, own)).collect(),
         lost_in_all: sim.packets().lost(),
         outage: (!reports.is_empty()).then(|| outages(setup, sim, made)),
         misdelivered: sim.misdelivered(),
@@ -137,6 +138,21 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         map: setup.between.is_none().then(|| map(first)),
         changes: reports,
         change,
+    }
+}
+
+fn connection(setup: &Setup<'_>, own: &ConnectionSetup) -> ConnectionReport {
+    let after = |ns: Option<u64>| ns.map(|ns| ns - own.begun_ns);
+    ConnectionReport {
+        from: setup.describe_port(own.active),
+        to: setup.describe_port(own.passive),
+        said_lids: [own.said.0.0, own.said.1.0],
+        requests: own.requests,
+        answer_lid: own.answered_by.map(|reply| reply.dlid.0),
+        answer_sl: own.answered_by.map(|reply| reply.sl.get()),
+        answered_after_ns: after(own.replied_ns),
+        ready_after_ns: after(own.ready_ns),
+        given_up: own.given_up,
     }
 }
 

@@ -10,7 +10,7 @@ use super::standby::take_over;
 use super::summary::DrivenChange;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
-use crate::fabric::NodeId;
+use crate::fabric::{NodeId, PortId};
 use crate::routers::Routes;
 use crate::sim::Sim;
 use std::rc::Rc;
@@ -32,6 +32,8 @@ pub(super) struct Timeline<'a> {
     pub prepared: &'a [Prepared],
     /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
+    /// The connections that hosts set up, by ports of the simulation.
+    pub connections: Vec<[PortId; 2]>,
     /// What happens after the first event.
     pub course: Rc<EventCourse<'a>>,
 }
@@ -45,6 +47,9 @@ impl Timeline<'_> {
         // Reports read periods by their names in `measures`.
         time.pass(self.settings.warm_up_ns);
         transport.with(Sim::begin_period);
+        for &[active, passive] in &self.connections {
+            transport.with(|sim| sim.connect(active, passive)).expect("the run begins after they were checked");
+        }
         time.pass(self.settings.before_ns);
         transport.with(Sim::begin_period);
         let changes = self.change(time, engines);

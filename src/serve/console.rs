@@ -151,7 +151,7 @@ fn only_node(command: &'static str, expected: &'static str, rest: &str) -> Resul
 fn sicken(rest: &str) -> Result<ConsoleCommand, CommandError> {
     let refuse = || CommandError::Operands {
         command: "Sicken",
-        expected: "a node, the number of an attribute, and refuses, ignores or silent; then perhaps `writes`",
+        expected: "a node, the number of an attribute, and refuses, ignores, silent or lacks; then perhaps `writes`",
         found: rest.to_string(),
     };
     // A name in quotes may hold blanks.
@@ -169,6 +169,7 @@ fn sicken(rest: &str) -> Result<ConsoleCommand, CommandError> {
         "refuses" => Sickness::Refuses,
         "ignores" => Sickness::Ignores,
         "silent" => Sickness::Silent,
+        "lacks" => Sickness::Lacks,
         _ => return Err(refuse()),
     };
     let sick = SickAttribute { attribute: AttributeId::from(number), sickness, writes_only };

@@ -220,6 +220,11 @@ pub enum SimError {
     /// A port that no client can be attached to.
     #[error("no client can send and receive at {0}: choose a port of a CA or router, or port 0 of a switch")]
     NoClient(String),
+    /// A connection that nobody can set up.
+    #[error(
+        "{0} cannot be a side of this connection: name two different end ports of hosts, each cabled and with a LID"
+    )]
+    NoConnection(String),
     /// Traffic of an end port that does not exist.
     #[error("the traffic names the end port of rank {rank}: the fabric's end ports have ranks 0 to {last}")]
     NoSuchRank {

@@ -36,6 +36,8 @@ pub enum Sickness {
     Ignores,
     /// It does not answer.
     Silent,
+    /// It does not have the attribute: it refuses, and of SLtoVLMappingTable its capability mask says so.
+    Lacks,
 }
 
 /// What an agent fails at.
@@ -110,6 +112,8 @@ pub(super) enum Consequence {
     Flush(NodeId, Flush),
     /// A port takes LIDs.
     Lids { port: PortId, lid: Lid, lmc: Lmc },
+    /// A port's VL arbitration lists, or how long the one of high priority may send, are written.
+    Arbitration(PortId),
     /// So many lanes of a port are in operation.
     Lanes(PortId, u8),
     /// A port enters a state.

@@ -25,6 +25,8 @@ pub enum Errand {
     Token(PortId, Token),
     /// A trap that was not repressed is sent again.
     Trap(NodeId),
+    /// The time for an answer to the request of a connection is over; so many had been sent.
+    Connection(u32, u32),
     /// An end port that was asked to register again has its new paths.
     Query(PortId),
 }

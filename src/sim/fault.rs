@@ -3,13 +3,13 @@
 //! A link that dies takes the packets on the wire and those that wait for it. A switch also takes the packets in its
 //! buffers and the MADs queued at it. Neighbours that live set SwitchInfo:PortStateChange and send trap 128.
 
-use super::device::SickAttribute;
+use super::device::{SickAttribute, Sickness};
 use super::index::{By, Dense, EndPortRank};
 use super::plane::PortRole;
 use super::{PortId, Sim, power_on};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, Lmc};
-use crate::wire::PortState;
+use crate::wire::{AttributeId, PortState, capability};
 
 /// Why an element goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,11 +57,25 @@ impl Sim {
     /// Lets a device's management agent fail at one attribute; what it failed at before it fails at still.
     pub fn sicken_node(&mut self, node: NodeId, sick: SickAttribute) {
         self.devices.list[node].sick.push(sick);
+        self.show_sl_mapping(node);
     }
 
     /// Lets a device's management agent serve all attributes again.
     pub fn heal_node(&mut self, node: NodeId) {
         self.devices.list[node].sick.clear();
+        self.show_sl_mapping(node);
+    }
+
+    /// Has a device's capability masks say whether it has SL-to-VL tables.
+    fn show_sl_mapping(&mut self, node: NodeId) {
+        let lacks = |sick: &SickAttribute| {
+            sick.attribute == AttributeId::SlToVlMappingTable && sick.sickness == Sickness::Lacks
+        };
+        let lacks_it = self.devices.list[node].sick.iter().any(lacks);
+        for port in self.fabric.ports_of(node).filter(|&port| power_on::is_end(&self.fabric, self.fabric.port(port))) {
+            let mask = &mut self.devices.ports[port].capability_mask;
+            *mask = if lacks_it { *mask & !capability::SL_TO_VL } else { *mask | capability::SL_TO_VL };
+        }
     }
 
     /// Kills nodes with all their cables at once, such as the nodes of one router in its subnets.
@@ -214,6 +228,7 @@ impl Sim {
             let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
             self.plane.set_lanes(port, fresh.operational_vls.lanes().unwrap_or(1));
             self.devices.ports[port] = fresh;
+            self.plane.arbitrates(port, None);
         }
     }
 

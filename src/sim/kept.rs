@@ -1,10 +1,14 @@
-//! Attributes that are written and read back, and do nothing here: GUIDs, partitions, VL arbitration, multicast tables,
-//! lamps, adaptive routing. Until they are written they hold the values of a device whose power has just come.
+//! Attributes that are written and read back, and do nothing here but for lists of VL arbitration: GUIDs, partitions,
+//! multicast tables, lamps, adaptive routing. Until they are written they hold the values of a device whose power has
+//! just come.
 
+use super::arbitration::VlArbiter;
 use super::plane::DataPlane;
 use super::power_on::{GUID_ENTRIES, MULTICAST_ENTRIES, PARTITION_ENTRIES, VL_ARBITRATION_ENTRIES};
 use crate::fabric::{Fabric, PortId};
-use crate::wire::{AttributeId, DEFAULT_P_KEY, MulticastForwardingTable, SMP_DATA_SIZE, Smp, status};
+use crate::wire::{
+    AttributeId, DEFAULT_P_KEY, MulticastForwardingTable, SMP_DATA_SIZE, Smp, VlArbitrationTable, status,
+};
 use rustc_hash::FxHashMap;
 
 /// LedInfo, a lamp for each port.
@@ -50,6 +54,11 @@ impl KeptTable {
             _ => return Ok(None),
         };
         if fits { Ok(Some(KeptTable { port, attribute: smp.attribute, instance })) } else { Err(status::INVALID_VALUE) }
+    }
+
+    /// The port whose VL arbitration it says; none where it says something else.
+    pub fn arbitrated(self) -> Option<PortId> {
+        (self.attribute == AttributeId::VlArbitrationTable).then_some(self.port)
     }
 
     /// What the table holds before it is written.
@@ -99,6 +108,15 @@ impl KeptTables {
             _ => {}
         }
         self.written.insert(table, data);
+    }
+
+    /// How a port serves its lanes by the lists that were written; none where none was.
+    pub fn arbiter(&self, fabric: &Fabric, data_vls: u8, port: PortId, high_limit: u8) -> Option<VlArbiter> {
+        let attribute = AttributeId::VlArbitrationTable;
+        let lists = [HIGH_PRIORITY, LOW_PRIORITY].map(|instance| KeptTable { port, attribute, instance });
+        let written = lists.iter().any(|list| self.written.contains_key(list));
+        let [high, low] = lists.map(|list| VlArbitrationTable::decode(&self.read(fabric, data_vls, list)));
+        written.then(|| VlArbiter::of(&high, &low, high_limit))
     }
 
     /// Forgets what some ports keep, by their indices, as when their node's power goes.

@@ -34,6 +34,7 @@ impl Sim {
             Errand::Token(port, token) => self.token_arrives(port, token),
             Errand::Trap(node) => self.repeat_trap(node),
             Errand::Query(port) => self.queried(port),
+            Errand::Connection(number, sent) => self.connection_is_due(number, sent),
         }
     }
 

@@ -6,19 +6,21 @@
 //! not plans or phases. Same fabric, configuration and calls: the same events, and one [`Sim::trace_hash`].
 //!
 //! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input,
-//! output); linear forwarding; weighted turns among lanes, first come first served within one; link rate and delay,
-//! routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
+//! output); linear forwarding; turns among lanes by weight, or by VL arbitration lists, first come first served within
+//! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
 //! queues and a path cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve
 //! one MAD at a time, M_Keys; general management packets on data lanes; clients of every class; traps; counters of ports;
 //! agents for flush and drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death and return
-//! of links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL
-//! arbitration tables, VL 15 buffers, crossbar speed, adaptive routing, partial packets when a link dies under them.
-//! docs/SIMULATOR.md says what follows from each.
+//! of links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL 15
+//! buffers, crossbar speed, adaptive routing, partial packets when a link dies under them. docs/SIMULATOR.md says what
+//! follows from each.
 
 mod agent;
+mod arbitration;
 mod client;
 mod clock;
 mod config;
+mod connect;
 mod counters;
 mod credit;
 mod deadlock;
@@ -59,6 +61,7 @@ mod trap;
 pub mod wheel;
 
 pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
+pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
@@ -80,6 +83,7 @@ use crate::ids::{Half, PortNum, Sl, Vl};
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
+use connect::Connections;
 use counters::Counters;
 use deadlock::Deadlocks;
 use device::Devices;
@@ -162,6 +166,8 @@ pub struct Sim {
     questions: Questions,
     /// General management packets on their way.
     gmps: Gmps,
+    /// Connections that hosts set up.
+    connections: Connections,
     /// Writes of forwarding tables that landed, where they are recorded.
     recorded: Option<Vec<TableWrite>>,
 }
@@ -233,6 +239,7 @@ impl Sim {
             clients: MadClients::default(),
             questions: Questions::default(),
             gmps: Gmps::default(),
+            connections: Connections::default(),
             recorded: None,
             config,
             fabric,

@@ -22,6 +22,8 @@ impl PacketMarks {
     pub const GMP: PacketMarks = PacketMarks(16);
     /// It stands in the queue of the GMPs that its own node sends (`gmp`).
     pub const OWN: PacketMarks = PacketMarks(32);
+    /// It is a message of a connection that is being set up (`connect`).
+    pub const MESSAGE: PacketMarks = PacketMarks(64);
     /// What no user sends: questions and general management packets.
     pub const NO_DATA: PacketMarks = PacketMarks(8 | 16);
     /// What its device must be told of when it leaves a buffer.

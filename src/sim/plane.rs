@@ -8,6 +8,7 @@
 //! Every step here touches only lanes, packets and the clock. The caller (`forward`) carries out what a step means to
 //! sources, routers, agents and counters, in the order in which it happens.
 
+use super::arbitration::VlArbiter;
 use super::clock::Clock;
 use super::credit::{CreditBooks, LaneCredits, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
@@ -18,6 +19,7 @@ use super::{ArmedPort, Latch, SimConfig, kind};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::PortState;
+use rustc_hash::FxHashMap;
 
 /// What a port's in lanes are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +85,8 @@ pub struct OutPort {
     /// Packets wait for this port, its link was free, and none of their lanes had the credits (PortXmitWait). A MAD may
     /// take the link meanwhile, so this does not exclude `scheduled`.
     pub waits: bool,
+    /// Whether somebody has written its VL arbitration lists.
+    pub programmed: bool,
 }
 
 impl OutPort {
@@ -189,6 +193,8 @@ pub struct DataPlane {
     returns: Returns,
     /// Settings that every hop obeys.
     pub rules: ForwardingRules,
+    /// Of the ports whose lists somebody has written.
+    arbiters: FxHashMap<PortId, VlArbiter>,
     /// Packets through switches so far.
     pub packet_hops: u64,
 }
@@ -222,6 +228,7 @@ impl DataPlane {
             packets: Packets::default(),
             returns: Returns::default(),
             rules: ForwardingRules::of(config),
+            arbiters: FxHashMap::default(),
             packet_hops: 0,
         }
     }
@@ -501,11 +508,22 @@ impl DataPlane {
         let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
         // Credits come last, because a refusal turns the lane's returns into events: only a head that then waits may
         // cause it.
+        let programmed = out.programmed;
         let goes = free && self.has_credits(clock, out_lane, credits);
+        if goes && programmed {
+            return self.has_turn(port, self.vl_of(out_lane), credits);
+        }
         if goes {
             self.take_turn(port, self.vl_of(out_lane), credits);
         }
         goes
+    }
+
+    /// Whether a lane that alone has a packet may send it by the port's lists. If so, it takes its turn.
+    #[cold]
+    fn has_turn(&mut self, port: PortId, vl: u8, credits: u16) -> bool {
+        let arbiter = self.arbiters.get_mut(&port);
+        arbiter.is_none_or(|arbiter| arbiter.pick(|own| (own == vl).then_some(credits)).is_some())
     }
 
     /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the queues:
@@ -585,6 +603,9 @@ impl DataPlane {
     #[inline]
     pub fn arbitrate(&mut self, clock: &mut Clock, port: PortId) -> Option<(OutLane, InLane)> {
         let out = &self.ports[port];
+        if out.programmed {
+            return self.arbitrate_by_lists(clock, port);
+        }
         let (turn, pending) = (out.turn, out.pending);
         // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
         let start = if out.allowance > 0 { turn } else { turn + 1 };
@@ -604,6 +625,33 @@ impl DataPlane {
             }
         }
         None
+    }
+
+    /// The same by the lists that somebody has written.
+    #[cold]
+    fn arbitrate_by_lists(&mut self, clock: &mut Clock, port: PortId) -> Option<(OutLane, InLane)> {
+        let mut arbiter = self.arbiters.remove(&port)?;
+        let pending = self.ports[port].pending;
+        let picked = arbiter.pick(|vl| {
+            if pending & 1 << vl == 0 {
+                return None;
+            }
+            let out_lane = self.out_lane(port, vl);
+            let credits = self.packets[self.ins[self.outs[out_lane].first_waiter].head].credits;
+            self.has_credits(clock, out_lane, credits).then_some(credits)
+        });
+        self.arbiters.insert(port, arbiter);
+        let out_lane = self.out_lane(port, picked?);
+        Some((out_lane, self.outs[out_lane].first_waiter))
+    }
+
+    /// Has a port go by lists of lanes from now on; by equal weights where there are none.
+    pub(super) fn arbitrates(&mut self, port: PortId, arbiter: Option<VlArbiter>) {
+        self.ports[port].programmed = arbiter.is_some();
+        match arbiter {
+            Some(arbiter) => drop(self.arbiters.insert(port, arbiter)),
+            None => drop(self.arbiters.remove(&port)),
+        }
     }
 
     /// A lane sends, so it becomes or remains the lane in turn.
@@ -690,6 +738,7 @@ fn out_port(fabric: &Fabric, id: PortId, config: &SimConfig) -> OutPort {
         scheduled: false,
         state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
         waits: false,
+        programmed: false,
         lanes: config.data_vls,
     }
 }

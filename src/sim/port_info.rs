@@ -81,6 +81,9 @@ impl Devices {
             keep_end(&mut self.ports[subject], told);
         }
         let held = &mut self.ports[subject];
+        if held.vl_high_limit != told.vl_high_limit {
+            consequences.push(Consequence::Arbitration(subject));
+        }
         keep_link(held, told);
         // A code without meaning leaves the lanes as they are.
         if let Some(lanes) = told.operational_vls.lanes().filter(|_| told.operational_vls != held.operational_vls) {

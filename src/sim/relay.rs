@@ -110,6 +110,17 @@ pub(super) struct Global {
     epoch: u32,
 }
 
+impl Global {
+    fn new(grh: Grh, (origin, destination): (EndPortRank, EndPortRank), born: Ticks, p_key: PKey) -> Global {
+        Global { grh, origin, destination, born, p_key, came_by: EndPortRank::NONE, came_on: 0, epoch: 0 }
+    }
+
+    /// What is on the wire.
+    pub(super) fn grh(&self) -> &Grh {
+        &self.grh
+    }
+}
+
 /// A router's port as a source in the subnet that it leads into.
 #[derive(Clone, Copy, Default)]
 struct Leg {
@@ -351,12 +362,45 @@ impl Sim {
 
     /// Sends a packet to a host of another subnet: to a router that leads there.
     pub(super) fn send_across(&mut self, spec: &PacketSpec) {
+        if let Some((header, global)) = self.headers_across(spec) {
+            self.hand_over_across(spec.source, header, global);
+        }
+    }
+
+    /// Both headers of a packet to a host of another subnet; none where no router leads there.
+    pub(super) fn headers_across(&mut self, spec: &PacketSpec) -> Option<(Header, Global)> {
+        self.relays.as_mut()?.address_across(&self.sources, spec, self.clock.now())
+    }
+
+    /// Hands a packet with both headers to its send queue.
+    pub(super) fn hand_over_across(&mut self, source: EndPortRank, header: Header, global: Global) {
         let Some(relays) = &mut self.relays else { return };
-        let Some((header, global)) = relays.address_across(&self.sources, spec, self.clock.now()) else { return };
         // `hand_over` may offer and count the packet at once, so its header must be stored first, under the number that
         // the slab will give it.
         relays.remember(self.plane.packets.next_id(), global);
-        self.hand_over(spec.source, header);
+        self.hand_over(source, header);
+    }
+
+    /// The global header of an answer, with the traffic class, flow label and hop limit that its request told; none
+    /// where the ends share no partition.
+    pub(super) fn global_back(
+        &self,
+        origin: EndPortRank,
+        destination: EndPortRank,
+        (traffic_class, flow_label, hop_limit): (u8, u32, u8),
+    ) -> Option<Global> {
+        let relays = self.relays.as_ref()?;
+        let (source, sink) = (relays.gids[origin], relays.gids[destination]);
+        let grh = Grh {
+            traffic_class,
+            flow_label,
+            hop_limit,
+            source_prefix: source.0,
+            source_guid: source.1,
+            destination_prefix: sink.0,
+            destination_guid: sink.1,
+        };
+        Some(Global::new(grh, (origin, destination), self.clock.now(), relays.p_key(origin, destination)?))
     }
 
     /// A packet has come to a router: rewrites its header and returns the out lane by which it goes on;
@@ -512,7 +556,7 @@ impl Relays {
             destination_guid: sink.1,
         };
         let p_key = self.p_key(origin, destination)?;
-        let global = Global { grh, origin, destination, born, p_key, came_by: EndPortRank::NONE, came_on: 0, epoch: 0 };
+        let global = Global::new(grh, (origin, destination), born, p_key);
         Some((Header { dlid, sl, bytes, marks: marks.with(PacketMarks::CROSSES), source_path: 0, message }, global))
     }
 

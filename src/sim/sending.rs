@@ -353,10 +353,15 @@ impl Sim {
             let (ends, sent) = (self.ends_of(id), self.set_out(id));
             self.ledger.outages.arrived(ends, sent, now);
         }
-        let asks = !packet.marks.has(PacketMarks::REPLY) && self.config.replies > 0.0;
+        let is_message = packet.marks.has(PacketMarks::MESSAGE);
+        let asks = !is_message && !packet.marks.has(PacketMarks::REPLY) && self.config.replies > 0.0;
         // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
+        let message = if is_message { self.connections.taken(id) } else { None };
         self.plane.packets.remove(id);
+        if let Some(message) = message {
+            self.message_comes(rank, &packet, message);
+        }
         if let Some((asker, turn)) = asker
             && chance(&mut self.sources.list[rank].random, self.config.replies)
         {

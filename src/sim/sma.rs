@@ -164,7 +164,7 @@ impl Devices {
             _ => {
                 let table = KeptTable::asked(plane, port, smp)?.ok_or(status::UNSUPPORTED_METHOD_ATTRIBUTE)?;
                 self.kept.write(view.fabric, table, &smp.data);
-                return Ok(Vec::new());
+                return Ok(table.arbitrated().map(Consequence::Arbitration).into_iter().collect());
             }
         };
         Ok(vec![consequence])
@@ -182,12 +182,12 @@ impl Sim {
                 }
                 return None;
             }
-            MadBody::Smp(smp) if !self.devices.key_fits(own, smp) => return None,
+            MadBody::Smp(smp) if !self.devices.key_fits(own, smp) || self.is_silent_poll(port, smp) => return None,
             MadBody::Smp(smp) => {
                 let answer = match self.devices.list[self.plane.ports[port].node].fails_at(smp) {
                     None => self.agent_serves(port, smp),
                     Some(Sickness::Silent) => return None,
-                    Some(Sickness::Refuses) => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
+                    Some(Sickness::Refuses | Sickness::Lacks) => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
                     Some(Sickness::Ignores) => {
                         let (devices, view) = self.devices_in_view();
                         devices.get(view, port, smp)
@@ -204,6 +204,17 @@ impl Sim {
         // An answer of general services goes back on the way of its question; one of subnet management from the base LID.
         let slid = if request.is_general() { request.dlid } else { self.devices.ports[own].lid };
         Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
+    }
+
+    /// Whether a question about lanes gets no answer yet: some output that it names is not drained.
+    fn is_silent_poll(&mut self, port: PortId, smp: &Smp) -> bool {
+        if smp.attribute != AttributeId::LaneStatus || !LaneStatus::wants_silence(smp.modifier) {
+            return false;
+        }
+        let (_, view) = self.devices_in_view();
+        let node = view.around.plane.ports[port].node;
+        let drained = Agents::lane_status(view.around, node, LaneStatus::lanes(smp.modifier)).drained_outputs;
+        LaneStatus::decode(&smp.data).drained_outputs.iter().any(|output| !drained.contains(output))
     }
 
     fn agent_serves(&mut self, port: PortId, smp: &Smp) -> Answer {
@@ -253,10 +264,20 @@ impl Sim {
                 self.sources.take_lids(port, lid, lmc);
                 self.source_wakes(port);
             }
+            Consequence::Arbitration(port) => self.arbitrate_as_told(port),
             Consequence::Lanes(port, lanes) => self.plane.set_lanes(port, lanes),
             Consequence::State(port, next) => self.set_port_state(port, next),
             Consequence::Reregister(port) => self.reregister(port),
         }
+    }
+
+    /// A port serves its lanes by what its lists say now.
+    pub(super) fn arbitrate_as_told(&mut self, port: PortId) {
+        let high_limit = self.devices.ports[port].vl_high_limit;
+        let arbiter = self.devices.kept.arbiter(&self.fabric, self.plane.data_vls, port, high_limit);
+        self.plane.arbitrates(port, arbiter);
+        // A lane that no list had may have one now.
+        self.serve(port);
     }
 
     fn write_block(&mut self, switch: NodeId, block: usize, told: &[u8; SMP_DATA_SIZE]) {

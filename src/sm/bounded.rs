@@ -1,18 +1,17 @@
 //! A listener whose connections are few and short, for clients that nobody vouches for: who stalls, hoards connections or
 //! sends without end takes nothing from others for long.
 
+use crate::shares::{Admitted, ConnectionShares};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
-/// Connections at a time; more are closed at once.
+/// Connections at a time, shared by the addresses that they come from; more are closed at once.
 pub const MOST_CONNECTIONS: usize = 16;
 /// How long a connection lives, whatever passes on it.
 pub const LONGEST: Duration = Duration::from_secs(10);
@@ -23,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct BoundedListener {
     listener: TcpListener,
-    room: Arc<Semaphore>,
+    room: ConnectionShares<IpAddr>,
     longest: Duration,
 }
 
@@ -34,7 +33,7 @@ impl BoundedListener {
     }
 
     fn within(listener: TcpListener, most: usize, longest: Duration) -> BoundedListener {
-        BoundedListener { listener, room: Arc::new(Semaphore::new(most)), longest }
+        BoundedListener { listener, room: ConnectionShares::new(most), longest }
     }
 }
 
@@ -47,13 +46,13 @@ impl axum::serve::Listener for BoundedListener {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
                     // Dropped, and so closed, where there is no room: who waits in line would hold a descriptor too.
-                    if let Ok(room) = self.room.clone().try_acquire_owned() {
+                    if let Some(room) = self.room.admit(address.ip()) {
                         let over = Box::pin(tokio::time::sleep(self.longest));
                         return (BoundedStream { stream, over, _room: room }, address);
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection for metrics");
+                    tracing::warn!(%error, "accepting a connection over HTTP");
                     tokio::time::sleep(PAUSE).await;
                 }
             }
@@ -70,7 +69,7 @@ impl axum::serve::Listener for BoundedListener {
 pub struct BoundedStream {
     stream: TcpStream,
     over: Pin<Box<Sleep>>,
-    _room: OwnedSemaphorePermit,
+    _room: Admitted<IpAddr>,
 }
 
 impl BoundedStream {
@@ -141,7 +140,7 @@ mod tests {
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
                 tell.send(listener.local_addr().expect("bound")).expect("the test waits");
-                let bounded = BoundedListener::within(listener, 2, Duration::from_millis(300));
+                let bounded = BoundedListener::within(listener, 3, Duration::from_millis(300));
                 axum::serve(bounded, Router::new().route("/", get(|| async { "well" }))).await
             })
         });

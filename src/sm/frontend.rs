@@ -21,13 +21,14 @@ use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
-use crate::machine::Outcome;
+use crate::machine::{ChangeProgress, Outcome};
 use crate::subnet::SubnetEvent;
 use crate::tables::RoutedBy;
 use crate::wire::sa::SaAttributeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 use tokio::sync::{broadcast, mpsc};
 
@@ -35,6 +36,11 @@ use tokio::sync::{broadcast, mpsc};
 const LOOK: Duration = Duration::from_millis(20);
 /// Interval between two updates of the metrics.
 const MEASURE: Duration = Duration::from_secs(1);
+/// Interval between two states that are shown, if something has happened; [`MEASURE`] otherwise.
+const SHOW: Duration = Duration::from_millis(100);
+
+/// How long a status waits for the use of channels.
+const COUNTING: Duration = Duration::from_millis(10);
 
 /// The change machine's state before the first change.
 const STEADY: &str = "steady";
@@ -55,6 +61,29 @@ pub struct StaticStatus {
 /// Sets the filter of the log at run time; an error states what is wrong with the filter.
 pub type SetLog = Box<dyn FnMut(&str) -> Result<(), String>>;
 
+/// What a page about a manager shows.
+#[derive(Clone, Debug)]
+pub struct LiveState {
+    /// The status.
+    pub status: Status,
+    /// The subnet; none before it is up.
+    pub running: Option<Arc<Running>>,
+    /// Where the change under way stands, or one that stands still.
+    pub progress: Option<ChangeProgress>,
+    /// What has happened since the state before.
+    pub events: Vec<ControlEvent>,
+}
+
+/// Who shows states, and what of the last one.
+struct Shown {
+    show: Box<dyn FnMut(LiveState)>,
+    last: Option<Instant>,
+    /// Wave and barriers passed of the change in it.
+    stood: Option<(usize, usize)>,
+    /// Events since.
+    events: Vec<ControlEvent>,
+}
+
 /// The frontend of one manager.
 pub struct Frontend {
     mailbox: SharedMailbox,
@@ -64,14 +93,43 @@ pub struct Frontend {
     events: broadcast::Sender<ControlEvent>,
     metrics: Option<Arc<Metrics>>,
     measured: Option<Instant>,
+    shown: Option<Shown>,
     watchdog: systemd::Watchdog,
     set_log: Option<SetLog>,
     responder: Option<SharedResponder>,
     /// Pending orders: a description of each, and where to answer.
     waiting: BTreeMap<OrderId, (String, Answers)>,
     history: History,
-    /// The use of channels, and the state of the subnet that it was counted for.
-    channels: RefCell<Option<(Arc<Running>, ChannelStatus)>>,
+    channels: RefCell<Option<CountedChannels>>,
+}
+
+/// The use of channels in one state of the subnet. A thread counts it: a thousand switches have millions of pairs, and the
+/// manager answers nobody while this thread is at work.
+struct CountedChannels {
+    of: Arc<Running>,
+    counting: Receiver<ChannelStatus>,
+    counted: Option<ChannelStatus>,
+}
+
+impl CountedChannels {
+    fn begin(of: Arc<Running>) -> CountedChannels {
+        let (sender, counting) = sync_channel(1);
+        let running = of.clone();
+        // Nobody takes it where the subnet has changed meanwhile; without a thread nothing is counted.
+        let count = move || drop(sender.send(ChannelStatus::of(&running)));
+        if let Err(error) = std::thread::Builder::new().name("channels".to_string()).spawn(count) {
+            tracing::warn!(%error, "no thread to count the use of channels");
+        }
+        CountedChannels { of, counting, counted: None }
+    }
+
+    /// What was counted; none until it was.
+    fn so_far(&mut self) -> Option<ChannelStatus> {
+        if self.counted.is_none() {
+            self.counted = self.counting.recv_timeout(COUNTING).ok();
+        }
+        self.counted.clone()
+    }
 }
 
 /// What the frontend has seen so far.
@@ -118,6 +176,7 @@ impl Frontend {
             events: broadcast::Sender::new(1),
             metrics: None,
             measured: None,
+            shown: None,
             watchdog: systemd::Watchdog::asked_for(),
             set_log: None,
             responder: None,
@@ -139,6 +198,12 @@ impl Frontend {
     /// Keeps `metrics` up to date.
     pub fn measures(&mut self, metrics: Arc<Metrics>) {
         self.metrics = Some(metrics);
+    }
+
+    /// Calls `show` with the manager's state: every second, and sooner when something has happened. It is called on the
+    /// manager's thread, so drawing is for another.
+    pub fn shows(&mut self, show: Box<dyn FnMut(LiveState)>) {
+        self.shown = Some(Shown { show, last: None, stood: None, events: Vec::new() });
     }
 
     /// Includes the SA's request counts in the status.
@@ -173,6 +238,7 @@ impl Frontend {
             self.measured = Some(Instant::now());
             self.measure();
         }
+        self.show();
         self.watchdog.keep_quiet();
     }
 
@@ -195,8 +261,30 @@ impl Frontend {
             answers.event(event.clone());
         }
         systemd::status(&self.in_a_line());
+        if let Some(shown) = &mut self.shown {
+            shown.events.push(event.clone());
+        }
         // There may be no listener.
         let _ = self.events.send(event);
+    }
+
+    /// Shows the state, if it is time for that.
+    fn show(&mut self) {
+        let stands = |progress: &ChangeProgress| (progress.wave(), progress.passed());
+        let now = self.mailbox.borrow().view.progress.as_ref().map(stands);
+        let is_due = |shown: &Shown| {
+            let pause = if shown.events.is_empty() && shown.stood == now { MEASURE } else { SHOW };
+            shown.last.is_none_or(|last| last.elapsed() >= pause)
+        };
+        if !self.shown.as_ref().is_some_and(is_due) {
+            return;
+        }
+        let status = self.status();
+        let Some(shown) = &mut self.shown else { return };
+        let view = &self.mailbox.borrow().view;
+        let (running, progress) = (view.running.clone(), view.progress.clone());
+        (shown.last, shown.stood) = (Some(Instant::now()), now);
+        (shown.show)(LiveState { status, running, progress, events: std::mem::take(&mut shown.events) });
     }
 
     /// An event as a message of the control socket; what the status shows of it is recorded.
@@ -375,7 +463,7 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, instead } =
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, instead, .. } =
             self.mailbox.borrow().view.clone();
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
@@ -422,15 +510,15 @@ impl Frontend {
         }
     }
 
-    /// Counted once for each state of the subnet: a thousand switches have millions of pairs.
+    /// Counted once for each state of the subnet; none until it was.
     fn channels(&self) -> Option<ChannelStatus> {
         let running = self.running()?;
         let mut known = self.channels.borrow_mut();
-        if known.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, &running)) {
-            let channels = ChannelStatus::of(&running);
-            *known = Some((running, channels));
-        }
-        known.as_ref().map(|(_, channels)| channels.clone())
+        let counted = match known.take() {
+            Some(counted) if Arc::ptr_eq(&counted.of, &running) => counted,
+            _ => CountedChannels::begin(running),
+        };
+        known.insert(counted).so_far()
     }
 
     fn sa_requests(&self) -> BTreeMap<String, u64> {

@@ -2,7 +2,7 @@
 
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, Lid, PortNum, Vl};
 use crate::plan::sl_to_vl_pairs;
 use crate::subnet::{Ask, Manager, RequestTarget, SubnetError};
 use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
@@ -38,9 +38,9 @@ pub(super) async fn read<T: Transport>(
     top: Lid,
 ) -> Result<InstalledTables, SmError> {
     let half = half_in_use(manager, fabric, sm);
-    let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| crate::ids::Vl::MANAGEMENT), half);
+    let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| Vl::MANAGEMENT), half);
     tables.port_states = states.to_vec();
-    let asks = questions(fabric, top);
+    let asks = questions(manager, fabric, &mut tables, top);
     let told = manager.ask(asks.iter().map(|(_, ask)| ask.clone()).collect()).await?;
     let (mut silent, mut unread) = (Vec::new(), Vec::new());
     for ((question, _), told) in asks.iter().zip(told) {
@@ -90,7 +90,13 @@ impl Question {
     }
 }
 
-fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
+/// What to ask; what is known without asking goes into the tables.
+fn questions<T: Transport>(
+    manager: &Manager<T>,
+    fabric: &Fabric,
+    tables: &mut SubnetTables,
+    top: Lid,
+) -> Vec<(Question, Ask)> {
     let blocks = top.index() / LFT_BLOCK + 1;
     let mut asks = Vec::new();
     for switch in fabric.switches() {
@@ -102,6 +108,11 @@ fn questions(fabric: &Fabric, top: Lid) -> Vec<(Question, Ask)> {
     }
     for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
         for (input, output) in sl_to_vl_pairs(fabric, node) {
+            if manager.lacks_sl_to_vl(node, output) {
+                let only = SlToVl::from_fn(|_| Vl::masked(0));
+                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(info.num_ports, input, output, only);
+                continue;
+            }
             let (place, modifier) = match (info.is_switch(), fabric.port_at(node, output)) {
                 (false, Some(port)) => (RequestTarget::Port(port), 0),
                 _ => (RequestTarget::Node(node), SlToVlModifier::Pair { input, output }.encode()),

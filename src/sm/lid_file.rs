@@ -1,6 +1,7 @@
 //! The `guid2lid` file on disk: read whole and replaced whole. A reader sees the old file or the new one, never a part.
 
 use crate::fabric::format::ReadError;
+use crate::files::read_at_most;
 use crate::lid::Guid2Lid;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -30,12 +31,15 @@ pub enum LidFileError {
     },
 }
 
+/// Bytes of such a file: many times the LIDs that there are.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// Reads the file; a missing file holds no LIDs.
 ///
 /// # Errors
 /// The file exists and cannot be read, or has another format.
 pub fn load(path: &Path) -> Result<Guid2Lid, LidFileError> {
-    match fs::read(path) {
+    match read_at_most(path, MOST_BYTES) {
         Ok(bytes) => Guid2Lid::read(&bytes, &path.display().to_string()).map_err(LidFileError::Format),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Guid2Lid::new()),
         Err(source) => Err(LidFileError::Read { path: path.into(), source }),

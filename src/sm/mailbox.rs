@@ -10,6 +10,7 @@ use super::degraded::Degraded;
 use super::element::SubnetElement;
 use super::lifecycle::{self, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running};
+use crate::machine::ChangeProgress;
 use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
 use crate::tables::RoutedBy;
@@ -122,6 +123,8 @@ pub enum Happening {
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.
     pub running: Option<Arc<Running>>,
+    /// Where the change under way stands, or one that stands still.
+    pub progress: Option<ChangeProgress>,
     /// SMPs so far.
     pub smps: SmpCounts,
     /// The period of the light sweep.

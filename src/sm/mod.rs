@@ -39,6 +39,7 @@ mod settings;
 pub mod systemd;
 mod upkeep;
 mod watched;
+pub mod web;
 
 pub use bring_up::SubnetArrival;
 pub use config::{AgeLimits, Config, Takeover};
@@ -46,6 +47,7 @@ pub use context::{AssignLids, Context, KeepLids};
 pub use degraded::Degraded;
 pub use element::{FoundElement, SubnetElement};
 pub use error::SmError;
+pub use frontend::LiveState;
 pub use mailbox::{Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
 pub use planning::Planning;
 pub use responder::{Responder, SharedResponder};

@@ -2,9 +2,9 @@
 //! start, because a user who names a file relies on its routes.
 
 use crate::fabric::format::ReadError;
+use crate::files::read_at_most;
 use crate::ids::Guid;
 use crate::sa::PrefixRoutes;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,12 +24,15 @@ pub enum PrefixFileError {
     Format(ReadError),
 }
 
+/// Bytes of such a file: many times the rules that anybody has.
+const MOST_BYTES: u64 = 16 << 20;
+
 /// Reads the file.
 ///
 /// # Errors
 /// The file cannot be read, or has another format.
 pub fn load(path: &Path) -> Result<PrefixRoutes, PrefixFileError> {
-    let bytes = fs::read(path).map_err(|source| PrefixFileError::Read { path: path.into(), source })?;
+    let bytes = read_at_most(path, MOST_BYTES).map_err(|source| PrefixFileError::Read { path: path.into(), source })?;
     PrefixRoutes::read(&bytes, &path.display().to_string()).map_err(PrefixFileError::Format)
 }
 
@@ -44,6 +47,7 @@ pub(super) fn absent(guid: Guid) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_file_is_read_whole_or_told_of() {

@@ -9,7 +9,7 @@ use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
 use super::{Applied, FailingAs, SubnetError, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Lid, PortNum, Sl};
+use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::{PortState, SlToVlScope, Write};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
@@ -181,7 +181,7 @@ impl<T: Transport> Manager<T> {
         }
         let mut jobs: Vec<Job> = Vec::with_capacity(writes.len());
         let mut ports: BTreeMap<PortId, usize> = BTreeMap::new();
-        for write in writes {
+        for write in writes.iter().filter(|write| !self.is_so_by_nature(write)) {
             let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
             if let Kind::Port(port, change) = kind {
                 // PortInfo is written whole: of two `Set`s the second, built from the same reading, would undo the
@@ -203,6 +203,16 @@ impl<T: Transport> Manager<T> {
             jobs.push(Job { device, path, modifier, kind });
         }
         Ok(jobs)
+    }
+
+    /// Whether a device has no table for a write, and does by itself what the table would say.
+    fn is_so_by_nature(&self, write: &Write) -> bool {
+        let Write::SlToVl { node, scope, table } = write else { return false };
+        let output = match *scope {
+            SlToVlScope::Pair { output, .. } | SlToVlScope::EndPort { port: output } => output,
+            SlToVlScope::All => return false,
+        };
+        Sl::all().all(|sl| table.get(sl) == Vl::masked(0)) && self.lacks_sl_to_vl(*node, output)
     }
 
     fn first_request(&self, fabric: &Fabric, job: &Job, queue: u32, tag: u64) -> MadRequest {

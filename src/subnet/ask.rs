@@ -4,8 +4,9 @@ use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
+use crate::ids::PortNum;
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo};
+use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo, VlCount, capability};
 
 /// The target of a request, in indices of the known fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +104,16 @@ impl<T: Transport> Manager<T> {
         self.port_infos.get(&(fabric.node(owner.node).guid, owner.num))
     }
 
+    /// Whether a device has no SL-to-VL tables for what leaves by a port: the port has one data lane, on which every level
+    /// is, and the capability mask of its end (for a switch, of port 0) says that there are none.
+    pub fn lacks_sl_to_vl(&self, node: NodeId, output: PortNum) -> bool {
+        let Some(topology) = &self.topology else { return false };
+        let info = |num: PortNum| topology.fabric.port_at(node, num).and_then(|port| self.port_info(port));
+        let end = if topology.fabric.node(node).is_switch() { PortNum::ZERO } else { output };
+        let has_one_lane = info(output).is_some_and(|info| info.vl_cap == VlCount::One);
+        has_one_lane && info(end).is_some_and(|info| info.capability_mask & capability::SL_TO_VL == 0)
+    }
+
     /// The last NodeInfo that a device reported, with its SwitchInfo, if any.
     pub fn node_info(&self, node: NodeId) -> Option<&(NodeInfo, Option<SwitchInfo>)> {
         let fabric = &self.topology.as_ref()?.fabric;
@@ -177,7 +188,7 @@ impl<T: Transport> Manager<T> {
         let guid = topology.fabric.node(NodeId(request.device)).guid;
         match attribute {
             AttributeId::PortInfo => {
-                let num = crate::ids::PortNum(request.modifier as u8);
+                let num = PortNum(request.modifier as u8);
                 self.port_infos.insert((guid, num), PortInfo::decode(data));
             }
             AttributeId::SwitchInfo => {

@@ -8,6 +8,7 @@
 
 use super::{SourceControl, Timing};
 use crate::drain::Observer;
+use crate::plan::Arming;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A lifetime limit as OpenSM programs it, code 18: 4.096 µs × 2^18.
@@ -34,6 +35,9 @@ pub struct DeviceSettings {
     #[serde(flatten, serialize_with = "by_name")]
     #[schemars(with = "NamedSources")]
     pub sources: SourceControl,
+    /// Port states while tables are installed and sources are told. Many devices refuse to be ARMED or, ARMED, discard what
+    /// they have to send, and where they hold it nothing is gained (decision 2): no profile arms.
+    pub arming: Arming,
     /// How long a switch keeps a packet (SwitchInfo:LifeTimeValue); 0: for ever.
     pub switch_life_ns: u64,
     /// How long a packet may head its queue (PortInfo:HOQLife); 0: for ever.
@@ -77,6 +81,7 @@ impl DeviceProfile {
             DeviceProfile::Agents => DeviceSettings {
                 observer: Observer::Token,
                 sources: SourceControl::ByAgent,
+                arming: Arming::Off,
                 switch_life_ns: 0,
                 hoq_life_ns: 0,
                 smp_time_ns: 18_600,
@@ -88,6 +93,7 @@ impl DeviceProfile {
             DeviceProfile::Standard => DeviceSettings {
                 observer: Observer::Lifetime,
                 sources: SourceControl::Fenced { settle_ns: 2_000_000_000 },
+                arming: Arming::Off,
                 switch_life_ns: OPENSM_LIFETIME_NS,
                 hoq_life_ns: OPENSM_LIFETIME_NS,
                 smp_time_ns: 18_600,
@@ -134,6 +140,7 @@ impl DeviceSettings {
             ("drain", self.observer != named.observer),
             ("sources", !moves_alike),
             ("settle", fenced(self.sources) && settle(self.sources) != settle(named.sources)),
+            ("arming", self.arming != named.arming),
             ("switch-life", self.switch_life_ns != named.switch_life_ns),
             ("hoq-life", self.hoq_life_ns != named.hoq_life_ns),
             ("smp-time", self.smp_time_ns != named.smp_time_ns),

@@ -20,6 +20,9 @@ pub struct Timing {
     pub poll_first_ns: u64,
     /// The longest pause between two readings.
     pub poll_most_ns: u64,
+    /// Of drain by polling: time after which a device that answers only once its lanes are empty counts as not empty.
+    /// It doubles with each time-out, up to `timeout_ns`. None: devices answer in any case.
+    pub poll_silence_ns: Option<u64>,
     /// Time after which a barrier is given up.
     pub barrier_ns: u64,
     /// The period of the light sweep, which looks for changes that no trap reported; none turns it off.
@@ -36,6 +39,7 @@ impl Default for Timing {
             smp_lifetime_ns: 1_000 * MS,
             poll_first_ns: 20_000,
             poll_most_ns: 10 * MS,
+            poll_silence_ns: None,
             barrier_ns: 60_000 * MS,
             light_sweep_ns: Some(10_000 * MS),
         }

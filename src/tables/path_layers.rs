@@ -72,6 +72,15 @@ impl PathLayers {
         PathLayers { group: moved(&self.group), rank: moved(&self.rank), layers: self.layers.clone(), ..*self }
     }
 
+    /// The same without each destination's first paths: path k of it is path `first` + k of this one.
+    #[must_use]
+    pub fn behind(&self, first: usize) -> PathLayers {
+        let paths = self.paths.saturating_sub(first);
+        let rows = self.layers.chunks_exact(self.paths.max(1));
+        let layers = rows.flat_map(|row| &row[row.len() - paths..]).copied().collect();
+        PathLayers { group: self.group.clone(), rank: self.rank.clone(), paths, layers, ..*self }
+    }
+
     /// The listed destinations, by rank.
     pub fn destinations(&self) -> Vec<PortId> {
         let mut ports = vec![PortId(0); self.destinations];

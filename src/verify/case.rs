@@ -63,7 +63,12 @@ impl<'a> ProofCase<'a> {
         let mut injected = [false; 2];
         scope.halves.iter().for_each(|half| injected[half.index()] = true);
         let ways: Vec<Arc<PathLayers>> = scope.ways.iter().cloned().collect();
-        let rules = InjectionRules { injected, ways: [ways.clone(), ways] };
+        let half = || fabric.end_ports().next().map_or(0, |port| fabric.half_lids(port, Half::Lower).count());
+        let upper = match scope.undivided {
+            true => ways.iter().map(|ways| Arc::new(ways.behind(half()))).collect(),
+            false => ways.clone(),
+        };
+        let rules = InjectionRules { injected, ways: [ways, upper] };
         let case = ProofCase::steady(fabric, tables, rules, &scope.stranded, scope.switches);
         ProofCase { begins_with_losses: scope.losses, ..case }
     }

@@ -3,7 +3,8 @@
 //! On entry: what unicast packets can wait for ([`UnicastWaits`], made of tables or of a transition), and the turns that
 //! trees make: a switch copies what comes in by one port of a tree to all others. On return: a cycle of turns, or none.
 //! Every copy is of its own beyond the switch, whose buffers hold whole packets, so a packet waits for one output at a
-//! time. The lanes of a channel count as one: a group's service level may share its lane with any other. Deliberately
+//! time. Where no packet of unicast changes its lane, trees are judged beside each lane by itself: a group's service
+//! level may share the lane of any. Elsewhere the lanes of a channel count as one. Deliberately
 //! omitted: loops of one tree's own edges other than as such a cycle.
 
 use super::Transition;
@@ -42,8 +43,8 @@ pub struct TurnWait {
 pub struct UnicastWaits {
     /// How many channels there are: each goes by the port that it leaves from.
     channels: usize,
-    /// A channel, and one that its packets can wait for; in rising order, each once.
-    waits: Vec<(u32, u32)>,
+    /// By lane, or of all: a channel, and one that its packets can wait for; in rising order, each once.
+    waits: Vec<Vec<(u32, u32)>>,
 }
 
 impl UnicastWaits {
@@ -64,7 +65,7 @@ impl UnicastWaits {
     pub fn of(transition: &impl Transition) -> Result<UnicastWaits, Refusal> {
         match case_of(transition)? {
             Some(case) => UnicastWaits::of_case(case, transition.surviving()),
-            None => Ok(UnicastWaits { channels: transition.fabric().port_count(), waits: Vec::new() }),
+            None => Ok(UnicastWaits { channels: transition.fabric().port_count(), waits: vec![Vec::new()] }),
         }
     }
 
@@ -77,42 +78,52 @@ impl UnicastWaits {
         }
         let halves = collector.finish();
         let vls = walker.lanes.vls as u32;
-        let mut waits = Vec::new();
+        let (mut waits, mut stays) = (vec![Vec::new(); vls as usize], true);
         for stage in 0..walker.case.stages.len() {
             let all = united(&walker.case, &halves, stage);
-            all.each_edge(&layout, stage, &mut |from, to| waits.push((from / vls, to / vls)));
+            all.each_edge(&layout, stage, &mut |from, to| {
+                stays &= from % vls == to % vls;
+                waits[(from % vls) as usize].push((from / vls, to / vls));
+            });
         }
-        waits.sort_unstable();
-        waits.dedup();
+        if !stays {
+            waits = vec![waits.concat()];
+        }
+        for lane in &mut waits {
+            lane.sort_unstable();
+            lane.dedup();
+        }
         Ok(UnicastWaits { channels: layout.net.channels(), waits })
     }
 
     /// How many waits there are.
     pub fn count(&self) -> usize {
-        self.waits.len()
+        self.waits.iter().map(Vec::len).sum()
     }
 
     /// Whether these waits, and what packets of multicast can wait for, close no cycle; `fabric` is the one that these are
     /// of. Turns that begin or end at a port without a cable count for nothing.
     pub fn go_with(&self, fabric: &Fabric, turns: &[TreeTurn]) -> bool {
-        self.graph_with(&channels(fabric, turns)).is_acyclic()
+        let trees = channels(fabric, turns);
+        self.waits.iter().all(|lane| self.graph_of(lane, &trees).is_acyclic())
     }
 
     /// A shortest cycle that they close; none where they close none.
     pub fn cycle_with(&self, fabric: &Fabric, turns: &[TreeTurn]) -> Option<Vec<TurnWait>> {
         let trees = channels(fabric, turns);
-        let NodeCycle { nodes, .. } = self.graph_with(&trees).order().err()?;
+        let cycle = |lane: &'_ Vec<(u32, u32)>| self.graph_of(lane, &trees).order().err();
+        let (lane, NodeCycle { nodes, .. }) = self.waits.iter().find_map(|lane| Some((lane, cycle(lane)?)))?;
         let waits = nodes.iter().zip(nodes.iter().cycle().skip(1)).map(|(&from, &to)| {
             let has = |waits: &[(u32, u32)]| waits.binary_search(&(from, to)).is_ok();
             let input = fabric.peer(PortId(from)).expect("a channel that packets stand in leads somewhere");
             let turn = TreeTurn { input, output: PortId(to) };
-            TurnWait { turn, unicast: has(&self.waits), multicast: has(&trees) }
+            TurnWait { turn, unicast: has(lane), multicast: has(&trees) }
         });
         Some(waits.collect())
     }
 
-    fn graph_with(&self, trees: &[(u32, u32)]) -> Graph {
-        Graph::new(self.channels, |tell| self.waits.iter().chain(trees).for_each(|&(from, to)| tell(from, to)))
+    fn graph_of(&self, lane: &[(u32, u32)], trees: &[(u32, u32)]) -> Graph {
+        Graph::new(self.channels, |tell| lane.iter().chain(trees).for_each(|&(from, to)| tell(from, to)))
     }
 }
 

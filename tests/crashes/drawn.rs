@@ -10,6 +10,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use reconfig::fabric::{NodeId, PortId};
+use reconfig::plan::Arming;
+use reconfig::sim::{SickAttribute, Sickness};
+use reconfig::wire::AttributeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,7 +37,17 @@ enum Drawn {
     CableComes,
     SwitchRemoved(usize),
     SwitchTakenBack,
+    DeviceSickens(usize, SickAttribute),
+    DeviceHeals,
 }
+
+/// What devices may fail at.
+const ATTRIBUTES: [AttributeId; 4] = [
+    AttributeId::SwitchInfo,
+    AttributeId::PortInfo,
+    AttributeId::LinearForwardingTable,
+    AttributeId::SlToVlMappingTable,
+];
 
 /// The numbers that are drawn.
 const NUMBERS: Range<usize> = 0..1_000;
@@ -55,15 +68,33 @@ struct Case {
     deaths: Vec<(usize, Successor)>,
 }
 
-fn cases() -> impl Strategy<Value = Case> {
-    let deed = prop_oneof![
+fn sick() -> impl Strategy<Value = SickAttribute> {
+    let sickness = select(&[Sickness::Silent, Sickness::Refuses, Sickness::Ignores][..]);
+    let sick = (select(&ATTRIBUTES[..]), sickness, any::<bool>());
+    sick.prop_map(|(attribute, sickness, writes_only)| SickAttribute { attribute, sickness, writes_only })
+}
+
+fn deed() -> impl Strategy<Value = Drawn> {
+    prop_oneof![
         4 => NUMBERS.prop_map(Drawn::SwitchDies),
         2 => Just(Drawn::SwitchRevives),
         4 => NUMBERS.prop_map(Drawn::CableGoes),
         2 => Just(Drawn::CableComes),
         3 => NUMBERS.prop_map(Drawn::SwitchRemoved),
         1 => Just(Drawn::SwitchTakenBack),
-    ];
+    ]
+}
+
+/// The same, with devices that fail at an attribute, and others that get well.
+fn sick_deed() -> impl Strategy<Value = Drawn> {
+    prop_oneof![
+        4 => deed(),
+        2 => (NUMBERS, sick()).prop_map(|(which, sick)| Drawn::DeviceSickens(which, sick)),
+        1 => Just(Drawn::DeviceHeals),
+    ]
+}
+
+fn cases(deed: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
     // Within a phase, within a change, after it.
     let delay_ns = select(&[0u64, 20_000, 200_000, 1_000_000, 10_000_000][..]);
     let successor =
@@ -78,6 +109,7 @@ fn cases() -> impl Strategy<Value = Case> {
         loss,
         seed,
         patient: true,
+        arming: Arming::Off,
     });
     let deeds = prop::collection::vec((delay_ns, deed), 1..4);
     let deaths = prop::collection::vec((prop_oneof![0usize..100, 0usize..1_500], successor), 0..4);
@@ -91,7 +123,11 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     let switches: Vec<NodeId> = fabric.switches().filter(|switch| !kept.contains(switch)).collect();
     let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
-    let (mut dead, mut unplugged, mut aside) = (Vec::new(), Vec::new(), Vec::new());
+    // Switches, and hosts but those of managers.
+    let own = [world.sm, world.other_port()].map(|port| fabric.port(port).node);
+    let hosts = fabric.end_ports().map(|port| fabric.port(port).node).filter(|host| !own.contains(host));
+    let devices: Vec<NodeId> = switches.iter().copied().chain(hosts).collect();
+    let (mut dead, mut unplugged, mut aside, mut ailing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut deed = |drawn: Drawn| match drawn {
         Drawn::SwitchDies(which) => {
             let node = switches[which % switches.len()];
@@ -115,6 +151,12 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
             Some(Deed::Removed(node))
         }
         Drawn::SwitchTakenBack => aside.pop().map(Deed::TakenBack),
+        Drawn::DeviceSickens(which, sick) => {
+            let node = devices[which % devices.len()];
+            ailing.push(node);
+            Some(Deed::Sickens(node, sick))
+        }
+        Drawn::DeviceHeals => ailing.pop().map(Deed::Heals),
     };
     drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(*drawn)?))).collect()
 }
@@ -135,7 +177,7 @@ fn live(case: &Case) -> Vec<&'static str> {
         rest = &rest[life.deeds..];
         let Some(&(_, successor)) = death.filter(|_| life.was_killed) else {
             let at = format!("{case:?}, {arrivals:?}");
-            sound(&world, port, &life, may_lose || !world.was_whole(), &at);
+            sound(&world, port, &life, may_lose || !world.was_whole() || !world.was_healthy(), &at);
             return arrivals;
         };
         world.pass(100_000);
@@ -155,8 +197,16 @@ fn live(case: &Case) -> Vec<&'static str> {
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, SwitchDies, SwitchRevives};
-    let agents =
-        |topology| Setting { topology, auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 0, patient: true };
+    let agents = |topology| Setting {
+        topology,
+        auto: false,
+        fenced: false,
+        load: 0.002,
+        loss: 0.0,
+        seed: 0,
+        patient: true,
+        arming: Arming::Off,
+    };
     let cases = [
         Case {
             setting: agents("hypercube:3,1"),
@@ -214,11 +264,21 @@ fn what_went_wrong_once_does_not_again() {
 
 #[test]
 fn whatever_happens_the_last_manager_rests_over_a_sound_subnet() {
+    draw(cases(deed()));
+}
+
+#[test]
+fn whoever_falls_sick_meanwhile_the_rest_is_sound() {
+    draw(cases(sick_deed()));
+}
+
+/// Draws worlds and lives them.
+fn draw(cases: impl Strategy<Value = Case>) {
     let drawn = std::env::var("RECONFIG_CRASHES").ok().and_then(|count| count.parse().ok());
     let cases_to_draw = drawn.unwrap_or(if is_thorough() { 5_000 } else { 40 });
     let arrivals = RefCell::new(BTreeMap::<&str, usize>::new());
     let config = Config { cases: cases_to_draw, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&cases(), |case| {
+    let outcome = TestRunner::new(config).run(&cases, |case| {
         live(&case).into_iter().for_each(|arrival| *arrivals.borrow_mut().entry(arrival).or_default() += 1);
         Ok(())
     });

@@ -4,17 +4,30 @@
 
 mod drawn;
 mod files;
+mod live;
+mod lossy;
 mod world;
 
 use crate::support::is_thorough;
-use reconfig::fabric::{Fabric, PortId};
+use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::plan::Arming;
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::{BTreeMap, BTreeSet};
 use world::{Death, Deed, Held, Life, Setting, World, tear};
 
 /// Sixteen switches, sixteen hosts, agents in the devices; what is to change is by `double`.
-const DOUBLE: Setting =
-    Setting { topology: "torus:4x4,1", auto: false, fenced: false, load: 0.002, loss: 0.0, seed: 1, patient: false };
+const DOUBLE: Setting = Setting {
+    topology: "torus:4x4,1",
+    auto: false,
+    fenced: false,
+    load: 0.002,
+    loss: 0.0,
+    seed: 1,
+    patient: false,
+    arming: Arming::Off,
+};
+/// Ports are ARMED, switch by switch.
+const ARMED: Setting = Setting { topology: "torus:3x3,1", arming: Arming::HoldEach, ..DOUBLE };
 /// Standard devices and hosts that ask again.
 const FENCED: Setting = Setting { fenced: true, load: 0.0, ..DOUBLE };
 /// By forwarding entries alone, where that is proved.
@@ -67,9 +80,17 @@ fn positions(reference: &Undisturbed) -> BTreeSet<usize> {
 /// What is demanded of a subnet at rest, whatever has happened.
 fn sound(world: &World, port: PortId, successor: &Life, may_lose: bool, at: &str) -> Held {
     assert!(!successor.was_killed, "{at}: {successor:?}");
-    let held = world.held(port);
-    assert_eq!(held.closed(), BTreeSet::new(), "{at}: {successor:?}");
     let view = successor.running.as_ref().expect("it is up");
+    let reached = world.within_reach(port);
+    // Only what was sick, and what hangs on it, may be left out.
+    let left_out: Vec<_> = without(&reached, &view.alive);
+    assert!(
+        without(&world.owed(port), &view.alive).is_empty(),
+        "{at}: left out, and never sick: {left_out:?}: {successor:?}"
+    );
+    let there = reached.without_nodes(&left_out);
+    let held = world.held_of(&there);
+    assert_eq!(held.closed(), BTreeSet::new(), "{at}: {successor:?}");
     let is_cut_off = |port: &PortId| {
         let (node, peer) = (view.routed.node(view.routed.port(*port).node), view.routed.peer(*port));
         !node.present || !node.is_switch() && peer.is_none()
@@ -78,13 +99,19 @@ fn sound(world: &World, port: PortId, successor: &Life, may_lose: bool, at: &str
     let scope = Scope { stranded: owners.filter(is_cut_off).collect(), ..Scope::of(view.routed.halves()) };
     let proved = prove_tables(&view.routed, &view.tables, &scope);
     assert!(proved.is_ok(), "{at}: {next:?}: {:?}", proved.err(), next = successor);
-    let known = Held::of(&within(&view.alive, &world.within_reach(port)), &view.tables);
+    let known = Held::of(&within(&view.alive, &there), &view.tables);
     let differing = (known.differences(&held), held.differences(&known));
     assert!(known == held, "{at}: {successor:?}: known and not held, held and not known: {differing:?}");
     let packets = world.packets();
     assert!(packets.lost_to_change == 0 || may_lose, "{at}: {packets:?}, {successor:?}");
     assert_eq!(packets.in_flight, 0, "{at}: {packets:?}, {successor:?}");
     held
+}
+
+/// The nodes of a fabric that another one does not have, by GUIDs.
+fn without(fabric: &Fabric, other: &Fabric) -> Vec<NodeId> {
+    let is_there = |guid| other.by_guid(guid).is_some_and(|node| other.node(node).present);
+    fabric.nodes().filter(|(_, node)| node.present && !is_there(node.guid)).map(|(id, _)| id).collect()
 }
 
 /// Whether a manager came by a way on which packets may be lost.
@@ -165,6 +192,17 @@ fn a_loss_routed_around_by_double_is_resumed() {
     resumed_by_itself(DOUBLE, Going::Sudden);
 }
 
+/// What stays ARMED would hold its packets for ever: the world comes to rest only if the successor makes it ACTIVE.
+#[test]
+fn a_change_that_arms_ports_is_resumed() {
+    resumed_by_itself(ARMED, Going::Planned);
+}
+
+#[test]
+fn a_standby_makes_ports_active_that_stayed_armed() {
+    recovered_by_a_standby(ARMED, Going::Planned);
+}
+
 #[test]
 fn a_change_behind_a_fence_is_resumed() {
     resumed_by_itself(FENCED, Going::Planned);
@@ -188,6 +226,32 @@ fn a_standby_recovers_what_a_fence_closed() {
 #[test]
 fn a_standby_recovers_a_loss_repaired_by_entries_alone() {
     recovered_by_a_standby(AUTO, Going::Sudden);
+}
+
+/// Nobody follows, but `reconfig rescue` from another port: from whatever moment of a change behind a fence, no host is fenced
+/// any more, whoever manages next.
+#[test]
+fn rescue_opens_what_any_moment_left_closed() {
+    let reference = undisturbed(FENCED, Going::Planned);
+    let (mut tried, mut fenced) = (0, 0);
+    for position in positions(&reference) {
+        let at = format!("killed before MAD {position}, rescued");
+        let world = World::new(FENCED);
+        let death = Death::Before(position);
+        let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+        assert!(killed.was_killed, "{at}: {killed:?}");
+        world.pass(200_000);
+        let other = world.other_port();
+        let closed = world.held(other).closed();
+        let (found, rest) = world.rescue(other);
+        assert_eq!(found > 0, !closed.is_empty(), "{at}: {closed:?}");
+        assert_eq!((rest, world.held(other).closed()), (vec![], BTreeSet::new()), "{at}");
+        (tried, fenced) = (tried + 1, fenced + usize::from(found > 0));
+        let next = world.manage(other, None, &[], Death::Never);
+        sound(&world, other, &next, closing(&next), &at);
+    }
+    println!("{} MADs, {tried} crashes, {fenced} left something closed", reference.sent);
+    assert!(fenced > 0, "some moments are behind the fence");
 }
 
 /// The successor is killed too, again and again, each time a little later.

@@ -7,10 +7,10 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum, Sl, Vl};
 use reconfig::journal::Journal;
 use reconfig::lid;
-use reconfig::plan::{Policy, sl_to_vl_pairs};
+use reconfig::plan::{Arming, Policy, sl_to_vl_pairs};
 use reconfig::routing::{Demand, Engine, UpDown};
 use reconfig::sa::Remote;
-use reconfig::sim::{Halt, PacketCounts, Sim, SimConfig, SimTransport};
+use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::pace::SweepPolicy;
@@ -51,6 +51,8 @@ pub struct Setting {
     /// Whether to wait until a sweep would have told what no trap has: a device whose trap nobody answered sends the next one
     /// late.
     pub patient: bool,
+    /// Port states while tables are installed and sources are told.
+    pub arming: Arming,
 }
 
 /// What happens to a subnet.
@@ -64,6 +66,10 @@ pub enum Deed {
     Removed(NodeId),
     /// A user wants it back.
     TakenBack(NodeId),
+    /// Its agent fails at an attribute from now on.
+    Sickens(NodeId, SickAttribute),
+    /// Its agent serves all of them again.
+    Heals(NodeId),
 }
 
 /// What devices hold of all that a change writes, by GUIDs: managers number what they find in their own order.
@@ -138,6 +144,8 @@ pub struct Life {
     pub failures: Vec<String>,
     /// MADs that it sent since the deed, or since its start.
     pub sent: usize,
+    /// From the first deed to the last thing that happened.
+    pub took_ns: u64,
     /// The MADs before which its journal grew.
     pub records: BTreeSet<usize>,
     /// The subnet as it knows it.
@@ -194,6 +202,8 @@ pub struct World {
     dead: RefCell<(BTreeSet<NodeId>, BTreeSet<PortId>)>,
     /// What was ordered away.
     aside: RefCell<BTreeSet<NodeId>>,
+    /// What has been sick: a manager may have left it out, until it tries it again.
+    sick: RefCell<BTreeSet<NodeId>>,
     /// Whether every end port was linked with the manager's all the time, and nothing came back.
     is_whole: Cell<bool>,
 }
@@ -221,9 +231,9 @@ impl World {
         }
         let transport = SimTransport::new(sim);
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
-        let (dead, aside) = (RefCell::default(), RefCell::default());
+        let (dead, aside, sick) = (RefCell::default(), RefCell::default(), RefCell::default());
         let is_whole = Cell::new(true);
-        World { fabric, root, sm, setting, transport, folder, dead, aside, is_whole }
+        World { fabric, root, sm, setting, transport, folder, dead, aside, sick, is_whole }
     }
 
     /// The journal of the manager at the first port.
@@ -257,6 +267,7 @@ impl World {
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
+        let mut begun_ns = None;
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light sweeps
         // come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
@@ -284,6 +295,7 @@ impl World {
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
                 (life.sent, life.records) = fate.take().counts();
+                life.took_ns = begun_ns.map_or(0, |begun_ns| busy_ns - begun_ns);
                 return life;
             }
             if let (None, true, Some((delay_ns, _))) = (due_ns, is_at_rest, deeds.first()) {
@@ -293,6 +305,7 @@ impl World {
             if let (Some((_, deed)), true) = (deeds.get(life.deeds), due_ns.is_some_and(|due_ns| now_ns >= due_ns)) {
                 life.deeds += 1;
                 busy_ns = now_ns;
+                begun_ns.get_or_insert(now_ns);
                 due_ns = Some(deeds.get(life.deeds).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
                 orders.extend(self.act(*deed, port, &mailbox));
             }
@@ -301,6 +314,27 @@ impl World {
             let rest_ns = (busy_ns + QUIET_NS).max(now_ns + 100_000);
             let halt = attached.advance(due_ns.map_or(rest_ns, |due_ns| due_ns.max(now_ns).min(rest_ns)));
             assert_ne!(halt, Halt::Deadlock, "deadlock");
+        }
+    }
+
+    /// What `reconfig rescue --clear` does from a port: opens every table that discards a level; how many it found, and what
+    /// did not take its table.
+    pub fn rescue(&self, port: PortId) -> (usize, Vec<String>) {
+        let attached = self.transport.attach_another(port).expect("a host");
+        let mut manager = Manager::new(Box::new(attached.clone()) as AnyTransport, self.timing(), 0);
+        let mut rescuing = Box::pin(async move {
+            let found = sm::rescue::find_closed(&mut manager).await?;
+            let rest = sm::rescue::open_closed(&mut manager, &found).await?;
+            Ok::<_, sm::SmError>((found.closed.len(), rest))
+        });
+        let mut polls = task::Context::from_waker(Waker::noop());
+        loop {
+            if let task::Poll::Ready(done) = rescuing.as_mut().poll(&mut polls) {
+                drop(rescuing);
+                attached.hang_up();
+                return done.expect("the subnet can be swept");
+            }
+            assert_ne!(attached.advance(self.now_ns() + 1_000_000), Halt::Deadlock, "deadlock");
         }
     }
 
@@ -319,6 +353,15 @@ impl World {
                 self.transport.with(|sim| sim.revive_node(node));
                 // It comes back with all its cables, but for what is unplugged.
                 dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill_link(port)));
+                None
+            }
+            Deed::Sickens(node, sick) => {
+                self.sick.borrow_mut().insert(node);
+                self.transport.with(|sim| sim.sicken_node(node, sick));
+                None
+            }
+            Deed::Heals(node) => {
+                self.transport.with(|sim| sim.heal_node(node));
                 None
             }
             Deed::Unplugged(port) => {
@@ -379,6 +422,16 @@ impl World {
         self.transport.with(|sim| sim.packets())
     }
 
+    /// Begins a period of measurement.
+    pub fn begin_period(&self) {
+        self.transport.with(Sim::begin_period);
+    }
+
+    /// The longest time without a delivery in the last period of measurement.
+    pub fn longest_gap_ns(&self) -> u64 {
+        self.transport.with(|sim| sim.longest_gap_ns(sim.periods().len() - 1))
+    }
+
     /// What is there of the fabric.
     fn alive(&self) -> Fabric {
         let (nodes, links) = &*self.dead.borrow();
@@ -395,9 +448,27 @@ impl World {
         alive.without_nodes(&others)
     }
 
+    /// What is linked with a port by what has never been sick: no manager may leave that out.
+    pub fn owed(&self, port: PortId) -> Fabric {
+        let sick: Vec<_> = self.sick.borrow().iter().copied().collect();
+        let healthy = self.alive().without_nodes(&sick);
+        let reached = reached(&healthy, port);
+        let others: Vec<_> = healthy.nodes().map(|(id, _)| id).filter(|id| !reached.contains(id)).collect();
+        healthy.without_nodes(&others)
+    }
+
+    /// Whether nothing has been sick.
+    pub fn was_healthy(&self) -> bool {
+        self.sick.borrow().is_empty()
+    }
+
     /// What the devices hold that are linked with a port.
     pub fn held(&self, port: PortId) -> Held {
-        let alive = self.within_reach(port);
+        self.held_of(&self.within_reach(port))
+    }
+
+    /// What the devices of a part of the fabric hold.
+    pub fn held_of(&self, alive: &Fabric) -> Held {
         self.transport.with(|sim| {
             let sim = RefCell::new(sim);
             let table = |node: NodeId, (input, output): (PortNum, PortNum)| {
@@ -409,7 +480,7 @@ impl World {
                 let read = sim.borrow_mut().attribute(port, attribute, modifier).expect("it has lanes");
                 SlToVl(SlToVlMappingTable::decode(&read).0)
             };
-            Held::read(&alive, |switch, lid| sim.borrow().output(switch, lid), table)
+            Held::read(alive, |switch, lid| sim.borrow().output(switch, lid), table)
         })
     }
 
@@ -429,7 +500,7 @@ impl World {
 
     fn context(&self, port: PortId, mailbox: SharedMailbox, journal: Option<Journal>) -> Context {
         let profile = if self.setting.fenced { DeviceProfile::Standard } else { DeviceProfile::Agents };
-        let policy = Policy { observer: profile.settings().observer, ..Policy::default() };
+        let policy = Policy { observer: profile.settings().observer, arming: self.setting.arming, ..Policy::default() };
         let config = Config {
             engine: Arc::new(UpDown::default()),
             policy,

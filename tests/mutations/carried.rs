@@ -24,7 +24,7 @@ use reconfig::subnet::{Manager, Timing};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::verify::prove;
 use reconfig::vet::Vetted;
-use reconfig::wire::{AttributeId, Method, Smp};
+use reconfig::wire::{self, AttributeId, Method, PortInfo, Smp};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -114,7 +114,13 @@ pub const MISHAPS: &[Mishap] = &[
         run(|smp, _| if at_first_switch(smp) { Fate::Forged } else { Fate::Sent })
     }),
     mishap("an ACTIVE lost, its acknowledgement forged", "a port holds its data for ever", || {
-        run(|smp, port_infos| if nth_port(smp, port_infos, 1) { Fate::Forged } else { Fate::Sent })
+        // Both of them: the one after *install*, and the one after the swap, which would heal a port of a host.
+        run(|smp, port_infos| {
+            let activates = is(smp, AttributeId::PortInfo)
+                && port_infos > 1
+                && PortInfo::decode(&smp.data).port_state == wire::PortState::Active;
+            if activates || nth_port(smp, port_infos, 1) { Fate::Forged } else { Fate::Sent }
+        })
     }),
     mishap("a source's move lost, its acknowledgement forged", "it goes on on the old half", || {
         run(|smp, _| if is(smp, AttributeId::ActiveHalf) { Fate::Forged } else { Fate::Sent })
@@ -280,10 +286,10 @@ fn is(smp: &Smp, attribute: AttributeId) -> bool {
 /// Whether this is a forwarding block for the switch that the manager hangs on, whose ways lead through the root.
 fn at_first_switch(smp: &Smp) -> bool {
     is(smp, AttributeId::LinearForwardingTable)
-        && matches!(&smp.route, reconfig::wire::Route::Directed(route) if route.hop_count == 1)
+        && matches!(&smp.route, wire::Route::Directed(route) if route.hop_count == 1)
 }
 
-/// Whether this is the victim's PortInfo `Set` of that number: ARM first, ACTIVE second.
+/// Whether this is the victim's PortInfo `Set` of that number: ARM, ACTIVE, the SM's address, ARM and ACTIVE again.
 fn nth_port(smp: &Smp, port_infos: u32, number: u32) -> bool {
     is(smp, AttributeId::PortInfo) && port_infos == number
 }
@@ -304,7 +310,7 @@ struct Meddled {
 impl Meddled {
     /// What the rule says, for one device and one instance of its attribute alone.
     fn fate(&mut self, smp: &Smp) -> Fate {
-        let reconfig::wire::Route::Directed(route) = &smp.route else { return Fate::Sent };
+        let wire::Route::Directed(route) = &smp.route else { return Fate::Sent };
         let place = (route.initial_path, smp.modifier);
         let known = self.victim.get();
         let armed = is(smp, AttributeId::PortInfo);

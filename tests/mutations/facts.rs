@@ -73,7 +73,10 @@ pub const LIES: &[Lie] = &[
         waves[drain].injected[plan.old().index()] = false;
     }),
     lie("`injected`: nobody on the new half in the swap", "told sources are forgotten", sound, |plan, waves| {
-        waves[at(plan, Phase::Swap)].injected[plan.new_half().index()] = false;
+        let swap = plan.waves().iter().map(|wave| wave.phase == Phase::Swap);
+        for (facts, _) in waves.iter_mut().zip(swap).filter(|(_, swaps)| *swaps) {
+            facts.injected[plan.new_half().index()] = false;
+        }
     }),
     lie(
         "`injected`: nobody on the old half in the install",

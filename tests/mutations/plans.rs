@@ -71,11 +71,11 @@ pub const MUTATIONS: &[Mutation] = &[
     }),
     planned("install before split", "R′ is written while B is in use", |draft| draft.waves.swap(0, 2)),
     planned("swap before install", "sources use R′ before it is there", |draft| {
-        let swap = draft.waves.iter().position(|wave| wave.phase == Phase::Swap).expect("a swap");
+        let swap = writing(draft, |write| matches!(write, Write::ActiveHalf { .. }));
         draft.waves.swap(2, swap);
     }),
     planned("drain before swap", "A is waited for while it is in use", |draft| {
-        let swap = draft.waves.iter().position(|wave| wave.phase == Phase::Swap).expect("a swap");
+        let swap = draft.waves.iter().rposition(|wave| wave.phase == Phase::Swap).expect("a swap");
         draft.waves.swap(swap, swap + 1);
     }),
     planned("restore before drain", "B opens to all lanes while R is there", |draft| {
@@ -171,27 +171,26 @@ pub const MUTATIONS: &[Mutation] = &[
     }),
     planned("one source told the old half", "it sends on R after the drain", |draft| {
         let old = draft.old;
-        let told = wave(draft, Phase::Swap).writes.iter_mut().rfind(|write| matches!(write, Write::ActiveHalf { .. }));
+        let told = told(draft).writes.iter_mut().rfind(|write| matches!(write, Write::ActiveHalf { .. }));
         if let Some(Write::ActiveHalf { half, .. }) = told {
             *half = old;
         }
     }),
-    planned("one source not told", "it sends on R after the drain", |draft| _ = wave(draft, Phase::Swap).writes.pop()),
+    planned("one source not told", "it sends on R after the drain", |draft| _ = told(draft).writes.pop()),
     planned("a source told in the split", "it sends on R′ before it is there", |draft| {
         let (port, half) = (draft.sm, draft.new);
         wave(draft, Phase::Split).writes.push(Write::ActiveHalf { port, half });
     }),
     planned("the SA not moved", "who asks hears of the old half", |draft| {
-        wave(draft, Phase::Swap).writes.retain(|write| !matches!(write, Write::SaHalf { .. }));
+        records(draft).writes.retain(|write| !matches!(write, Write::SaHalf { .. }));
     }),
     planned("the SM's address not moved at one port", "its traps go to the old half", |draft| {
-        let at = draft.waves.iter().position(|wave| wave.phase == Phase::Swap).expect("a swap");
-        let first = draft.waves[at].writes.iter().position(|write| matches!(write, Write::MasterSm { .. }));
-        draft.waves[at].writes.remove(first.expect("the SM's port has halves"));
+        let first = records(draft).writes.iter().position(|write| matches!(write, Write::MasterSm { .. }));
+        records(draft).writes.remove(first.expect("the SM's port has halves"));
     }),
     planned("the SM's address moved to an old LID", "traps go to the old half", |draft| {
         let old = draft.before.half_lids(draft.sm, draft.old).next().expect("two halves");
-        for write in &mut wave(draft, Phase::Swap).writes {
+        for write in &mut records(draft).writes {
             if let Write::MasterSm { lid, .. } = write {
                 *lid = old;
             }
@@ -204,6 +203,7 @@ pub const MUTATIONS: &[Mutation] = &[
             _ = draft.waves[1].writes.pop()
         }),
     ),
+    planned("one source stays ARMED", "it holds its data for ever", |draft| _ = wave(draft, Phase::Swap).writes.pop()),
     planned("a port stopped for good", "restore leaves it in INITIALIZE", |draft| {
         let port = draft.sm;
         wave(draft, Phase::Restore).writes.push(Write::PortState { port, state: PortState::Initialize });
@@ -237,7 +237,7 @@ pub const MUTATIONS: &[Mutation] = &[
     }),
     sudden("a stranded port told", "nobody answers", |draft| {
         let (port, half) = (draft.stranded[0], draft.new);
-        wave(draft, Phase::Swap).writes.push(Write::ActiveHalf { port, half });
+        told(draft).writes.push(Write::ActiveHalf { port, half });
     }),
     planned("one table set twice in a wave", "which of the two stays is open", |draft| {
         let mut again = draft.waves[0].writes[0].clone();
@@ -337,6 +337,23 @@ pub fn caught(sound: &Sound, plan: Plan) -> Vec<Catcher> {
 
 fn wave(draft: &mut Draft, phase: Phase) -> &mut Wave {
     draft.waves.iter_mut().rfind(|wave| wave.phase == phase).expect("scheme double has all five phases")
+}
+
+/// The last wave with such a write.
+fn writing(draft: &Draft, is: fn(&Write) -> bool) -> usize {
+    draft.waves.iter().rposition(|wave| wave.writes.iter().any(is)).expect("a wave with such a write")
+}
+
+/// The wave of the swap in which sources are told; where ports are ARMED meanwhile, it is neither the first nor the last.
+fn told(draft: &mut Draft) -> &mut Wave {
+    let at = writing(draft, |write| matches!(write, Write::ActiveHalf { .. }));
+    &mut draft.waves[at]
+}
+
+/// The wave in which the SA takes the new half.
+fn records(draft: &mut Draft) -> &mut Wave {
+    let at = writing(draft, |write| matches!(write, Write::SaHalf { .. }));
+    &mut draft.waves[at]
 }
 
 /// Sends one service level of a half onto another lane in the last table of the split of a switch, or of an end port.

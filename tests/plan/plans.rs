@@ -94,6 +94,12 @@ fn wave(draft: &mut Draft, phase: Phase) -> &mut Wave {
     draft.waves.iter_mut().rfind(|wave| wave.phase == phase).expect("scheme double has all five phases")
 }
 
+/// The wave of the swap in which sources are told.
+fn told(draft: &mut Draft) -> &mut Wave {
+    let tells = |wave: &&mut Wave| wave.writes.iter().any(|write| matches!(write, Write::ActiveHalf { .. }));
+    draft.waves.iter_mut().find(tells).expect("scheme double tells sources")
+}
+
 /// One way to break a plan, and the rule that it breaks.
 type Fault = (Rule, fn(&mut Draft));
 
@@ -144,7 +150,7 @@ const FAULTS: &[Fault] = &[
             }
         }
     }),
-    (Rule::EverySource, |draft| _ = wave(draft, Phase::Swap).writes.pop()),
+    (Rule::EverySource, |draft| _ = told(draft).writes.pop()),
     (Rule::PortsActive, |draft| _ = wave(draft, Phase::Install).writes.pop()),
     (Rule::Assumptions, |draft| _ = draft.assumptions.pop()),
 ];
@@ -213,7 +219,7 @@ fn a_proved_plan_to_which_another_judge_objects_never_runs() {
     assert!(matches!(objection(unrestored), Objection::Findings(_)));
 
     let mut twice = sound();
-    let writes = &mut wave(&mut twice, Phase::Swap).writes;
+    let writes = &mut told(&mut twice).writes;
     let told = writes.iter().find(|write| matches!(write, Write::ActiveHalf { .. })).expect("sources are told").clone();
     writes.push(told);
     assert!(matches!(objection(twice), Objection::Unchecked(_)));
@@ -273,6 +279,38 @@ fn arming_off_leaves_ports_alone() {
     let prepared = prepare(ChangeInput { policy, ..input }).expect("provable");
     let install = writes_of(prepared.plan.plan(), Phase::Install);
     assert!(!install.is_empty() && install.iter().all(|write| matches!(write, Write::LftBlock { .. })));
+}
+
+/// Step 3 of the slides: "ports switched to ARMED state so that modification of PathRecord and supply of LID addresses to
+/// sources appears atomic".
+#[test]
+fn sources_are_told_while_their_own_ports_are_armed() {
+    let subnet = bring_up(&bundled("fat-tree-4-2"), 1, true);
+    for arming in [Arming::Hold, Arming::HoldEach, Arming::Discard] {
+        let input = removal(&subnet, Scheme::Double, Removal::Planned);
+        let policy = Policy { arming, ..input.policy };
+        let prepared = prepare(ChangeInput { policy, ..input }).expect("provable");
+        let plan = prepared.plan.plan();
+        let swap: Vec<_> = plan.waves().iter().filter(|wave| wave.phase == Phase::Swap).collect();
+        assert_eq!(swap[0].writes[0], Write::SaHalf { half: plan.new_half() }, "the SA comes first (P3.1)");
+        let mut told = 0;
+        for part in swap[1..].chunks(3) {
+            let [arm, sources, activate] = part else { panic!("{arming}: three parts: {}", part.len()) };
+            let states = |state| {
+                let of = |write: &Write| match *write {
+                    Write::ActiveHalf { port, .. } => Write::PortState { port, state },
+                    ref other => panic!("{arming}: {other:?} among the sources"),
+                };
+                sources.writes.iter().map(of).collect::<Vec<_>>()
+            };
+            assert_eq!((&arm.writes, &activate.writes), (&states(PortState::Armed), &states(PortState::Active)));
+            told += sources.writes.len();
+        }
+        let groups = if arming == Arming::HoldEach { 4 } else { 1 };
+        assert_eq!((told, (swap.len() - 1) / 3), (plan.draft().surviving.end_ports().count(), groups), "{arming}");
+        let waits = |wave: &&Wave| wave.barriers.contains(&Barrier::SourcesMoved);
+        assert_eq!(swap.iter().position(waits), Some(swap.len() - 1), "{arming}: once the last is ACTIVE again");
+    }
 }
 
 #[test]

@@ -389,6 +389,7 @@ fn timing(management: &Management) -> Timing {
         (false, false) => 2 * MS,
     };
     Timing {
+        poll_silence_ns: None,
         timeout_ns,
         // Enough that seldom a change fails for loss alone, few enough that the dead are soon given up.
         retries: if management.loss > 0.0 { 9 } else { 4 },

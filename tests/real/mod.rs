@@ -5,6 +5,7 @@
 
 mod agree;
 mod brings_up;
+mod channels;
 mod elsewhere;
 mod fabrics;
 mod file_engine;
@@ -14,6 +15,7 @@ mod lids;
 mod loses_the_root;
 mod opensm;
 mod opensm_agrees;
+mod page;
 mod partitions;
 mod picture;
 mod recovers;

@@ -241,7 +241,11 @@ fn rescue_opens_what_a_dead_manager_closed() {
         assert_eq!(cleared.code, Some(0), "{}{}", cleared.output, cleared.errors);
         let rest = rescue(&[]);
         assert_eq!(rest.code, Some(0), "barrier {nth}: {}{}", rest.output, rest.errors);
-        // Who manages next takes it from there.
+        // Who manages next takes it from there: OpenSM with defaults leaves what is open open.
+        let opensm = OpenSm::bring_up(&subnet, Some("host-2 HCA-1"), "");
+        let open = rescue(&[]);
+        assert_eq!(open.code, Some(0), "barrier {nth}: {}{}", open.output, open.errors);
+        drop(opensm);
         let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
         assert_eq!(next.count("REWRITTEN"), 0, "{}", next.log());
     }

@@ -88,6 +88,12 @@ impl Sm {
         }
     }
 
+    /// Kills it.
+    pub fn ends(&mut self) {
+        let _ = self.process.child.kill();
+        let _ = self.process.child.wait();
+    }
+
     /// Whether it runs.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.process.child.try_wait(), Ok(None))

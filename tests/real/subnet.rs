@@ -3,8 +3,7 @@
 //! Source of the console's words: what ibsim 0.10 answers to `help`.
 
 use reconfig_measuring::process::run::{Ended, run};
-use reconfig_measuring::served::Served;
-use std::io::Write;
+use reconfig_measuring::served::{Served, bracketed};
 use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -54,23 +53,6 @@ impl Subnet {
         self.place = Some(node.to_string());
     }
 
-    /// One line for ibsim's console.
-    pub fn console(&mut self, line: &str) {
-        let server = self.server.as_mut().expect("ibsim runs");
-        let stdin = server.stdin.as_mut().expect("the console was opened");
-        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("ibsim reads its console");
-    }
-
-    /// Pulls the cable of a port, or without a port all of the node's.
-    pub fn unlink(&mut self, node: &str, port: Option<u8>) {
-        self.console(&format!("Unlink \"{node}\"{}", bracketed(port)));
-    }
-
-    /// Puts it back.
-    pub fn relink(&mut self, node: &str, port: Option<u8>) {
-        self.console(&format!("ReLink \"{node}\"{}", bracketed(port)));
-    }
-
     /// Has a node, or a port of it, lose so many of a hundred datagrams.
     pub fn error(&mut self, node: &str, port: Option<u8>, rate: u8) {
         self.console(&format!("Error \"{node}\"{} {rate}", bracketed(port)));
@@ -116,8 +98,4 @@ impl Subnet {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         format!("{number:04}-{}", program.rsplit('/').next().unwrap_or_default())
     }
-}
-
-fn bracketed(port: Option<u8>) -> String {
-    port.map(|port| format!("[{port}]")).unwrap_or_default()
 }

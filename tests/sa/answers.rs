@@ -282,25 +282,38 @@ fn a_storm_of_a_thousand_clients_is_answered() {
     assert_eq!((bench.sa.due_ns(), bench.sa.requests().values().sum::<u64>()), (u64::MAX, 1000));
 }
 
+/// One port gets no more tables at a time than it leaves for others, by their number and by their bytes.
 #[test]
-fn tables_beyond_what_can_be_under_way_are_put_off() {
-    let bench = Bench::new("ghost-cycle", 1);
-    let mut bench = Bench::over(bench.directory.facts().clone(), SaLimits { transfers: 2, ..SaLimits::default() });
+fn tables_beyond_a_ports_share_are_put_off_and_other_ports_are_served() {
+    let facts = Bench::new("ghost-cycle", 1).directory.facts().clone();
     let all = SaMad::request(Method::GetTable, ComponentMask::NONE, &NodeRecord::default());
-    let mut ask = |tid| {
-        let answers = bench.sa.answer(&bench.datagram(&all.clone().with_tid(tid)), 0).unwrap();
-        answers.first().map(|answer| SaMad::decode(&answer.bytes).unwrap().status)
-    };
-    assert_eq!([ask(1), ask(2), ask(3), ask(1)], [Some(0), Some(0), Some(status::BUSY), Some(0)]);
-    let until_ns = 1_000_000_000_000;
-    let mut now_ns = 0;
-    while bench.sa.due_ns() < until_ns {
-        now_ns = bench.sa.due_ns();
-        bench.sa.wake(now_ns);
+    let whole = Bench::over(facts.clone(), SaLimits::default()).table(&[], &NodeRecord::default()).unwrap();
+    let bytes = whole.len() * NodeRecord::SIZE;
+    for limits in [
+        SaLimits { transfers: 4, ..SaLimits::default() },
+        SaLimits { transfer_bytes: 4 * bytes, ..SaLimits::default() },
+    ] {
+        let mut bench = Bench::over(facts.clone(), limits);
+        let mut ask = |host, tid| {
+            let asked = bench.datagram_from(bench.host(host), &all.clone().with_tid(tid));
+            let answers = bench.sa.answer(&asked, 0).unwrap();
+            answers.first().map(|answer| SaMad::decode(&answer.bytes).unwrap().status)
+        };
+        let hoarded = [ask(0, 1), ask(0, 2), ask(0, 3), ask(0, 1)];
+        assert_eq!(hoarded, [Some(0), Some(0), Some(status::BUSY), Some(0)]);
+        assert_eq!([ask(1, 1), ask(1, 2)], [Some(0), Some(status::BUSY)]);
+        let until_ns = 1_000_000_000_000;
+        let mut now_ns = 0;
+        while bench.sa.due_ns() < until_ns {
+            now_ns = bench.sa.due_ns();
+            bench.sa.wake(now_ns);
+        }
+        assert_eq!((bench.sa.take_events().len(), now_ns < until_ns), (3, true));
+        for tid in [4, 5] {
+            let again = bench.sa.answer(&bench.datagram(&all.clone().with_tid(tid)), now_ns).unwrap();
+            assert_eq!(SaMad::decode(&again[0].bytes).unwrap().status, status::SUCCESS);
+        }
     }
-    assert_eq!((bench.sa.take_events().len(), now_ns < until_ns), (2, true));
-    let again = bench.sa.answer(&bench.datagram(&all.with_tid(4)), now_ns).unwrap();
-    assert_eq!(SaMad::decode(&again[0].bytes).unwrap().status, status::SUCCESS);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! ServiceRecords and their leases.
 
 use crate::sa::bench::Bench;
+use reconfig::sa::SaLimits;
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
 
@@ -81,4 +82,29 @@ fn a_service_without_name_or_port_is_refused() {
     assert_eq!(ask(&mut bench, Method::Set, &NAME[..2], &record), Err(status::INSUFFICIENT_COMPONENTS));
     let nowhere = ServiceRecord { gid: Gid::default(), ..record };
     assert_eq!(set(&mut bench, &[], &nowhere), Err(status::INVALID_GID));
+}
+
+/// One port registers no more services than it leaves room for; what it deletes, or what expires, is free again.
+#[test]
+fn a_port_that_hoards_services_leaves_room_for_others() {
+    let facts = Bench::new("ghost-cycle", 1).directory.facts().clone();
+    let mut bench = Bench::over(facts, SaLimits { services: 8, ..SaLimits::default() });
+    let record = storage(&bench);
+    // Whosever port the record names, it counts as that of the port that registers it.
+    let taken = |bench: &mut Bench, host, ids: std::ops::Range<u64>| {
+        let mask = ComponentMask::of(&[&NAME[..], &[ServiceRecord::LEASE]].concat());
+        let is_taken = |&id: &u64| {
+            let asked = ServiceRecord { id, ..record.clone() };
+            bench.ask_from(bench.host(host), SaMad::request(Method::Set, mask, &asked)).is_ok()
+        };
+        ids.filter(is_taken).count()
+    };
+    assert_eq!(taken(&mut bench, 0, 0..8), 4);
+    assert_eq!(taken(&mut bench, 2, 10..18), 2);
+    assert_eq!(taken(&mut bench, 0, 0..4), 4, "renewed, not taken anew");
+    let first = ServiceRecord { id: 0, ..storage(&bench) };
+    assert!(ask(&mut bench, Method::Delete, &NAME, &first).is_ok());
+    assert_eq!(taken(&mut bench, 3, 20..28), 2);
+    bench.now_ns = 60 * S;
+    assert_eq!(taken(&mut bench, 3, 30..38), 4, "the leases have run out");
 }

@@ -145,3 +145,31 @@ fn most_devices_are_never_left_out() {
     assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "nobody has to wait: {:?}", scene.failures());
     assert_eq!(scene.unreached(&[]), []);
 }
+
+/// Who has one lane, and says that it has no SL-to-VL table, is asked for none, and serves like everybody else.
+#[test]
+fn who_has_no_lanes_to_choose_from_needs_no_table() {
+    let config = || SimConfig { data_vls: 1, ..SimConfig::default() };
+    let sick = |sickness| SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness, writes_only: false };
+    for device in DEVICES {
+        let mut scene = Scene::cold("fat-tree:4,2", config(), Setup::default(), &[(device, sick(Sickness::Lacks))]);
+        assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{device}: {:?}", scene.failures());
+        let dead = scene.node("spine-2");
+        scene.pass(3 * S);
+        scene.transport.with(|sim| sim.kill_node(dead));
+        scene.pass(10 * S);
+        let seen = (scene.unreached(&[]), scene.degraded());
+        assert_eq!(seen, (vec![], vec![]), "{device}: {:?}", scene.failures());
+        let mut next = scene.another(Setup::default());
+        assert!(next.until(60 * S, |scene| scene.arrival().is_some()), "{device}: {:?}", next.failures());
+        assert_eq!((next.arrival(), next.degraded()), (Some(SubnetArrival::Adopted), vec![]), "{device}");
+    }
+    // Who has lanes must take its table, whatever it says.
+    let device = "host-9 HCA-1";
+    let lacking = [(device, sick(Sickness::Lacks))];
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &lacking);
+    assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    assert!(scene.degraded().iter().any(|at| at.left_out), "{:?}", scene.degraded());
+    assert_eq!(scene.unreached(&[scene.node(device)]), []);
+}

@@ -7,4 +7,5 @@ mod loaded;
 mod novice;
 mod outages;
 mod packets;
+mod queueing;
 mod subnet;

@@ -28,6 +28,8 @@ fn discarding_ports_lose_packets_and_holding_ports_only_delay_them() {
     let each = with(Arming::HoldEach);
     assert!(each.is_clean() && each.smps.total > off.smps.total, "{:?}", each.packets);
     assert!(took_ns(&each, "install") > off_ns, "one switch after the other");
+    let [off_ns, hold_ns, each_ns] = [&off, &hold, &each].map(|report| took_ns(report, "swap"));
+    assert!(off_ns < hold_ns && hold_ns < each_ns, "around the swap too: {off_ns}, {hold_ns}, {each_ns} ns");
     let (longest, of_each) = (hold.longest_gap_ns, each.longest_gap_ns);
     assert!(of_each < longest, "at no moment does all of the subnet stand still: {of_each} {longest}");
     assert!(hold.longest_gap_ns > 100 * off.longest_gap_ns, "{} {}", hold.longest_gap_ns, off.longest_gap_ns);

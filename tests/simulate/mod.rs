@@ -27,6 +27,7 @@ mod roots;
 mod series;
 mod several;
 mod slides;
+mod undivided;
 
 use crate::support::short::short;
 use reconfig::fabric::Fabric;

@@ -42,6 +42,31 @@ fn tokens_polls_and_ages_see_a_sudden_change_through() {
     assert_clean(&run(&with_limits(by(Observer::Lifetime, Departure::Sudden))), "lifetime");
 }
 
+/// The slides' alternative: no answer while a queue is not empty, a time-out, a back-off. However short the first time-out,
+/// it grows until answers come in time.
+#[test]
+fn polls_that_are_answered_by_silence_see_a_change_through() {
+    let asked = |silence_ns, departure| {
+        let report = run(&Scenario { poll_silence_ns: silence_ns, ..by(Observer::Poll, departure) });
+        assert_clean(&report, "silent polls");
+        report.smps.total
+    };
+    for departure in [Departure::Planned, Departure::Sudden] {
+        let answered = asked(None, departure);
+        let silent = asked(Some(100_000), departure);
+        let impatient = asked(Some(100), departure);
+        assert!(impatient > silent, "answers that come too late were asked for in vain: {impatient}, {silent}");
+        assert!(impatient > answered, "{impatient}, {answered}");
+    }
+}
+
+#[test]
+fn silence_is_refused_where_nobody_polls() {
+    let scenario = Scenario { poll_silence_ns: Some(1_000), ..by(Observer::Token, Departure::Planned) };
+    let error = watched(&scenario, &mut Unwatched).unwrap_err();
+    assert!(error.to_string().contains("choose --drain poll"), "{error}");
+}
+
 #[test]
 fn conservation_is_refused_beforehand_where_a_counter_cannot_be_read() {
     let error = watched(&by(Observer::Conservation, Departure::Planned), &mut Unwatched).unwrap_err();

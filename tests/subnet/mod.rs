@@ -506,6 +506,18 @@ fn polling_follows_the_graph() {
 }
 
 #[test]
+fn a_device_that_never_answers_a_silent_poll_is_never_taken_for_empty() {
+    let timing = Timing { poll_silence_ns: Some(MS), barrier_ns: 2_000 * MS, ..calm() };
+    let (mut manager, fabric) = manager(21, 5, timing, Faults::default());
+    let graph = graph(&fabric);
+    drain(&mut manager, &graph, Observer::Poll).expect("all answer");
+    let full = graph.channels()[0].sender;
+    manager.transport_mut().silent.insert(full);
+    let error = drain(&mut manager, &graph, Observer::Poll).expect_err("one holds packets");
+    assert!(matches!(&error, SubnetError::BarrierTimeout { missing, .. } if missing.contains("still hold")), "{error}");
+}
+
+#[test]
 fn what_died_is_excused() {
     let (mut manager, fabric) = manager(21, 5, calm(), Faults::default());
     let graph = graph(&fabric);

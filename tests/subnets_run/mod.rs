@@ -1,6 +1,7 @@
 //! Whole runs of several subnets: what changes in one, or a router that leaves, and what the others see of it.
 
 mod command;
+mod connect;
 mod options;
 mod partitions;
 mod random;

@@ -1,9 +1,14 @@
 //! Chromium, for pages.
 
 use super::tools::all_there;
-use std::fs;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as STANDARD;
+use serde_json::{Value, json};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 const BROWSER: &str = "chromium";
 
@@ -29,4 +34,116 @@ pub fn browse(text: &str, width: u32, folder: &Path) -> (String, Vec<String>) {
     let told = String::from_utf8_lossy(&output.stderr);
     let complaints = told.lines().filter(|line| line.contains("CONSOLE")).map(str::to_string).collect();
     (String::from_utf8_lossy(&output.stdout).into_owned(), complaints)
+}
+
+/// A browser that stays open, driven by its debugging protocol over two pipes.
+pub struct Browser {
+    child: Child,
+    orders: File,
+    answers: BufReader<File>,
+    last: u64,
+    session: Option<String>,
+    /// What its console and its scripts complained of.
+    pub complaints: Vec<String>,
+}
+
+impl Browser {
+    /// Starts one that keeps its files in a folder, with one empty page.
+    pub fn start(folder: &Path) -> Browser {
+        let [orders, answers] = ["orders", "answers"].map(|name| folder.join(name));
+        let made = Command::new("mkfifo").args([&orders, &answers]).status().expect("mkfifo of coreutils");
+        assert!(made.success(), "two pipes in {}", folder.display());
+        let mut command = Command::new("sh");
+        // The protocol's file descriptors are 3 and 4.
+        command.args(["-c", "orders=$1 answers=$2; shift 2; exec \"$@\" 3<\"$orders\" 4>\"$answers\"", "sh"]);
+        command.args([&orders, &answers]).arg(BROWSER);
+        command.args(["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe"]);
+        command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        let orders = OpenOptions::new().write(true).open(&orders).expect("its orders");
+        let answers = BufReader::new(File::open(&answers).expect("its answers"));
+        let mut browser = Browser { child, orders, answers, last: 0, session: None, complaints: Vec::new() };
+        let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
+        let attached = browser.ask("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        browser.session = Some(attached["sessionId"].as_str().expect("a session").to_string());
+        for domain in ["Page", "Runtime", "Log"] {
+            browser.ask(&format!("{domain}.enable"), json!({}));
+        }
+        browser
+    }
+
+    /// Opens a page.
+    pub fn open(&mut self, url: &str) {
+        let opened = self.ask("Page.navigate", json!({"url": url}));
+        assert!(opened["errorText"].is_null(), "{url}: {opened}");
+    }
+
+    /// Sets the size of the window and the preferred colours, `light` or `dark`.
+    pub fn view(&mut self, width: u32, colours: &str) {
+        let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+        self.ask("Emulation.setDeviceMetricsOverride", size);
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": colours}]});
+        self.ask("Emulation.setEmulatedMedia", features);
+    }
+
+    /// The value of an expression of JavaScript.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let answer = self.ask("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true.
+    pub fn until(&mut self, expression: &str) {
+        let begun = Instant::now();
+        while self.value(&format!("!!({expression})")) != true {
+            if begun.elapsed() > Duration::from_secs(60) {
+                panic!("{expression}:\n{}", self.value("document.body.innerText"));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The whole page as a PNG.
+    pub fn picture(&mut self) -> Vec<u8> {
+        let answer = self.ask("Page.captureScreenshot", json!({"captureBeyondViewport": true}));
+        STANDARD.decode(answer["data"].as_str().expect("an image")).expect("base64")
+    }
+
+    fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        self.last += 1;
+        let mut order = json!({"id": self.last, "method": method, "params": parameters});
+        if let Some(session) = &self.session {
+            order["sessionId"] = session.as_str().into();
+        }
+        write!(self.orders, "{order}\0").expect("it takes orders");
+        loop {
+            let mut text = Vec::new();
+            self.answers.read_until(0, &mut text).expect("it answers");
+            text.pop();
+            let told: Value = serde_json::from_slice(&text).expect("JSON, or the browser has ended");
+            if told["id"] == self.last {
+                assert!(told["error"].is_null(), "{method}: {told}");
+                return told["result"].clone();
+            }
+            let is_complaint = match told["method"].as_str() {
+                Some("Runtime.exceptionThrown") => true,
+                Some("Runtime.consoleAPICalled") => {
+                    ["error", "warning"].contains(&told["params"]["type"].as_str().unwrap_or(""))
+                }
+                Some("Log.entryAdded") => true,
+                _ => false,
+            };
+            if is_complaint {
+                self.complaints.push(told["params"].to_string());
+            }
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }

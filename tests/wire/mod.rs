@@ -512,6 +512,9 @@ fn vendor_attributes_stand_where_the_document_says() {
     let status = LaneStatus { drained_outputs: inputs_done, empty_inputs: [PortNum(255)].into_iter().collect() };
     assert_eq!((status.encode()[0], status.encode()[1], status.encode()[63]), (2, 2, 0x80));
     assert_eq!(LaneStatus::lanes(LaneStatus::modifier(VlSet(0x000C))), VlSet(0x000C));
+    let silent = LaneStatus::silent_modifier(VlSet(0x000C));
+    assert_eq!((silent, LaneStatus::lanes(silent)), (0x0001_000C, VlSet(0x000C)));
+    assert!(LaneStatus::wants_silence(silent) && !LaneStatus::wants_silence(LaneStatus::modifier(VlSet(0xFFFF))));
 }
 
 /// `bytes` with these bits cleared.

@@ -7,6 +7,7 @@ use crate::process::background::{Background, lossy};
 use crate::process::under_ibsim::under_ibsim;
 use crate::process::working_folder::working_folder;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -78,6 +79,23 @@ impl Served {
         }
     }
 
+    /// One line for ibsim's console.
+    pub fn console(&mut self, line: &str) {
+        let server = self.server.as_mut().expect("ibsim runs");
+        let stdin = server.stdin.as_mut().expect("the console was opened");
+        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("ibsim reads its console");
+    }
+
+    /// Pulls the cable of a port, or without a port all of the node's.
+    pub fn unlink(&mut self, node: &str, port: Option<u8>) {
+        self.console(&format!("Unlink \"{node}\"{}", bracketed(port)));
+    }
+
+    /// Puts it back.
+    pub fn relink(&mut self, node: &str, port: Option<u8>) {
+        self.console(&format!("ReLink \"{node}\"{}", bracketed(port)));
+    }
+
     /// A program that treats the subnet as real, at a node, or at the first one of the net file.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, node: Option<&str>) -> Command {
         let mut command = under_ibsim(&self.socket, program, self.folder());
@@ -119,4 +137,9 @@ impl Drop for Served {
             println!("what the programs said is kept in {}", folder.keep().display());
         }
     }
+}
+
+/// A port as ibsim's console names it.
+pub fn bracketed(port: Option<u8>) -> String {
+    port.map_or_else(String::new, |port| format!("[{port}]"))
 }

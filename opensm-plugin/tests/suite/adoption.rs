@@ -183,6 +183,44 @@ fn a_switch_is_silent_for_a_while() {
     assert_eq!(found.unreachable_pairs.count, 0, "{:?}\n{said}", found.faults);
 }
 
+/// All cables of a switch die at once: it and its hosts are an island, which OpenSM does not see. The rest is served, and
+/// the island again when one cable is back.
+#[test]
+fn an_island_is_left_out_until_a_cable_joins_it() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("torus-4x4");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let opensm = run(&subnet, "", "sweep_interval 1");
+    let last = fabric.switches().last().expect("switches");
+    let ends = |port: &PortId| [Some(fabric.port(*port).node), fabric.neighbour(*port)].contains(&Some(last));
+    let own: Vec<PortId> = cables(&fabric).into_iter().filter(ends).collect();
+    assert!(own.len() > 2);
+    let whole = opensm.seen(&fabric);
+    for cable in &own {
+        subnet.command(&format!("Unlink {}", name(&fabric, *cable)));
+    }
+    let lost = |opensm: &OpenSm| opensm.said().iter().any(|said| said.starts_with("something was lost"));
+    opensm.until("the loss", lost);
+    opensm.quiet(QUIET, || subnet.written());
+    let (island, _, rings) = judged(&subnet, &whole, 0);
+    let found = island.audited();
+    // Pairs across the gap alone: the island's hosts with all others, in both directions.
+    let hosts = whole.ports_of(last).filter_map(|port| whole.peer(port));
+    let cut_off = hosts.filter(|&port| !whole.node(whole.port(port).node).is_switch()).count();
+    let others = whole.end_ports().count() - cut_off;
+    let said = opensm.said().join("\n");
+    assert_eq!((rings, found.unreachable_pairs.count), (0, 2 * cut_off * others), "{said}");
+    let ups = opensm.ups();
+    subnet.command(&format!("Relink {}", name(&fabric, own[0])));
+    opensm.until("the island to be seen", |opensm| opensm.ups() > ups);
+    opensm.quiet(QUIET, || subnet.written());
+    let (joined, _, rings) = judged(&subnet, &whole, 0);
+    let said = opensm.said().join("\n");
+    assert_eq!((rings, joined.audited().verdict()), (0, AuditVerdict::Safe), "{said}");
+}
+
 /// Each port has several LIDs, and all of them are served.
 #[test]
 fn several_lids_for_each_port() {

@@ -7,9 +7,10 @@ use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid;
 use reconfig::plan::Plan;
+use reconfig::tables::dump::PathSls;
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig_opensm::config::{Config, EvidenceConfig};
-use reconfig_opensm::decision::{Again, Answer, Router, TOO_SOON};
+use reconfig_opensm::decision::{Again, Answer, Outcome, Router, TOO_SOON};
 use reconfig_opensm::evidence::keep;
 use reconfig_opensm::memory::{Memory, Recollection};
 use reconfig_opensm::plans::in_force;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::harness::bundled;
+use crate::layers::path_sls;
 use crate::moments::{cables, random};
 
 /// What a switch's table holds when nobody has set it up.
@@ -29,6 +31,8 @@ pub struct World {
     pub dead: Vec<PortId>,
     pub lfts: Vec<Arc<Lft>>,
     pub router: Router,
+    /// PortInfo:OperationalVLs of each link.
+    pub op_vls: u8,
     now: Duration,
 }
 
@@ -37,7 +41,8 @@ impl World {
         let whole = lid::assign(&fabric.with_data_vls(1), Lmc::masked(lmc)).expect("LIDs suffice");
         let config = Config::parse(settings, "settings").expect("settings of a test");
         let lfts = vec![Arc::default(); whole.node_count()];
-        World { lfts, whole, dead: Vec::new(), router: Router::new(config).expect("engines"), now: Duration::ZERO }
+        let router = Router::new(config).expect("engines");
+        World { lfts, whole, dead: Vec::new(), router, op_vls: 1, now: Duration::ZERO }
     }
 
     fn fabric(&self) -> Fabric {
@@ -46,14 +51,15 @@ impl World {
 
     pub fn seen(&self) -> Seen {
         let fabric = self.fabric();
-        let port = |(_, port): (PortId, &reconfig::fabric::Port)| SeenPort {
-            guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.node(port.node).guid.0 } else { 0 },
+        let port = |(id, port): (PortId, &reconfig::fabric::Port)| SeenPort {
+            guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.port_guid(id).0 } else { 0 },
             peer: port.peer.map(PortId::index),
             lid: port.lid.map_or(0, |lid| lid.0),
             lmc: port.lmc.get(),
             state: 4,
             width: 2,
             speed: 1 << 6,
+            op_vls: self.op_vls,
         };
         let top = fabric.max_lid().expect("LIDs").0;
         let node = |(id, node): (reconfig::fabric::NodeId, &reconfig::fabric::Node)| {
@@ -81,9 +87,10 @@ impl World {
         Seen {
             nodes: fabric.nodes().map(node).collect(),
             ports: fabric.ports().map(port).collect(),
-            sm_port_guid: fabric.node(fabric.port(sm).node).guid.0,
+            sm_port_guid: fabric.port_guid(sm).0,
             max_lid: top,
             life_time: 18,
+            plain_levels: 15,
         }
     }
 
@@ -94,7 +101,9 @@ impl World {
         self.router.sweeps();
         let answer = self.router.route(&sight, self.now).expect("it can be routed");
         let now = self.fabric();
-        assert_every_mixture((before, &self.lfts), (&now, &answer.lfts), &answer);
+        let levels = self.router.levels().cloned();
+        let sls = levels.as_ref().map(|levels| (path_sls(levels, &self.whole), levels.lanes()));
+        assert_every_mixture((before, &self.lfts), (&now, &answer.lfts), &answer, sls.as_ref());
         for switch in now.switches() {
             let wanted = answer.lfts[switch.index()].clone();
             let own = Arc::make_mut(&mut self.lfts[switch.index()]);
@@ -108,7 +117,7 @@ impl World {
     }
 
     /// Runs until nothing more is wanted.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         for _ in 0..40 {
             let now = self.fabric();
             match self.run(&now, |_, _| false).again {
@@ -120,6 +129,14 @@ impl World {
         panic!("it never comes to an end");
     }
 
+    /// Has these cables dead, and no others, and runs until nothing more is wanted.
+    pub fn lose(&mut self, cables: &[PortId]) {
+        let before = self.fabric();
+        self.dead = cables.to_vec();
+        self.run(&before, |_, _| false);
+        self.settle();
+    }
+
     fn assert_all_is_served(&self) {
         let fabric = self.fabric();
         let snapshot =
@@ -129,7 +146,13 @@ impl World {
     }
 }
 
-fn assert_every_mixture(before: (&Fabric, &[Arc<Lft>]), after: (&Fabric, &[Arc<Lft>]), answer: &Answer) {
+/// On one lane, or on as many as there are levels for.
+fn assert_every_mixture(
+    before: (&Fabric, &[Arc<Lft>]),
+    after: (&Fabric, &[Arc<Lft>]),
+    answer: &Answer,
+    sls: Option<&(PathSls, u8)>,
+) {
     let snapshot =
         |(fabric, lfts): (&'_ Fabric, &'_ [Arc<Lft>])| -> (Fabric, Vec<Arc<Lft>>) { (fabric.clone(), lfts.to_vec()) };
     let (old, new) = (snapshot(before), snapshot(after));
@@ -137,10 +160,11 @@ fn assert_every_mixture(before: (&Fabric, &[Arc<Lft>]), after: (&Fabric, &[Arc<L
         fabric,
         lfts,
         sl_to_vl: None,
-        path_sls: None,
+        path_sls: sls.map(|(sls, _)| sls),
         unknown: &[],
     });
-    let found = audit_update(&old, &new, AuditRules { switches: true, data_vls: Some(1) }).expect("one index space");
+    let rules = AuditRules { switches: sls.is_none(), data_vls: Some(sls.map_or(1, |&(_, lanes)| lanes)) };
+    let found = audit_update(&old, &new, rules).expect("one index space");
     let during = &found.during;
     let ring = during.credit_loops.components.len() + during.loops.count;
     assert_eq!(ring, 0, "{:?}: {:?}", answer.notes, during.faults);
@@ -179,6 +203,28 @@ fn every_mixture_after_losses_and_returns() {
 }
 
 /// A cable dies while another comes back: the loss first, then what has come.
+/// OpenSM runs the routing alone: the console's `reroute`, since nobody else asked. Ways are shortened, once.
+#[test]
+fn reroute_on_the_console_renews() {
+    let mut world = World::new(&bundled("fat-tree-4-2"), 0, "renew: false");
+    world.settle();
+    let cables = cables(&world.whole);
+    world.lose(&cables[..1]);
+    world.lose(&[]);
+    let now = world.fabric();
+    let run = |world: &mut World| {
+        let sight = world.seen().sight().expect("what the world shows fits together");
+        let answer = world.router.route(&sight, world.now).expect("it can be routed");
+        assert_every_mixture((&now, &world.lfts), (&now, &answer.lfts), &answer, None);
+        world.lfts = answer.lfts.clone();
+        world.router.written(world.now);
+        answer.outcome
+    };
+    assert_eq!(run(&mut world), Outcome::Renewed, "the cable that came back carries nothing before");
+    world.settle();
+    world.assert_all_is_served();
+}
+
 #[test]
 fn lost_and_gained_at_once() {
     let mut world = World::new(&random(16, 4, 2), 0, "");
@@ -278,7 +324,7 @@ fn what_is_known_before_a_loss_changes_nothing() {
                     Memory { fabric: routing.before.clone(), lfts: routing.tables.lfts.clone(), earlier: Vec::new() };
                 let Recollection::Held(found) = held.compare(&sight) else { panic!("nothing but a cable was lost") };
                 assert!(
-                    in_force(found.before, found.lfts, found.sm) == routing,
+                    in_force(found.before, found.lfts, found.sm, None) == routing,
                     "the loss begins with another routing"
                 );
                 world.run(&before, |_, _| false)

@@ -4,7 +4,7 @@ use reconfig::fabric::Fabric;
 use reconfig::ids::{Lid, Lmc, PortNum};
 use reconfig::plan::Plan;
 use reconfig::tables::dump::read_lfts;
-use reconfig::tables::{Lft, SubnetTables};
+use reconfig::tables::{LFT_BLOCK, Lft, SubnetTables};
 use reconfig_measuring::process::background::Background;
 use reconfig_measuring::process::programs::missing;
 use reconfig_measuring::process::run::run;
@@ -15,7 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long any step may take.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub fn patience() -> Duration {
+    Duration::from_secs(if std::env::var_os("RECONFIG_THOROUGH").is_some() { 1200 } else { 120 })
+}
+
 /// How often OpenSM is started where it ends before it begins.
 const ATTEMPTS: usize = 3;
 
@@ -109,7 +112,7 @@ impl OpenSm {
         loop {
             let ended =
                 self.background.as_mut().is_some_and(|own| own.child.try_wait().is_ok_and(|ended| ended.is_some()));
-            if ended || start.elapsed() > PATIENCE {
+            if ended || start.elapsed() > patience() {
                 return false;
             }
             if self.log().contains("Entering DISCOVERING state") {
@@ -136,11 +139,17 @@ impl OpenSm {
         self.log().matches("SUBNET UP").count()
     }
 
+    /// Whether no wave waits or is left of what the engine began.
+    pub fn has_ended(&self) -> bool {
+        let goes_on = |said: &String| said.contains("wait") || said.contains("left") && !said.contains("; 0 are left");
+        !self.said().last().is_some_and(goes_on)
+    }
+
     /// Waits until its log holds so many of a word.
     pub fn until(&self, what: &str, mut holds: impl FnMut(&OpenSm) -> bool) {
         let start = Instant::now();
         while !holds(self) {
-            assert!(start.elapsed() < PATIENCE, "waited for {what}; the engine said:\n{}", self.said().join("\n"));
+            assert!(start.elapsed() < patience(), "waited for {what}; the engine said:\n{}", self.said().join("\n"));
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -218,11 +227,22 @@ impl OpenSm {
 /// The tables that switches hold, as dump_fts reads them.
 pub fn held(socket: &str, folder: &Path, fabric: &Fabric) -> Vec<Arc<Lft>> {
     let mut command: Command = under_ibsim(socket, "dump_fts", folder);
-    let ended = run(&mut command, folder, "dump_fts", PATIENCE).expect("dump_fts is installed");
+    let ended = run(&mut command, folder, "dump_fts", patience()).expect("dump_fts is installed");
     let read = read_lfts(ended.output.as_bytes(), "dump_fts", fabric);
     let read = read.unwrap_or_else(|error| panic!("{}\n{}", error.render(false), ended.errors));
     assert_eq!(read.missing, Vec::new(), "dump_fts leaves switches out");
-    read.tables
+    let mut tables = read.tables;
+    // dump_fts of infiniband-diags reads no last block that holds the top LID alone: that one is as OpenSM dumps it.
+    let top = fabric.max_lid().filter(|top| top.index().is_multiple_of(LFT_BLOCK));
+    if let Some(top) = top {
+        let dumped = std::fs::read(folder.join("opensm-lfts.dump")).expect("OpenSM dumps its tables");
+        let dumped = read_lfts(&dumped, "opensm-lfts.dump", fabric);
+        let dumped = dumped.unwrap_or_else(|error| panic!("{}", error.render(false))).tables;
+        for (own, dumped) in tables.iter_mut().zip(&dumped) {
+            dumped.get(top).into_iter().for_each(|port| Arc::make_mut(own).set(top, port));
+        }
+    }
+    tables
 }
 
 /// Where a plan ends and switches stand otherwise, LIDs alone that somebody owns who is still there.

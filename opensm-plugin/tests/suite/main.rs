@@ -5,6 +5,7 @@ mod dead;
 mod decision;
 mod harness;
 mod killed;
+mod layers;
 mod moments;
 mod multicast;
 mod settings;

@@ -1,6 +1,6 @@
 //! Multicast: trees that OpenSM builds are judged, and trees of our own reach everybody and close no ring.
 
-use crate::harness::{OpenSm, PATIENCE, bundled, installed};
+use crate::harness::{OpenSm, bundled, installed, patience};
 use crate::moments::{cables, name, random};
 use crate::sixteen::console;
 use reconfig::change::engine_named;
@@ -28,7 +28,7 @@ fn routed(fabric: &Fabric, engine: &str) -> Unicast {
     let engine = engine_named(engine, &Parameters::default()).expect("an engine");
     let sm = fabric.end_ports().next().expect("a host");
     let (_, lfts) = rerouted(&*engine, &fabric, sm).expect("it can be routed");
-    Unicast { fabric: Arc::new(fabric), earlier: lfts.clone(), lfts }
+    Unicast { fabric: Arc::new(fabric), earlier: lfts.clone(), lfts, ways: None }
 }
 
 fn hosts(fabric: &Fabric) -> Vec<NodeId> {
@@ -163,7 +163,7 @@ fn join(served: &Served, fabric: &Fabric, hosts: &[NodeId]) {
     for &host in hosts {
         let mut command = under_ibsim(served.socket(), &program, folder);
         command.env("SIM_HOST", fabric.node(host).description.trim());
-        let ended = run(&mut command, folder, "join", PATIENCE).expect("it was made");
+        let ended = run(&mut command, folder, "join", patience()).expect("it was made");
         assert_eq!(ended.output.trim(), "MLID 0xc000", "{}: {}", fabric.describe_node(host), ended.errors);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::harness::{OpenSm, bundled, installed};
 use crate::subnet::Subnet;
+use reconfig::ids::Guid;
 use reconfig_opensm::config::{Config, Multicast, OnRefusal};
 
 fn refused(text: &str) -> String {
@@ -16,9 +17,21 @@ fn every_setting_is_read() {
     assert_eq!((config.engines, config.on_refusal, config.renew), (vec!["nue".to_string()], OnRefusal::Rewrite, false));
     assert_eq!(config.multicast, Multicast::Ordered);
     assert_eq!(config.evidence.map(|evidence| evidence.mib), Some(8));
+    let layers = Config::parse("layers: {file: /levels}", "reconfig.yaml").expect("it says what it must").layers;
+    assert_eq!(layers.map(|layers| (layers.most, layers.file)), Some((8, "/levels".into())));
     assert_eq!(Config::parse("# nothing yet\n", "reconfig.yaml"), Ok(Config::default()));
     let several = Config::parse("engine: [fat-tree, nue]", "reconfig.yaml").expect("a list");
     assert_eq!(several.engines, ["fat-tree", "nue"]);
+}
+
+/// Debian runs an OpenSM for each port, with one file of settings.
+#[test]
+fn each_port_has_files_of_its_own() {
+    let text = "evidence: {folder: /e/%g}\nmetrics: /m/%g.prom\nlayers: {file: /l/%g}\n";
+    let config = Config::parse(text, "reconfig.yaml").expect("it says what it must").of_port(Guid(0x17));
+    assert_eq!(config.evidence.map(|own| own.folder), Some("/e/0x0000000000000017".into()));
+    assert_eq!(config.metrics, Some("/m/0x0000000000000017.prom".into()));
+    assert_eq!(config.layers.map(|own| own.file), Some("/l/0x0000000000000017".into()));
 }
 
 #[test]
@@ -32,6 +45,9 @@ fn a_fault_is_named() {
         ("engines: nue", "engines"),
         ("metrics: reconfig.prom", "`metrics` must be a whole path"),
         ("multicast: mine", "mine"),
+        ("layers: {file: levels}", "`layers.file` must be a whole path"),
+        ("layers: {file: /levels, most: 1}", "`layers.most` is 1: 2 to 8"),
+        ("layers: {most: 4}", "file"),
     ] {
         let error = refused(text);
         assert!(error.starts_with("reconfig.yaml: ") && error.contains(expected), "{text}: {error}");

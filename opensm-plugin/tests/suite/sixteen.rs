@@ -1,7 +1,8 @@
 //! A small fat tree on ibsim: bring-up, a spine lost, a spine back.
 
-use crate::harness::{OpenSm, PATIENCE, bundled, differing, held, installed};
+use crate::harness::{OpenSm, bundled, differing, held, installed, patience};
 use crate::moments::random;
+use crate::times::{FABRICS, generated};
 use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
@@ -12,6 +13,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One line for ibsim's console.
 pub fn console(served: &mut Served, line: &str) {
@@ -31,7 +33,7 @@ fn assert_ibdmchk_finds_nothing(folder: &Path) {
     std::fs::write(folder.join("none.mcfdbs"), "").expect("a file in a temporary folder");
     let mut command = Command::new("ibdmchk");
     command.args(["-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "none.mcfdbs"]).current_dir(folder);
-    let said = run(&mut command, folder, "ibdmchk", PATIENCE).expect("ibdmchk is installed").output;
+    let said = run(&mut command, folder, "ibdmchk", patience()).expect("ibdmchk is installed").output;
     assert!(said.lines().any(|line| line == "-I- no credit loops found"), "{said}");
     assert!(!said.contains("missing paths"), "{said}");
 }
@@ -108,6 +110,35 @@ fn a_spine_dies_and_comes_back() {
         "{}",
         opensm.log().lines().filter(|line| line.contains("ERR ")).collect::<Vec<_>>().join("\n")
     );
+}
+
+/// What switches hold after a bring-up is what the engine's plan says, and others judge it: 16 switches, or with
+/// RECONFIG_THOROUGH 320 and 972.
+#[test]
+fn bring_ups_are_what_the_plan_says() {
+    if !installed(&["opensm", "ibsim", "ibsim-run", "dump_fts", "ibdmchk"]) {
+        return;
+    }
+    let mut fabrics = vec![bundled("torus-4x4")];
+    if std::env::var_os("RECONFIG_THOROUGH").is_some() {
+        fabrics.extend(FABRICS.map(generated));
+    }
+    for fabric in fabrics {
+        let start = Instant::now();
+        let served = Served::serve(&write(&fabric, Format::IbsimNet).expect("ibsim can have it"));
+        let (socket, folder) = (served.socket().to_string(), served.folder().to_path_buf());
+        let opensm = OpenSm::start(&socket, &folder, "renew: false", "");
+        opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);
+        opensm.settle();
+        let plan = opensm.last_plan();
+        let whole = &plan.draft().after;
+        let held = held(&socket, &folder, whole);
+        assert_eq!(differing(&plan, &held), Vec::<String>::new());
+        assert_safe(whole, &held);
+        assert_ibdmchk_finds_nothing(&folder);
+        let (switches, hosts) = (whole.switches().count(), whole.end_ports().count());
+        println!("{switches} switches, {hosts} hosts: as planned, and safe, after {:?}", start.elapsed());
+    }
 }
 
 /// What OpenSM counts itself is what we count for it, byte by byte.

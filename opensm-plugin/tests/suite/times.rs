@@ -2,7 +2,7 @@
 //! docs/OPENSM.md's table; nothing here is run unless asked for by name.
 
 use crate::decision::World;
-use crate::harness::{OpenSm, PATIENCE, installed};
+use crate::harness::{OpenSm, installed, patience};
 use crate::moments::{cables, name};
 use reconfig::change::KnownBase;
 use reconfig::fabric::Fabric;
@@ -17,12 +17,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-fn generated(topology: &str) -> Fabric {
+pub fn generated(topology: &str) -> Fabric {
     generate(&topology.parse().expect("a topology"), &Options::default()).expect("a fabric")
 }
 
 /// The fabrics of the table.
-const FABRICS: [&str; 2] = ["three-level:16,8,8,8,8", "fat-tree:18,3"];
+pub const FABRICS: [&str; 2] = ["three-level:16,8,8,8,8", "fat-tree:18,3"];
 
 /// OpenSM's log as it grows: looked at seldom, and only what is new, so that looking takes no time from what is measured.
 struct Log {
@@ -59,7 +59,7 @@ impl Log {
         let start = Instant::now();
         let (mut held, mut since) = ((0, 0), Instant::now());
         while self.ups() <= ups || since.elapsed() < Duration::from_secs(3) {
-            assert!(start.elapsed() < PATIENCE, "waited for the subnet to be up: {}", self.lines.join("\n"));
+            assert!(start.elapsed() < patience(), "waited for the subnet to be up: {}", self.lines.join("\n"));
             std::thread::sleep(Duration::from_millis(500));
             self.read();
             let now = (self.lines.len(), ticks(opensm));

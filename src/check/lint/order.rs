@@ -48,10 +48,10 @@ fn check_phases(plan: &Plan, findings: &mut Findings) {
         Scheme::Ordered | Scheme::InPlace | Scheme::Recover => &[Phase::Rewrite],
     };
     let mut found: Vec<Phase> = plan.waves().iter().map(|wave| wave.phase).collect();
-    // Only *install* may have several waves, and where every mixture is ordered, *rewrite*.
+    // Only *install* and *swap* may have several waves, and where every mixture is ordered, *rewrite*.
     let is_rewritten = matches!(plan.scheme(), Scheme::Ordered | Scheme::Recover);
     let repeats = if is_rewritten { Phase::Rewrite } else { Phase::Install };
-    found.dedup_by(|later, earlier| later == earlier && *later == repeats);
+    found.dedup_by(|later, earlier| later == earlier && (*later == repeats || *later == Phase::Swap));
     if found != wanted {
         let list = |phases: &[Phase]| phases.iter().map(|phase| phase.name()).collect::<Vec<_>>().join(", ");
         findings.plan(Rule::PhaseOrder, format!("phases are {}; must be {}", list(&found), list(wanted)));
@@ -71,6 +71,7 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
     let lanes = plan.lanes();
     match (plan.scheme(), wave.phase) {
         (Scheme::Double, Phase::Split) => vec![Barrier::Acknowledged, Barrier::Flushed(lanes.b)],
+        (Scheme::Double, Phase::Swap) if !is_last_of_swap(plan, wave) => vec![Barrier::Acknowledged],
         (Scheme::Double, Phase::Swap) => vec![Barrier::Acknowledged, Barrier::SourcesMoved],
         (Scheme::Double, Phase::Drain) => vec![Barrier::Drained(lanes.a)],
         // How often what was sent must have moved on before the next wave is the prover's to judge.
@@ -107,6 +108,10 @@ fn is_first(plan: &Plan, wave: &Wave) -> bool {
 
 fn is_last(plan: &Plan, wave: &Wave) -> bool {
     plan.waves().last().is_some_and(|last| last.name == wave.name)
+}
+
+fn is_last_of_swap(plan: &Plan, wave: &Wave) -> bool {
+    plan.waves().iter().rfind(|wave| wave.phase == Phase::Swap).is_some_and(|last| last.name == wave.name)
 }
 
 fn last_phase(plan: &Plan) -> Phase {

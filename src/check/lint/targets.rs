@@ -37,6 +37,7 @@ fn belongs(scheme: Scheme, phase: Phase, write: &Write) -> bool {
         (Phase::Install, Write::SlToVl { .. }) => matches!(scheme, Scheme::Static | Scheme::Ordered),
         (Phase::Install, Write::PortState { .. }) => matches!(scheme, Scheme::Double | Scheme::Ordered),
         (Phase::Swap, Write::SaHalf { .. } | Write::MasterSm { .. } | Write::ActiveHalf { .. }) => true,
+        (Phase::Swap, Write::PortState { .. }) => scheme == Scheme::Double,
         (Phase::Stop | Phase::Start, Write::PortState { .. }) => true,
         (Phase::Start, Write::MasterSm { .. } | Write::ActiveHalf { .. }) => true,
         (Phase::Rewrite, Write::LftBlock { .. } | Write::SlToVl { .. }) => true,

@@ -68,23 +68,22 @@ fn check_newcomers(plan: &Plan, findings: &mut Findings) {
 /// The swap notifies every source, and the SA first.
 fn check_sources(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
-    for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Swap) {
-        let told: BTreeSet<_> = wave
-            .writes
-            .iter()
-            .filter_map(|write| match *write {
-                Write::ActiveHalf { port, half } if half == plan.new_half() => Some(port),
-                _ => None,
-            })
-            .collect();
-        for port in fabric.end_ports().filter(|port| !told.contains(port)) {
-            findings.wave(Rule::EverySource, &wave.name, format!("{} is not told", fabric.describe_port(port)));
-        }
-        if !wave.writes.contains(&Write::SaHalf { half: plan.new_half() }) {
-            findings.wave(Rule::EverySource, &wave.name, "the SA keeps answering with the old half".to_string());
-        }
-        check_manager(plan, wave, findings);
+    let swap = || plan.waves().iter().filter(|wave| wave.phase == Phase::Swap);
+    let Some(first) = swap().next() else { return };
+    let told: BTreeSet<_> = swap()
+        .flat_map(|wave| &wave.writes)
+        .filter_map(|write| match *write {
+            Write::ActiveHalf { port, half } if half == plan.new_half() => Some(port),
+            _ => None,
+        })
+        .collect();
+    for port in fabric.end_ports().filter(|port| !told.contains(port)) {
+        findings.wave(Rule::EverySource, &first.name, format!("{} is not told", fabric.describe_port(port)));
     }
+    if !first.writes.contains(&Write::SaHalf { half: plan.new_half() }) {
+        findings.wave(Rule::EverySource, &first.name, "the SA keeps answering with the old half".to_string());
+    }
+    check_manager(plan, first, findings);
 }
 
 /// Where the manager's port has halves, every port that holds a LID is notified of a LID and a service level of the

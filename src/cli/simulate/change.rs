@@ -20,7 +20,7 @@ use reconfig::scenario::{Element, EventTime, LaterEvent, ScenarioChange};
 use std::path::PathBuf;
 
 /// Options that are meaningless if nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 21] = [
+const OF_A_CHANGE: [&str; 22] = [
     "at",
     "standby",
     "standby_after",
@@ -42,6 +42,7 @@ const OF_A_CHANGE: [&str; 21] = [
     "smp_duplicates",
     "smp_delay",
     "barrier_timeout",
+    "poll_silence",
 ];
 
 #[derive(Debug, Args)]
@@ -260,7 +261,7 @@ fn has_node(subnets: &Subnets, router: &Router, guid: Guid) -> bool {
 }
 
 /// Searches the named subnet; without a name, the element must be in exactly one subnet.
-fn find_in<T>(
+pub(super) fn find_in<T>(
     subnets: &Subnets,
     named: Option<SubnetId>,
     name: &str,

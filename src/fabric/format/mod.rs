@@ -32,7 +32,7 @@ pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;
 pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
-pub(crate) use encoding::text as decode_any;
+pub(crate) use encoding::{check_lines, text as decode_any};
 pub use ledger::Tolerance;
 pub use names::{NodeNames, read_names};
 
@@ -303,7 +303,7 @@ fn read_text(
         Format::Dot => {
             return Err(source.error(start, "Graphviz files are written only", "expected a format that is read"));
         }
-        _ => encoding::check_lines(source)?,
+        _ => check_lines(source)?,
     }
     let mut ledger = FaultLedger::new(source);
     converted.iter().for_each(|text| ledger.repair(start, text, ""));

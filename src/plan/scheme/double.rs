@@ -6,7 +6,7 @@
 //! no class changes its lane (P1.6).
 
 use super::{
-    PlanInput, about_other_packets, by_guid, differs, lane_notes, lft_writes, manager_at, new_port_writes, port_writes,
+    PlanInput, about_other_packets, by_guid, differs, lane_notes, lft_writes, manager_at, new_port_writes,
     sl_to_vl_writes,
 };
 use crate::fabric::{NodeId, PortId};
@@ -29,7 +29,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let new = input.old.other();
     let mut waves = vec![split(&input, lanes)];
     waves.extend(install(&input));
-    waves.push(swap(&input, new));
+    waves.extend(swap(&input, new));
     waves.push(wave(Phase::Drain, "", Vec::new(), &[Barrier::Drained(lanes.a)]));
     waves.push(restore(&input, lanes));
     let notes = notes(&input, lanes);
@@ -68,59 +68,92 @@ fn split(input: &PlanInput, lanes: Lanes) -> Wave {
 }
 
 fn install(input: &PlanInput) -> Vec<Wave> {
-    let part = |part, writes| wave(Phase::Install, part, writes, &[Barrier::Acknowledged]);
     // P2.1: nobody sends to the LIDs of these entries, so the tables are one wave, in any order (P2.2).
     let writes = lft_writes(input);
     // Where no table changes there is nothing to hold packets back from.
     if !input.policy.arming.arms() || writes.is_empty() {
-        return vec![part("", writes)];
+        return vec![wave(Phase::Install, "", writes, &[Barrier::Acknowledged])];
     }
     if input.policy.arming == Arming::HoldEach {
         return install_in_turn(input, writes);
     }
-    vec![
-        // Each part is acknowledged before the next, so that no table changes next to a port that still carries data
-        // (A.1).
-        part("arm", port_writes(&input.surviving, PortState::Armed)),
-        part("tables", writes),
-        part("activate", port_writes(&input.surviving, PortState::Active)),
-    ]
+    let cabled = input.surviving.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
+    Held { ports: cabled.collect(), part: "tables", writes }.waves(Phase::Install, "").into()
 }
 
 /// The tables switch by switch in GUID order, the ports of a switch ARMED meanwhile (A.5). Its cables' other ends, hosts'
 /// ports among them, stay ACTIVE: what they send is received, and waits.
 fn install_in_turn(input: &PlanInput, writes: Vec<Write>) -> Vec<Wave> {
     let fabric = &*input.surviving;
-    let mut of_switch: Vec<(NodeId, Vec<Write>)> =
-        by_guid(fabric).into_iter().map(|switch| (switch, Vec::new())).collect();
-    let place: FxHashMap<NodeId, usize> = of_switch.iter().zip(0..).map(|((switch, _), at)| (*switch, at)).collect();
+    let mut of_switch: FxHashMap<NodeId, Vec<Write>> = FxHashMap::default();
     for write in writes {
         if let Write::LftBlock { switch, .. } = write {
-            of_switch[place[&switch]].1.push(write);
+            of_switch.entry(switch).or_default().push(write);
         }
     }
-    of_switch.retain(|(_, tables)| !tables.is_empty());
-    let in_turn = of_switch.into_iter().flat_map(|(switch, tables)| {
-        let ports = |state| {
-            let cabled = fabric.ports_of(switch).filter(|&port| fabric.peer(port).is_some());
-            cabled.map(|port| Write::PortState { port, state }).collect()
-        };
-        let name = fabric.describe_node(switch);
-        [("arm", ports(PortState::Armed)), ("tables", tables), ("activate", ports(PortState::Active))]
-            .map(|(part, writes)| wave(Phase::Install, &format!("{part} {name}"), writes, &[Barrier::Acknowledged]))
+    let in_turn = by_guid(fabric).into_iter().filter_map(|switch| Some((switch, of_switch.remove(&switch)?)));
+    let in_turn = in_turn.flat_map(|(switch, tables)| {
+        let cabled = fabric.ports_of(switch).filter(|&port| fabric.peer(port).is_some());
+        let held = Held { ports: cabled.collect(), part: "tables", writes: tables };
+        held.waves(Phase::Install, &format!(" {}", fabric.describe_node(switch)))
     });
     in_turn.collect()
 }
 
+/// Ports that are ARMED while something is written.
+struct Held {
+    ports: Vec<PortId>,
+    part: &'static str,
+    writes: Vec<Write>,
+}
+
+impl Held {
+    /// Each part is acknowledged before the next, so that nothing is written next to a port that still carries data (A.1).
+    fn waves(self, phase: Phase, whose: &str) -> [Wave; 3] {
+        let ports = |state| self.ports.iter().map(|&port| Write::PortState { port, state }).collect();
+        let (arm, activate) = (ports(PortState::Armed), ports(PortState::Active));
+        [("arm", arm), (self.part, self.writes), ("activate", activate)]
+            .map(|(part, writes)| wave(phase, &format!("{part}{whose}"), writes, &[Barrier::Acknowledged]))
+    }
+}
+
 /// The SA answers with the new half before any end port learns of it, so that a client that queries afterwards gets the
-/// same answer (P3.1).
-fn swap(input: &PlanInput, new: Half) -> Wave {
+/// same answer (P3.1). Under a policy that arms, each end port is ARMED while it is told (A.6): all of them at once, or
+/// switch by switch those that are cabled to it.
+fn swap(input: &PlanInput, new: Half) -> Vec<Wave> {
     let fabric = &*input.surviving;
-    let mut writes = vec![Write::SaHalf { half: new }];
+    let mut records = vec![Write::SaHalf { half: new }];
     // P3.2, for switches too: MasterSMLID is where a port sends its traps.
-    writes.extend(fabric.lid_ports().filter_map(|port| manager_at(input, port, new)));
-    writes.extend(fabric.end_ports().map(|port| Write::ActiveHalf { port, half: new }));
-    wave(Phase::Swap, "", writes, &[Barrier::Acknowledged, Barrier::SourcesMoved])
+    records.extend(fabric.lid_ports().filter_map(|port| manager_at(input, port, new)));
+    let told = |ports: &[PortId]| ports.iter().map(|&port| Write::ActiveHalf { port, half: new }).collect::<Vec<_>>();
+    let all: Vec<PortId> = fabric.end_ports().collect();
+    let moved = [Barrier::Acknowledged, Barrier::SourcesMoved];
+    if !input.policy.arming.arms() {
+        records.extend(told(&all));
+        return vec![wave(Phase::Swap, "", records, &moved)];
+    }
+    let held = |ports: Vec<PortId>, whose: &str| {
+        let writes = told(&ports);
+        Held { ports, part: "sources", writes }.waves(Phase::Swap, whose)
+    };
+    let mut waves = vec![wave(Phase::Swap, "records", records, &[Barrier::Acknowledged])];
+    if input.policy.arming == Arming::HoldEach {
+        let mut of_node: FxHashMap<NodeId, Vec<PortId>> = FxHashMap::default();
+        for &port in &all {
+            of_node.entry(fabric.neighbour(port).unwrap_or(fabric.port(port).node)).or_default().push(port);
+        }
+        // Hosts that are cabled to each other have no switch; they come last.
+        let hosts = fabric.nodes().map(|(id, _)| id).filter(|&id| !fabric.node(id).is_switch());
+        let in_turn = by_guid(fabric).into_iter().chain(hosts).collect::<Vec<_>>();
+        for (node, ports) in in_turn.into_iter().filter_map(|node| Some((node, of_node.remove(&node)?))) {
+            waves.extend(held(ports, &format!(" {}", fabric.describe_node(node))));
+        }
+    } else {
+        waves.extend(held(all, ""));
+    }
+    // A port that is ARMED moves nothing, so only the end of all shows that sources have moved (P3.5).
+    waves.last_mut().expect("records at least").barriers = moved.to_vec();
+    waves
 }
 
 fn restore(input: &PlanInput, lanes: Lanes) -> Wave {

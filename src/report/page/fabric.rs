@@ -5,6 +5,7 @@
 use super::super::quantity::{count, counted};
 use super::chart::px;
 use maud::{Markup, html};
+use reconfig::fabric::NodeId;
 use reconfig::scenario::{FabricMap, Fate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
@@ -30,12 +31,51 @@ struct Shape {
     fate: Fate,
     /// Hosts under it that are not drawn.
     hosts: usize,
+    /// How far the writes of a change under way have come at the nodes in it, how many nodes by [`Stage`].
+    stages: [usize; 3],
     /// Its row, 0 for hosts, 1 for the switches over them.
     level: usize,
     x: f64,
     y: f64,
     /// How wide it may be.
     width: f64,
+}
+
+/// How far the writes of a change under way have come at a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stage {
+    Pending,
+    Writing,
+    Written,
+}
+
+impl Stage {
+    const ALL: [Stage; 3] = [Stage::Pending, Stage::Writing, Stage::Written];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Stage::Pending => "to be written",
+            Stage::Writing => "being written",
+            Stage::Written => "written",
+        }
+    }
+
+    /// What tells it apart without colour.
+    pub(super) fn mark(self) -> &'static str {
+        match self {
+            Stage::Pending => "○",
+            Stage::Writing => "◐",
+            Stage::Written => "●",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Stage::Pending => "pending",
+            Stage::Writing => "writing",
+            Stage::Written => "written",
+        }
+    }
 }
 
 /// What is drawn between two shapes.
@@ -49,9 +89,9 @@ struct Drawing {
     omitted: usize,
 }
 
-/// The fabric as a figure.
-pub(super) fn draw(map: &FabricMap, id: &str) -> Markup {
-    let drawing = Drawing::of(map);
+/// The fabric as a figure, with how far a change under way has come at each node that it writes to.
+pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, Stage>) -> Markup {
+    let drawing = Drawing::of(map, stages);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
     let keys = [(Fate::Leaves, "leaves"), (Fate::Comes, "comes"), (Fate::CutOff, "cut off")];
@@ -63,6 +103,9 @@ pub(super) fn draw(map: &FabricMap, id: &str) -> Markup {
                 span class="legend" {
                     @for (fate, name) in keys.into_iter().filter(|(fate, _)| fates(*fate) > 0 || has_links(*fate)) {
                         span { i class={ "key " (class(fate)) } {} (name) }
+                    }
+                    @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
+                        span { (stage.mark()) " " (stage.word()) }
                     }
                 }
             }
@@ -143,13 +186,18 @@ fn levels(map: &FabricMap) -> Vec<usize> {
 }
 
 impl Drawing {
-    fn of(map: &FabricMap) -> Drawing {
+    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, Stage>) -> Drawing {
         let levels = levels(map);
         let switches = map.nodes.iter().filter(|node| node.is_switch).count();
         let folds_hosts = map.nodes.len() > MOST_NODES;
         let folds_switches = folds_hosts && switches > MOST_SWITCHES;
         let mut drawing = Drawing { shapes: Vec::new(), lines: Lines::new(), height: 0.0, omitted: 0 };
         let place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
+        for (node, place) in map.nodes.iter().zip(&place) {
+            if let (Some(stage), Some(shape)) = (stages.get(&node.node), *place) {
+                drawing.shapes[shape].stages[*stage as usize] += 1;
+            }
+        }
         for link in &map.links {
             let (Some(a), Some(b)) = (place[link.ends.0], place[link.ends.1]) else { continue };
             if a != b {
@@ -288,19 +336,47 @@ impl Drawing {
 impl Shape {
     fn of(name: String, is_host: bool, fate: Fate, level: usize) -> Shape {
         let about = format!("{name}{}", word(fate));
-        Shape { label: name, about, is_host, folded: 0, fate, hosts: 0, level, x: 0.0, y: 0.0, width: SWITCH.0 }
+        Shape {
+            label: name,
+            about,
+            is_host,
+            folded: 0,
+            fate,
+            hosts: 0,
+            stages: [0; 3],
+            level,
+            x: 0.0,
+            y: 0.0,
+            width: SWITCH.0,
+        }
     }
 
     fn folded(level: usize) -> Shape {
         Shape { width: FOLDED.0, ..Shape::of(String::new(), false, Fate::Stays, level) }
     }
 
+    /// Of a box of several, what is still to be done in it.
+    fn stage(&self) -> Option<Stage> {
+        [Stage::Writing, Stage::Pending, Stage::Written].into_iter().find(|stage| self.stages[*stage as usize] > 0)
+    }
+
+    /// What it is, and how far the change has come.
+    fn title(&self) -> String {
+        let told = Stage::ALL.into_iter().filter(|stage| self.stages[*stage as usize] > 0).map(|stage| {
+            let nodes = self.stages[stage as usize];
+            if self.folded > 0 { format!(", {nodes} {}", stage.word()) } else { format!(", {}", stage.word()) }
+        });
+        told.fold(self.about.clone(), |title, part| title + &part)
+    }
+
     fn draw(&self) -> Markup {
-        let class = format!("{} {}", if self.is_host { "host" } else { "switch" }, class(self.fate));
+        let stage = self.stage().map_or("", Stage::class);
+        let kind = if self.is_host { "host" } else { "switch" };
+        let class = [kind, class(self.fate), stage].join(" ").trim_end().to_string();
         if self.is_host {
             let r = (self.width / 2.0).min(5.0);
             return html! {
-                circle class=(class) cx=(px(self.x)) cy=(px(self.y)) r=(px(r)) { title { (self.about) } }
+                circle class=(class) cx=(px(self.x)) cy=(px(self.y)) r=(px(r)) { title { (self.title()) } }
                 @if self.fate != Fate::Stays { (self.cross(r)) }
             };
         }
@@ -310,7 +386,13 @@ impl Shape {
         let [left, top] = [self.x - self.width / 2.0, self.y - height / 2.0].map(px);
         html! {
             rect class=(class) x=(left) y=(top) width=(px(self.width)) height=(px(height)) rx="5" {
-                title { (self.about) }
+                title { (self.title()) }
+            }
+            @if let Some(stage) = self.stage() {
+                text class="stage" x=(px(self.x)) y=(px(self.y - height / 2.0 - 4.0)) {
+                    (stage.mark())
+                    @if self.folded > 0 { " " (self.stages[Stage::Written as usize]) " of " (self.stages.iter().sum::<usize>()) }
+                }
             }
             @if letters >= 4 {
                 text class={ "name " (class) } x=(px(self.x)) y=(px(self.y + 4.0)) { (short(&self.label, letters)) }

@@ -9,6 +9,7 @@ mod audit;
 mod chart;
 mod cycle;
 mod fabric;
+mod live;
 mod parts;
 mod plan;
 mod reproduction;
@@ -18,6 +19,7 @@ mod verdict;
 mod what_if;
 
 pub use audit::audit_page;
+pub use live::{LivePage, live_files};
 pub use plan::plan_page;
 pub use reproduction::reproduction_page;
 pub use route::route_page;

@@ -88,7 +88,7 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
                 (named("Cables joined", &facts.joined, "comes"))
                 (named("Cut off for good", &cut_off, "cutoff"))
             }
-            @if let Some(map) = &report.map { (fabric::draw(map, "plan-fabric")) }
+            @if let Some(map) = &report.map { (fabric::draw(map, "plan-fabric", &Default::default())) }
         }
         section {
             h2 { "Waves" }

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
                     (named("Cut off for good", &change.cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }
                 @if change.cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
-                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id))) }
+                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id), &Default::default())) }
             }
         }
     }

@@ -1,22 +1,22 @@
 //! The manager's side of the control socket.
 
 use super::message::{ControlEvent, ControlOrder, EventKind, Fault, Reply};
+use crate::shares::{Admitted, ConnectionShares};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc};
 use tokio::time::timeout;
 
 /// The most events kept for a slow listener.
 const BACKLOG: usize = 1_024;
-/// Connections at a time; more are refused.
+/// Connections at a time, shared by the processes that open them; more are refused.
 pub const MOST_CONNECTIONS: usize = 64;
 /// How long a client may take between the first byte of an order and its last.
 const ORDER: Duration = Duration::from_secs(10);
@@ -138,11 +138,11 @@ impl Control {
 
     /// Serves connections until dropped. Spawn it on a runtime.
     pub async fn serve(self) {
-        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let room = ConnectionShares::new(MOST_CONNECTIONS);
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    let Ok(room) = room.clone().try_acquire_owned() else {
+                    let Some(room) = room.admit(process(&stream)) else {
                         tokio::spawn(refuse(stream));
                         continue;
                     };
@@ -195,17 +195,23 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The process that opened a connection; 0 where the system does not tell.
+fn process(stream: &UnixStream) -> i32 {
+    stream.peer_cred().ok().and_then(|peer| peer.pid()).unwrap_or_default()
+}
+
 /// One client.
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: broadcast::Sender<ControlEvent>,
-    _room: OwnedSemaphorePermit,
+    _room: Admitted<i32>,
 }
 
 /// Tells a client that there is no room for it.
 async fn refuse(stream: UnixStream) {
     let (_, mut writer) = stream.into_split();
-    let reason = format!("{MOST_CONNECTIONS} connections are open already: close one of them");
+    let reason =
+        format!("this process has its share of {MOST_CONNECTIONS} connections, or all are open: close one of them");
     // It may be gone.
     let _ = say(&mut writer, &Reply::refused(Fault::State, reason)).await;
 }

@@ -1,14 +1,16 @@
 //! Drain by polling: device by device, in the order of the channel dependency graph (P4.2).
 
 use super::smp_data;
-use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, Ticket, Verdict};
+use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, PortMask, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
-use crate::subnet::SubnetError;
-use crate::subnet::manager::Manager;
+use crate::subnet::exchange::{Exchange, MadRequest};
+use crate::subnet::manager::{Manager, settled};
+use crate::subnet::{SubnetError, Timing};
 use crate::transport::Transport;
 use crate::wire::vendor::LaneStatus;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
+use std::collections::BTreeMap;
 
 impl<T: Transport> Manager<T> {
     pub(super) async fn drain_by_polling(
@@ -22,6 +24,7 @@ impl<T: Transport> Manager<T> {
             judge.excuse(channel.channel);
         }
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by polling"));
+        let mut silence_ns = self.timing.poll_silence_ns.unwrap_or(0).max(1);
         loop {
             match judge.verdict() {
                 Verdict::Proof(drained) => return Ok(drained),
@@ -30,14 +33,20 @@ impl<T: Transport> Manager<T> {
             }
             // Only the frontier is asked: a reading counts for an output only if it was requested after all
             // predecessors were found empty (section D).
-            let asked: Vec<NodeId> = judge.frontier().into_iter().collect();
-            for reading in self.lane_readings(&asked, lanes).await? {
-                judge.fold(&reading);
+            let asked = judge.frontier();
+            let readings = match self.timing.poll_silence_ns {
+                None => self.lane_readings(&asked, lanes).await?,
+                Some(_) => self.silent_readings(&asked, lanes, silence_ns).await?,
+            };
+            for reading in &readings {
+                judge.fold(reading);
             }
-            let waiting: Vec<NodeId> = judge.frontier().into_iter().collect();
-            if waiting == asked {
-                let first = waiting.first().map_or_else(String::new, |&node| self.name_of(node));
+            let waiting = judge.frontier();
+            if waiting.keys().eq(asked.keys()) {
+                let first = waiting.keys().next().map_or_else(String::new, |&node| self.name_of(node));
                 let missing = format!("{} devices still hold packets, first {first}", waiting.len());
+                // A device that answers later than it is waited for would never be heard.
+                silence_ns = (silence_ns * 2).min(self.timing.timeout_ns.max(1));
                 self.pause(&mut wait, || missing).await?;
             } else {
                 // The frontier has moved. How long the last devices took to empty says nothing about the next, so the
@@ -49,12 +58,16 @@ impl<T: Transport> Manager<T> {
 
     /// Reads the state of the outputs of each device. All count as requested when the first request was sent and as
     /// answered when the last answer came, which never favours a proof.
-    async fn lane_readings(&mut self, devices: &[NodeId], lanes: VlSet) -> Result<Vec<LaneReading>, SubnetError> {
+    async fn lane_readings(
+        &mut self,
+        devices: &BTreeMap<NodeId, PortMask>,
+        lanes: VlSet,
+    ) -> Result<Vec<LaneReading>, SubnetError> {
         let asked_ns = self.transport.now_ns();
         let modifier = LaneStatus::modifier(lanes);
         let ask =
             |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::LaneStatus, modifier, [0; SMP_DATA_SIZE]);
-        let requests = devices.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
+        let requests = devices.keys().map(ask).collect::<Result<Vec<_>, _>>()?;
         let answers = self.ask_all(requests).await?;
         let answered_ns = self.transport.now_ns();
         let reading = |(&device, answer)| {
@@ -62,6 +75,42 @@ impl<T: Transport> Manager<T> {
             let drained = status.drained_outputs;
             LaneReading { device, asked_ns, answered_ns, lanes, drained }
         };
-        Ok(devices.iter().zip(&answers).map(reading).collect())
+        Ok(devices.keys().zip(&answers).map(reading).collect())
+    }
+
+    /// The same of devices that answer only once the outputs asked about are drained (seed 001, step 4, *implementation
+    /// alternatives*): whoever is silent for `silence_ns` holds packets, or an SMP was lost; both are asked again.
+    async fn silent_readings(
+        &mut self,
+        devices: &BTreeMap<NodeId, PortMask>,
+        lanes: VlSet,
+        silence_ns: u64,
+    ) -> Result<Vec<LaneReading>, SubnetError> {
+        let asked_ns = self.transport.now_ns();
+        let modifier = LaneStatus::silent_modifier(lanes);
+        let mut exchange = Exchange::of_one_round(Timing { timeout_ns: silence_ns, retries: 0, ..self.timing });
+        let order: Vec<NodeId> = devices.keys().copied().collect();
+        for (tag, (&node, &drained_outputs)) in (0..).zip(devices) {
+            let asked = LaneStatus { drained_outputs, empty_inputs: PortMask::EMPTY }.encode();
+            let request = self.to_node(node, Method::Get, AttributeId::LaneStatus, modifier, asked)?;
+            exchange.submit(MadRequest { tag, ..request });
+        }
+        let (mut readings, mut refusal) = (Vec::new(), None);
+        self.run(&mut exchange, |_, done| match settled(done) {
+            Ok((request, answer)) => {
+                let drained = LaneStatus::decode(smp_data(&answer)).drained_outputs;
+                let device = order[request.tag as usize];
+                readings.push(LaneReading { device, asked_ns, answered_ns: 0, lanes, drained });
+            }
+            Err(failed) if failed.status.is_none() => {}
+            Err(failed) => refusal = Some(failed),
+        })
+        .await?;
+        if let Some(failed) = refusal {
+            return Err(self.explain(failed));
+        }
+        let answered_ns = self.transport.now_ns();
+        readings.iter_mut().for_each(|reading| reading.answered_ns = answered_ns);
+        Ok(readings)
     }
 }

@@ -10,7 +10,7 @@
 use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::hops::Hops;
 use super::{decimal, guid, hex_lid, quick};
-use crate::fabric::format::{Cursor, ReadError, SourceText, decode_any};
+use crate::fabric::format::{Cursor, ReadError, SourceText, check_lines, decode_any};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, PortNum};
 use crate::tables::Lft;
@@ -27,6 +27,7 @@ const HEAD: &str = "dump_ucast_routes: Switch ";
 pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
     let text = decode_any(bytes, file)?.text;
     let source = SourceText { file, text: &text };
+    check_lines(source)?;
     let mut collector = LftCollector::new(fabric, source);
     let mut at = 0;
     while at < source.text.len() {

@@ -12,7 +12,7 @@
 
 use super::forwarding::{DumpEntry, LftCollector, Lfts};
 use super::{decimal, guid, hex_lid, owners, plain, quick};
-use crate::fabric::format::{Cursor, ReadError, SourceText, decode_any};
+use crate::fabric::format::{Cursor, ReadError, SourceText, check_lines, decode_any};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::Lid;
 use crate::tables::Lft;
@@ -26,6 +26,7 @@ use std::sync::Arc;
 pub fn read_lfts(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, ReadError> {
     let text = decode_any(bytes, file)?.text;
     let source = SourceText { file, text: &text };
+    check_lines(source)?;
     let mut collector = LftCollector::new(fabric, source);
     for line in source.lines() {
         match quick::lfts_entry(line.text.as_bytes()) {

@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, hex_lid, node, plain, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, decode_any};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, Spanned, check_lines, decode_any};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use std::fmt::Write;
@@ -56,6 +56,7 @@ impl PathSls {
 pub fn read_path_sls(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<PathSls, ReadError> {
     let text = decode_any(bytes, file)?.text;
     let source = SourceText { file, text: &text };
+    check_lines(source)?;
     let sls = PathSls { by_port: vec![u32::MAX; fabric.port_count()], rows: Vec::new() };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, packed: None, sls };
     for line in source.lines() {

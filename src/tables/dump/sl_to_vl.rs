@@ -12,7 +12,7 @@
 //! ```
 
 use super::{PortGuids, Subject, decimal, guid, headline, node, quick, subject, unknown};
-use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, decode_any};
+use crate::fabric::format::{Cursor, ReadError, SourceLine, SourceText, Span, check_lines, decode_any};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{PortNum, Vl};
 use crate::tables::{NodeSlToVl, SlToVl};
@@ -54,6 +54,7 @@ impl SlToVlDump {
 pub fn read_sl_to_vl(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<SlToVlDump, ReadError> {
     let text = decode_any(bytes, file)?.text;
     let source = SourceText { file, text: &text };
+    check_lines(source)?;
     let dump = SlToVlDump { nodes: vec![None; fabric.node_count()] };
     let mut reader = Reader { fabric, source, ports: PortGuids::of(fabric), current: None, dump };
     for line in source.lines() {

@@ -117,7 +117,7 @@ impl<'a> Polls<'a> {
                 next
             };
             match state.questions[node] {
-                None if frontier.contains(&NodeId(node as u32)) => {
+                None if frontier.contains_key(&NodeId(node as u32)) => {
                     found.push((Step::Ask(node), with(Question { lag: 0, drained: None })));
                 }
                 Some(question @ Question { drained: None, .. }) => {

@@ -1,11 +1,14 @@
-//! How long `reconfig sm` and OpenSM take to bring up the same cold subnet on real ibsim, and the ratio.
+//! How long `reconfig sm` and OpenSM take on the same real ibsim: to bring up a cold subnet, to route around a spine that
+//! dies, and to take it back.
 //!
-//! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each
-//! topology by a fresh ibsim for every run, in turn to every manager, and prints medians of the wall-clock time from
-//! the start of the program until its log reports SUBNET UP. Both give end ports two LIDs (LMC 1) and run on the same
-//! host. Without arguments: once, on a fat tree of 320 switches and 1024 CAs; `all` is that one and one of 972 and
-//! 5832.
+//! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a
+//! fresh ibsim for every run, in turn to every manager on the same host, and prints the median of wall-clock times and, in
+//! brackets, the least, which other work on the machine affects least. Bring-up is
+//! from the start of the program until its log reports SUBNET UP; the others are from ibsim's `Unlink` or `ReLink` of all
+//! cables of a spine, the root of our up*/down*, to the last report of an end in the log (SUBNET UP, or *the change is over*)
+//! before a silence. Without arguments: once, on a leaf-spine tree of 16 switches; `all` has 320 and 972 too.
 
+use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -14,15 +17,19 @@ use reconfig_measuring::process::programs::{missing, reconfig};
 use reconfig_measuring::served::Served;
 use reconfig_measuring::started;
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// How long a manager may take.
 const LIMIT: Duration = Duration::from_secs(300);
-const TOPOLOGIES: [&str; 2] = ["three-level:16,8,8,8,8", "fat-tree:18,3"];
+/// The interval at which a log is read.
+const POLL: Duration = Duration::from_millis(5);
+/// A silence after which nothing more is expected, beside four times what the end took.
+const SILENCE: Duration = Duration::from_secs(3);
+const TOPOLOGIES: [&str; 3] = ["leaf-spine:12,4,4", "three-level:16,8,8,8,8", "three-level:18,18,18,18,18"];
 
-/// The manager that brings a subnet up.
+/// A manager.
 #[derive(Clone, Copy)]
 enum Manager {
     /// `reconfig sm`, with options.
@@ -31,13 +38,18 @@ enum Manager {
     OpenSm(&'static str),
 }
 
-/// The others are compared with the first. By default OpenSM keeps four SMPs on the wire.
-const MANAGERS: [(&str, Manager); 4] = [
+/// By default OpenSM keeps four SMPs on the wire, one LID for each port, and leaves SL-to-VL tables alone; the last two do
+/// what `reconfig sm` does.
+const MANAGERS: [(&str, Manager); 5] = [
     ("reconfig sm", Manager::Reconfig(&[])),
-    ("reconfig sm, 4 SMPs on the wire", Manager::Reconfig(&["--window", "4"])),
-    ("opensm minhop", Manager::OpenSm("routing_engine minhop\nlmc 1\nqos TRUE\n")),
-    ("opensm updn", Manager::OpenSm("routing_engine updn\nlmc 1\nqos TRUE\n")),
+    ("OpenSM", Manager::OpenSm("")),
+    ("OpenSM, max_wire_smps 16", Manager::OpenSm("max_wire_smps 16\n")),
+    ("OpenSM updn, lmc 1, qos", Manager::OpenSm("routing_engine updn\nlmc 1\nqos TRUE\n")),
+    ("the same, max_wire_smps 16", Manager::OpenSm("routing_engine updn\nlmc 1\nqos TRUE\nmax_wire_smps 16\n")),
 ];
+
+/// What is timed: bring-up, loss and return, in seconds.
+type Seconds = [f64; 3];
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -59,8 +71,7 @@ fn read(arguments: &[String]) -> Result<(usize, Vec<String>), String> {
         [option, count, rest @ ..] if option == "--repetitions" => {
             (count.parse().ok().filter(|&count| count > 0).ok_or("--repetitions wants a number above 0")?, rest)
         }
-        [] => (1, &[][..]),
-        rest => (5, rest),
+        rest => (1, rest),
     };
     let topologies = match rest {
         [] => vec![TOPOLOGIES[0].to_string()],
@@ -76,35 +87,81 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
     let net = write(&fabric, Format::IbsimNet)?;
     println!("{topology}: {} switches, {} CAs", fabric.switches().count(), fabric.end_ports().count());
     let program = reconfig()?;
-    let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); MANAGERS.len()];
+    let mut seconds: Vec<Vec<Seconds>> = vec![Vec::new(); MANAGERS.len()];
     for _ in 0..repetitions {
         // In turn, so that other load on the machine affects all of them.
         for ((_, manager), seconds) in MANAGERS.iter().zip(&mut seconds) {
-            seconds.push(bring_up(&program, &fabric, &net, *manager));
+            seconds.push(course(&program, &fabric, &net, *manager));
         }
     }
-    let median = |mut seconds: Vec<f64>| {
-        seconds.sort_by(f64::total_cmp);
-        (seconds[seconds.len() / 2], seconds[0], seconds[seconds.len() - 1])
-    };
-    let told: Vec<(f64, f64, f64)> = seconds.into_iter().map(median).collect();
-    for ((name, _), (middle, least, most)) in MANAGERS.iter().zip(&told) {
-        let ratio = middle / told[0].0;
-        println!("  {name:<32} {middle:>8.3} s ({least:.3} to {most:.3})  {ratio:>6.2} times reconfig sm");
+    let mut table = Table::new();
+    table.load_style(ASCII_MARKDOWN).set_header(["", "bring-up", "a spine dies", "it comes back"]);
+    for ((name, _), seconds) in MANAGERS.iter().zip(&seconds) {
+        let median = |which: usize| {
+            let mut seconds: Vec<f64> = seconds.iter().map(|seconds| seconds[which]).collect();
+            seconds.sort_by(f64::total_cmp);
+            format!("{:.2} s ({:.2})", seconds[seconds.len() / 2], seconds[0])
+        };
+        table.add_row([(*name).to_string(), median(0), median(1), median(2)]);
     }
+    println!("{table}\n");
     Ok(())
 }
 
-/// Seconds until the subnet is up.
-fn bring_up(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> f64 {
-    let served = Served::serve(net);
-    let (_, node) = started::place(fabric);
+/// A manager's log, and what it says when it is done.
+struct Log {
+    file: PathBuf,
+    end: &'static str,
+}
+
+impl Log {
+    fn ends(&self) -> usize {
+        lossy(&self.file).map_or(0, |text| text.matches(self.end).count())
+    }
+
+    /// Seconds from `start` to the last end that is reported beyond those before.
+    fn last_end(&self, start: Instant, before: usize) -> f64 {
+        let (mut known, mut last) = (before, None);
+        loop {
+            let ends = self.ends();
+            if ends > known {
+                (known, last) = (ends, Some(start.elapsed()));
+            }
+            match last {
+                Some(last) if start.elapsed() > last + SILENCE.max(4 * last) => return last.as_secs_f64(),
+                None if start.elapsed() > LIMIT => panic!("no `{}` in {}", self.end, self.file.display()),
+                _ => std::thread::sleep(POLL),
+            }
+        }
+    }
+}
+
+/// Brings a subnet up, takes a spine away and gives it back.
+fn course(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> Seconds {
+    let mut served = Served::serve(net);
+    let (root, node) = started::place(fabric);
+    let spine = fabric.node(root).description.trim();
     let start = Instant::now();
-    let (_manager, log) = match manager {
-        Manager::Reconfig(options) => (started::reconfig(&served, program, &node, "sm", options), "sm.err"),
-        Manager::OpenSm(options) => (started::opensm(&served, Some(&node), "opensm", options), "opensm.log"),
+    let (_manager, name, end) = match manager {
+        Manager::Reconfig(options) => {
+            (started::reconfig(&served, program, &node, "sm", options), "sm.err", "the change is over")
+        }
+        Manager::OpenSm(options) => {
+            (started::opensm(&served, Some(&node), "opensm", options), "opensm.log", "SUBNET UP")
+        }
     };
-    let log = served.folder().join(log);
-    served.wait("SUBNET UP", LIMIT, || lossy(&log).is_ok_and(|text| text.contains("SUBNET UP")));
-    start.elapsed().as_secs_f64()
+    let log = Log { file: served.folder().join(name), end };
+    served.wait("SUBNET UP", LIMIT, || lossy(&log.file).is_ok_and(|text| text.contains("SUBNET UP")));
+    let up = start.elapsed().as_secs_f64();
+    let after = |served: &mut Served, event: &dyn Fn(&mut Served)| {
+        let before = log.ends();
+        let start = Instant::now();
+        event(served);
+        log.last_end(start, before)
+    };
+    // What follows a bring-up, such as OpenSM's second sweep, is over.
+    std::thread::sleep(SILENCE.max(start.elapsed()));
+    let loss = after(&mut served, &|served| served.unlink(spine, None));
+    let back = after(&mut served, &|served| served.relink(spine, None));
+    [up, loss, back]
 }

@@ -1,0 +1,193 @@
+//! For how long `reconfig sm` answers nobody while it brings a large subnet through a loss: clients of the SA, other managers
+//! and users at the control socket wait that long at most, beside what the wire takes.
+//!
+//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread as the
+//! program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return. A stretch is
+//! what the manager does between two moments at which it would take a request. What counts is the processor's time of its
+//! thread, so that other work on the machine does not.
+
+use reconfig::change::engine_named;
+use reconfig::fabric::Fabric;
+use reconfig::fabric::generate::{Options, Topology, generate};
+use reconfig::ids::{Guid, Lmc};
+use reconfig::lid;
+use reconfig::plan::Policy;
+use reconfig::routing::{Engine, Parameters};
+use reconfig::sa::Remote;
+use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
+use reconfig::sm::control::ChannelStatus;
+use reconfig::sm::election::{ElectionRules, Rank};
+use reconfig::sm::pace::SweepPolicy;
+use reconfig::sm::{
+    self, AgeLimits, Config, Context, Happening, Mailbox, Planning, Responder, RunUntil, SharedMailbox, SmError,
+    Takeover,
+};
+use reconfig::subnet::{Manager, SourceControl, Timing};
+use reconfig::transport::AnyTransport;
+use reconfig_measuring::started;
+use std::cell::RefCell;
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+const TOPOLOGY: &str = "three-level:18,18,18,18,18";
+const MS: u64 = 1_000_000;
+/// The stretch that nobody should have to wait for.
+const MOST_NS: u64 = 50 * MS;
+/// How long the manager is watched after each event, in simulated nanoseconds.
+const WATCHED_NS: u64 = 8_000 * MS;
+/// The longest stretches that are listed.
+const LISTED: usize = 8;
+
+/// What the manager did between two moments at which it would take a request.
+struct Stretch {
+    cpu_ns: u64,
+    state: &'static str,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let topology = std::env::args().nth(1).unwrap_or_else(|| TOPOLOGY.to_string());
+    let fabric = generate(&topology.parse::<Topology>()?, &Options::default())?.with_capabilities(4, true);
+    println!("{topology}: {} switches, {} CAs", fabric.switches().count(), fabric.end_ports().count());
+    let (spine, _) = started::place(&fabric);
+    let mut scene = Scene::cold(&fabric)?;
+    let up = scene.watch(u64::MAX, |said| matches!(said, Happening::Up { .. }))?;
+    show("bring-up", up);
+    let settled = scene.watch(WATCHED_NS, |_| false)?;
+    show("settling", settled);
+    let running = scene.mailbox.borrow().view.running.clone().ok_or("no subnet")?;
+    let before_ns = cpu_ns()?;
+    let channels = ChannelStatus::of(&running);
+    let counted_ns = cpu_ns()? - before_ns;
+    println!(
+        "counting channels ({} of {} used): {:.1} ms",
+        channels.used,
+        channels.channels,
+        counted_ns as f64 / MS as f64
+    );
+    scene.transport.with(|sim| sim.kill_node(spine));
+    let lost = scene.watch(WATCHED_NS, |_| false)?;
+    show("a spine dies", lost);
+    scene.transport.with(|sim| sim.revive_node(spine));
+    let back = scene.watch(2 * WATCHED_NS, |_| false)?;
+    show("it comes back", back);
+    Ok(())
+}
+
+fn show(what: &str, mut stretches: Vec<Stretch>) {
+    stretches.sort_by_key(|stretch| std::cmp::Reverse(stretch.cpu_ns));
+    let over = stretches.iter().filter(|stretch| stretch.cpu_ns > MOST_NS).count();
+    println!("{what}: {} stretches, {over} of them above {} ms", stretches.len(), MOST_NS / MS);
+    for Stretch { cpu_ns, state } in stretches.iter().take(LISTED) {
+        println!("  {:>8.1} ms, {state}", *cpu_ns as f64 / MS as f64);
+    }
+}
+
+/// A manager at work.
+struct Scene {
+    transport: SimTransport,
+    mailbox: SharedMailbox,
+    manager: Pin<Box<dyn Future<Output = Result<(), SmError>>>>,
+}
+
+impl Scene {
+    /// A subnet as after a power cut, with a manager at its first host.
+    fn cold(fabric: &Fabric) -> Result<Scene, Box<dyn Error>> {
+        let config = SimConfig { load: 0.0, fixed_links: true, ..SimConfig::default() };
+        let sim = Sim::cold(fabric, config)?;
+        let sm = fabric.end_ports().next().ok_or("no hosts")?;
+        let transport = SimTransport::attach(sim, sm)?;
+        transport.with(|sim| sim.set_is_sm(sm, true));
+        let mailbox = Mailbox::new(false);
+        let context = context(fabric.port_guid(sm), mailbox.clone());
+        let manager = Manager::new(Box::new(transport.clone()) as AnyTransport, timing(), 0);
+        let manager = Box::pin(sm::run(manager, context, RunUntil::Stopped));
+        Ok(Scene { transport, mailbox, manager })
+    }
+
+    /// Runs until something has happened, or for so long; what the manager did meanwhile.
+    fn watch(&mut self, length_ns: u64, is_over: impl Fn(&Happening) -> bool) -> Result<Vec<Stretch>, Box<dyn Error>> {
+        let mut polls = std::task::Context::from_waker(Waker::noop());
+        let now_ns = || self.transport.with(|sim| sim.now_ns());
+        let end_ns = now_ns().saturating_add(length_ns);
+        let mut stretches = Vec::new();
+        loop {
+            let before_ns = cpu_ns()?;
+            if let Poll::Ready(ended) = self.manager.as_mut().poll(&mut polls) {
+                return Err(format!("the manager ended: {ended:?}").into());
+            }
+            let state = self.mailbox.borrow().lifecycle().name();
+            stretches.push(Stretch { cpu_ns: cpu_ns()? - before_ns, state });
+            let happened: Vec<Happening> = self.mailbox.borrow_mut().happenings().map(|(_, what)| what).collect();
+            if now_ns() >= end_ns || happened.iter().any(&is_over) {
+                return Ok(stretches);
+            }
+            let before_ns = now_ns();
+            if self.transport.advance(end_ns) == Halt::Deadlock {
+                return Err("deadlock".into());
+            }
+            // No faster than real time, in which the thread computes.
+            std::thread::sleep(Duration::from_nanos(now_ns() - before_ns));
+        }
+    }
+}
+
+/// Nanoseconds that this thread has had a processor.
+fn cpu_ns() -> Result<u64, Box<dyn Error>> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
+    Ok(text.split_whitespace().next().ok_or("an empty schedstat")?.parse()?)
+}
+
+fn timing() -> Timing {
+    Timing {
+        timeout_ns: 20 * MS,
+        window: 16,
+        smp_lifetime_ns: 40 * MS,
+        light_sweep_ns: Some(1_000 * MS),
+        ..Timing::default()
+    }
+}
+
+fn engine(name: &str) -> Arc<dyn Engine> {
+    Arc::from(engine_named(name, &Parameters::default()).expect("it is in the list"))
+}
+
+/// What `reconfig sm` has by default, but for short limits.
+fn context(guid: Guid, mailbox: SharedMailbox) -> Context {
+    let config = Config {
+        engine: engine("fat-tree"),
+        policy: Policy::default(),
+        auto: true,
+        sources: SourceControl::Fenced { settle_ns: 200 * MS },
+        lmc: Lmc::masked(1),
+        lmc_is_required: false,
+        data_vls: 4,
+        data_vls_are_required: false,
+        m_key: 0,
+        m_key_lease_s: 0,
+        m_key_protection: 1,
+        subnet_prefix: 0xfe80_0000_0000_0000,
+        remote: Remote::none().into(),
+        limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
+        subnet_timeout: 18,
+        planning: Planning::Threaded,
+        fallback: Some(engine("up-down-robust")),
+        takeover: Takeover::Rewrite,
+        foresee: None,
+    };
+    let rules = ElectionRules::new(Rank { priority: 0, guid });
+    let kept = RefCell::new(lid::Guid2Lid::new());
+    Context {
+        config,
+        responder: Responder::new(rules, mailbox.clone()),
+        mailbox,
+        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept.borrow())?)),
+        keep: Box::new(|_| {}),
+        pace: SweepPolicy::default(),
+        epoch_ns: 0,
+        journal: None,
+    }
+}

@@ -1,0 +1,318 @@
+//! The page about a running manager: a shell that stays, and parts that are drawn again whenever they change.
+
+use super::super::manager::{change_course, change_sentence, manager_event, manager_facts_rows, manager_line};
+use super::super::quantity::{count, counted, duration};
+use super::fabric::{self, Stage};
+use super::parts::{self, TableField, table};
+use maud::{DOCTYPE, Markup, html};
+use reconfig::driver::Running;
+use reconfig::fabric::{Fabric, NodeId};
+use reconfig::machine::ChangeProgress;
+use reconfig::scenario::FabricMap;
+use reconfig::sm::LiveState;
+use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, Status};
+use reconfig::sm::web::{PageFiles, PageParts};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The most events that are kept.
+const KEPT: usize = 60;
+/// The most waves that are listed.
+const MOST_WAVES: usize = 60;
+
+/// The files of the page.
+pub fn live_files() -> PageFiles {
+    let part = |id: &str| html! { div id=(id) data-part {} };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                link rel="icon" href="data:,";
+                link rel="stylesheet" href="/style.css";
+                title { "reconfig sm" }
+            }
+            body {
+                a class="skip" href="#main" { "Skip to the state" }
+                header {
+                    p class="kicker" { "reconfig sm " span id="connection" role="status" { "connecting" } }
+                    div id="verdict" data-part aria-live="polite" {}
+                    div id="who" class="what" data-part {}
+                    noscript { p class="refusal" { "This page follows the manager by a script; reconfig status needs none." } }
+                }
+                main id="main" {
+                    (part("figures"))
+                    section { (part("change")) }
+                    section { h2 { "The subnet" } (part("map")) }
+                    section { h2 { "Events, the newest first" } (part("events")) }
+                    section { h2 { "The manager" } (part("facts")) (part("smps")) }
+                }
+                script src="/script.js" {}
+            }
+        }
+    };
+    let style = [include_str!("style.css"), include_str!("live.css")].concat();
+    PageFiles { page: page.into_string(), style, script: include_str!("live.js").to_string() }
+}
+
+/// What the page shows, from state to state.
+#[derive(Default)]
+pub struct LivePage {
+    /// The newest first.
+    events: VecDeque<ControlEvent>,
+    /// What the map was drawn of, and the map.
+    map: Option<(MapOf, Arc<str>)>,
+}
+
+/// What a map is drawn of.
+struct MapOf {
+    running: Option<Arc<Running>>,
+    /// The change under way, with where it stood.
+    change: Option<(ChangeProgress, Standing)>,
+}
+
+impl MapOf {
+    fn is(&self, state: &LiveState) -> bool {
+        let running = match (&self.running, &state.running) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        let change = match (&self.change, &state.progress) {
+            (Some((own, stood)), Some(other)) => {
+                std::ptr::eq(own.plan(), other.plan()) && *stood == Standing::of(other, &state.status)
+            }
+            (own, other) => own.is_none() && other.is_none(),
+        };
+        running && change
+    }
+}
+
+/// Where a change stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Standing {
+    /// The wave under way.
+    wave: usize,
+    /// How many of its barriers were passed.
+    passed: usize,
+}
+
+impl Standing {
+    /// A change that is held has passed one barrier more than its machine was told.
+    fn of(progress: &ChangeProgress, status: &Status) -> Standing {
+        Standing { wave: progress.wave(), passed: progress.passed() + usize::from(status.held.is_some()) }
+    }
+
+    /// How far the writes of a wave have come.
+    fn stage(self, wave: usize) -> Stage {
+        match wave.cmp(&self.wave) {
+            Ordering::Less => Stage::Written,
+            Ordering::Equal if self.passed > 0 => Stage::Written,
+            Ordering::Equal => Stage::Writing,
+            Ordering::Greater => Stage::Pending,
+        }
+    }
+}
+
+impl LivePage {
+    /// Keeps events, in the order in which they happened.
+    pub fn hear(&mut self, events: impl IntoIterator<Item = ControlEvent>) {
+        events.into_iter().for_each(|event| self.events.push_front(event));
+        self.events.truncate(KEPT);
+    }
+
+    /// The parts for a state whose events were heard.
+    pub fn draw(&mut self, state: &LiveState) -> PageParts {
+        let part = |markup: Markup| Arc::from(markup.into_string());
+        let status = &state.status;
+        PageParts::from([
+            ("verdict", part(verdict(state))),
+            ("who", part(html! { (manager_line(status)) })),
+            ("figures", part(figures(status))),
+            ("change", part(change(state))),
+            ("map", self.map(state)),
+            ("events", part(self.events())),
+            ("facts", part(parts::pairs("As it is now", manager_facts_rows(status)))),
+            ("smps", part(smps(status))),
+        ])
+    }
+
+    fn events(&self) -> Markup {
+        html! {
+            @if self.events.is_empty() { p class="none" { "Nothing has happened since the manager started." } }
+            ol class="events" reversed tabindex="0" aria-label="Events" {
+                @for event in &self.events { li class=(weight(&event.what)) { (manager_event(event).trim()) } }
+            }
+        }
+    }
+
+    /// Drawn again only if it differs: a large fabric takes a while.
+    fn map(&mut self, state: &LiveState) -> Arc<str> {
+        if let Some((_, map)) = self.map.as_ref().filter(|(of, _)| of.is(state)) {
+            return map.clone();
+        }
+        let map: Arc<str> = Arc::from(map(state).into_string());
+        let change = state.progress.clone().map(|progress| {
+            let stands = Standing::of(&progress, &state.status);
+            (progress, stands)
+        });
+        let of = MapOf { running: state.running.clone(), change };
+        self.map = Some((of, map.clone()));
+        map
+    }
+}
+
+fn weight(what: &EventKind) -> &'static str {
+    match what {
+        EventKind::Warning { .. } | EventKind::Missed { .. } | EventKind::Noticed { silent: true, .. } => "warning",
+        EventKind::Change { .. } | EventKind::SubnetUp { .. } | EventKind::Begun { .. } => "weighty",
+        _ => "",
+    }
+}
+
+fn verdict(state: &LiveState) -> Markup {
+    let status = &state.status;
+    let (word, class) = match (status.subnet_up, status.degraded.is_empty(), &state.progress) {
+        (_, _, Some(_)) => ("changing", "busy"),
+        (true, true, None) => ("up", "good"),
+        (true, false, None) => ("degraded", "bad"),
+        (false, ..) => ("not up", "bad"),
+    };
+    html! {
+        h1 { span class={ "word " (class) } { (word) } " " (change_sentence(status, state.progress.as_ref())) }
+        @if let Some(trouble) = &status.trouble { p class="beside refusal" { "Trouble: " (trouble) } }
+        @for degraded in &status.degraded { p class="beside refusal" { "Degraded: " (degraded.in_words()) } }
+        @if let Some(instead) = &status.instead { p class="beside" { (instead) } }
+    }
+}
+
+fn figures(status: &Status) -> Markup {
+    let traps: u64 = status.sweeps.traps.values().sum();
+    let changes: u64 = status.changes.values().sum();
+    parts::figures(&[
+        ("switches", count(status.fabric.switches), ""),
+        ("channel adapters", count(status.fabric.cas), ""),
+        ("cables", count(status.fabric.links), ""),
+        ("changes", count(changes), ""),
+        ("SMPs sent", count(status.smps.total), ""),
+        ("of them again", count(status.smps.retries), ""),
+        ("traps", count(traps), ""),
+        ("sweeps", count(status.sweeps.heavy), ""),
+    ])
+}
+
+fn change(state: &LiveState) -> Markup {
+    let status = &state.status;
+    match (&state.progress, &status.last_change) {
+        (Some(progress), _) => under_way(status, progress),
+        (None, Some(done)) => last(done),
+        (None, None) => html! { h2 { "Changes" } p class="none" { "No change yet." } },
+    }
+}
+
+fn under_way(status: &Status, progress: &ChangeProgress) -> Markup {
+    let (plan, stands) = (progress.plan(), Standing::of(progress, status));
+    let waves = plan.waves();
+    // A window of those around the one under way.
+    let first = stands.wave.saturating_sub(MOST_WAVES / 2).min(waves.len().saturating_sub(MOST_WAVES));
+    let rows = waves.iter().enumerate().skip(first).take(MOST_WAVES).map(|(rank, wave)| {
+        let stage = stands.stage(rank);
+        let barriers = wave.barriers.iter().enumerate().map(|(number, barrier)| {
+            let passed = rank < stands.wave || (rank == stands.wave && number < stands.passed);
+            format!("{barrier}{}", if passed { " ✓" } else { "" })
+        });
+        vec![
+            TableField::text(&format!("{} {}", stage.mark(), wave.name)),
+            TableField::count(wave.writes.len() as u64),
+            TableField::text(&barriers.collect::<Vec<_>>().join(", ")),
+            TableField::text(match stage {
+                Stage::Written if rank == stands.wave => "waits",
+                Stage::Pending => "to come",
+                stage => stage.word(),
+            }),
+        ]
+    });
+    html! {
+        h2 { "The change under way" }
+        @if let Some((course, at)) = change_course(&status.state, Some(plan)) {
+            ol class="course" aria-label="States of the change" {
+                @for (rank, own) in course.iter().enumerate() {
+                    li aria-current=[(rank == at).then_some("step")] class=(if rank < at { "over" } else { "" }) { (own) }
+                }
+            }
+        }
+        (table(
+            &format!("Scheme {}, {}: each wave ends when its barriers are passed", plan.scheme(), counted(waves.len() as u64, "wave")),
+            &["wave", "writes", "barriers", "now"], rows, false,
+        ))
+        @if waves.len() > MOST_WAVES { p class="unit" { "Of the waves, " (MOST_WAVES) " around this one are listed." } }
+    }
+}
+
+fn last(done: &ChangeDone) -> Markup {
+    let proved = if done.proved { "every moment proved free of deadlock" } else { "not proved" };
+    let phases = done.phases.iter().map(|phase| {
+        let took = phase.end_ns.saturating_sub(phase.start_ns);
+        vec![TableField::text(&phase.name), TableField::ranked(duration(took), took), TableField::count(phase.smps)]
+    });
+    html! {
+        h2 { "The last change" }
+        p { b { (done.cause) } ": " (done.outcome.name()) @if let Some(reason) = &done.reason { " (" (reason) ")" } }
+        @if let Some(scheme) = &done.scheme {
+            p class="unit" { "Scheme " (scheme) ", " (counted(done.waves, "wave")) ", " (counted(done.writes, "write")) ", " (proved) "." }
+        }
+        @if !done.phases.is_empty() { (table("Its phases", &["phase", "took", "SMPs"], phases, false)) }
+        (parts::named("Cut off", &done.stranded, "cutoff"))
+    }
+}
+
+fn map(state: &LiveState) -> Markup {
+    let is_switch = |fabric: &Fabric, node: NodeId| fabric.node(node).is_switch();
+    match (&state.progress, &state.running) {
+        (Some(progress), _) => {
+            let draft = progress.plan().draft();
+            let of = FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| is_switch(&draft.routed, node));
+            fabric::draw(&of, "live-fabric", &written(progress, Standing::of(progress, &state.status)))
+        }
+        (None, Some(running)) => {
+            let Running { known, routed, sm, .. } = &**running;
+            let of = FabricMap::between(known, routed, *sm, |node| is_switch(known, node));
+            fabric::draw(&of, "live-fabric", &BTreeMap::new())
+        }
+        (None, None) => html! { p class="none" { "It is drawn once it is up." } },
+    }
+}
+
+/// How far the writes have come, device by device: as far as the last of its waves that has begun, or none has.
+fn written(progress: &ChangeProgress, stands: Standing) -> BTreeMap<NodeId, Stage> {
+    let plan = progress.plan();
+    let mut stages = BTreeMap::new();
+    for (rank, wave) in plan.waves().iter().enumerate() {
+        let stage = stands.stage(rank);
+        for node in wave.writes.iter().filter_map(|write| write.node(&plan.draft().before)) {
+            let own = stages.entry(node).or_insert(stage);
+            if stage != Stage::Pending {
+                *own = stage;
+            }
+        }
+    }
+    stages
+}
+
+fn smps(status: &Status) -> Markup {
+    let rows = status.smps.sent.iter().map(|(attribute, methods)| {
+        let of = |method: &str| methods.get(method).copied().unwrap_or(0);
+        let others = methods.values().sum::<u64>() - of("Get") - of("Set");
+        let counts = [of("Get"), of("Set"), others].map(TableField::count);
+        [TableField::text(attribute)].into_iter().chain(counts).collect()
+    });
+    let total = format!(
+        "SMPs: {} in all, {} again, {} answers late",
+        count(status.smps.total),
+        count(status.smps.retries),
+        count(status.smps.late)
+    );
+    table(&total, &["attribute", "Get", "Set", "others"], rows, false)
+}

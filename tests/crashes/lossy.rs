@@ -1,0 +1,57 @@
+//! A subnet is adopted as it is read, and changed, while SMPs are lost: up to two in five on every way. The change takes longer
+//! and costs more SMPs, and ends in the same state. Where nearly every barrier of agents comes too late it may be called off,
+//! which a planned one can be until the swap; then everything is as before.
+//!
+//! `cargo test --release --test suite crashes::lossy:: -- --nocapture` prints how long, and how many.
+
+use super::world::{Death, Setting, World};
+use super::{DOUBLE, Going, closing, sound, undisturbed};
+use crate::support::is_thorough;
+
+/// The share of MADs lost, on the way there and on the way back.
+const LOSSES: [f64; 4] = [0.0, 0.05, 0.2, 0.4];
+
+/// The loss up to which every change is made.
+const MADE: f64 = 0.2;
+
+const CHANGES: [(&str, Setting, Going); 2] =
+    [("removal by `double`", DOUBLE, Going::Planned), ("loss by `double`", DOUBLE, Going::Sudden)];
+
+/// The middle one.
+fn median<T: Copy + Ord>(mut of: Vec<T>) -> T {
+    of.sort_unstable();
+    of[of.len() / 2]
+}
+
+#[test]
+fn whatever_share_of_smps_is_lost_a_change_ends_in_the_state_that_was_asked_for() {
+    let seeds = if is_thorough() { 1..=25 } else { 1..=3 };
+    for (name, setting, going) in CHANGES {
+        let (mut row, mut reference) = (Vec::new(), None);
+        let before = undisturbed(setting, going).before;
+        for loss in LOSSES {
+            let (mut took, mut sent, mut called_off) = (Vec::new(), Vec::new(), 0);
+            for seed in seeds.clone() {
+                let setting = Setting { loss, seed, patient: true, ..setting };
+                let at = format!("{name}, {loss}, seed {seed}");
+                let world = World::new(setting);
+                let life = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Never);
+                assert_eq!(life.arrival, Some("adopted"), "{at}: {life:?}");
+                let held = sound(&world, world.sm, &life, setting.fenced || closing(&life), &at);
+                if life.changes.iter().any(|outcome| outcome == "Completed") {
+                    // Which way leads where is the same, however often it was asked.
+                    let reference = reference.get_or_insert_with(|| held.clone());
+                    assert!(held == *reference, "{at}: {life:?}: {:?}", held.differences(reference));
+                } else {
+                    called_off += 1;
+                    assert!(loss > MADE && going == Going::Planned && held == before, "{at}: {life:?}");
+                }
+                took.push(life.took_ns);
+                sent.push(life.sent);
+            }
+            let called_off = if called_off > 0 { format!(", {called_off} called off") } else { String::new() };
+            row.push(format!("{:.1} ms, {}{called_off}", median(took) as f64 / 1e6, median(sent)));
+        }
+        println!("| {name} | {} |", row.join(" | "));
+    }
+}

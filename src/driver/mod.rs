@@ -298,6 +298,11 @@ impl<S: SubnetManager> Driver<S> {
         self.bases.begin(&self.running, policy(&self.intent, settle_ns));
     }
 
+    /// Whether the thread that [`Driver::ready`] began last has found that out.
+    pub fn is_ready(&self) -> bool {
+        self.bases.known().is_some_and(|base| base.get().is_some())
+    }
+
     /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
     pub fn foresee_by(&mut self, foreseer: Foreseer) {
         self.foreseer = Some(foreseer);

@@ -1,12 +1,14 @@
 //! From a loss to a plan that may be run: processor seconds of each scheme, full re-route, repair, proof and judges
-//! included. This is what passes between the moment a subnet manager knows what has died and its first write. *Based* is
+//! included. *Based* is
 //! `auto` once more where what does not depend on the loss (the proof of the routing in force, and what proof, check and
 //! repair need of it) was computed beforehand, as a manager does while nothing happens; how long that takes comes with the
-//! last line of a fabric, and the plan is compared with the one made without. *Foreseen* is what passes where the plan
+//! last line of a fabric, and the plan is compared with the one made without. *First* is what passes between the moment a
+//! subnet manager knows what has died and its first write: a wave that gives all hosts ways again, where that is found sooner
+//! than the whole plan, and *rest* is the change after it, if it leaves rows of switches lost. *Foreseen* is what passes where the plan
 //! itself was prepared before, as by `reconfig sm --foresee`: finding it, and checking that it is for what was found.
 //! Arguments name fabrics, to measure no others.
 
-use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_cheapest};
+use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_at_once, prepare_cheapest};
 use reconfig::driver::{Foreseer, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, PortId};
@@ -32,8 +34,19 @@ const CASES: [(&str, &str); 5] = [
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     println!(
-        "{:<24} {:<9} {:>8} {:>6} {:<7} {:>10} {:>9} {:>8} {:>8} {:<8}",
-        "fabric", "engine", "switches", "CAs", "loss", "ordered s", "double s", "auto s", "based s", "taken"
+        "{:<24} {:<9} {:>8} {:>6} {:<7} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:<8}",
+        "fabric",
+        "engine",
+        "switches",
+        "CAs",
+        "loss",
+        "ordered s",
+        "double s",
+        "auto s",
+        "based s",
+        "first s",
+        "rest s",
+        "taken"
     );
     let chosen = |(topology, _): &(&str, &str)| only.is_empty() || only.iter().any(|name| name == topology);
     for (topology, engine) in CASES.into_iter().filter(chosen).take(if quick() { 1 } else { CASES.len() }) {
@@ -121,13 +134,34 @@ impl Routed {
         let (based_s, based) = cheapest(self.base.as_ref());
         assert!(based.plan.plan() == prepared.plan.plan(), "{topology}, {loss}: another plan with a base");
         assert_eq!(based.plan.proof(), prepared.plan.proof(), "{topology}, {loss}: another proof with a base");
+        let (first_s, rest_s) =
+            self.in_two(&input(Scheme::Double)).map_or((based_s, None), |(first, rest)| (first, rest));
+        let rest = rest_s.map_or_else(|| "-".to_string(), |rest| format!("{rest:.3}"));
         println!(
-            "{topology:<24} {:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {based_s:>8.3} {:<8}",
+            "{topology:<24} {:<9} {:>8} {:>6} {loss:<7} {ordered_s:>10.3} {double_s:>9.3} {auto_s:>8.3} {based_s:>8.3} {first_s:>8.3} {rest:>8} {:<8}",
             self.engine,
             self.fabric.switches().count(),
             self.fabric.end_ports().count(),
             prepared.plan.plan().scheme(),
         );
+    }
+
+    /// Seconds to a change that reconnects all hosts at once, and to the one after it, where it leaves rows lost; none where
+    /// the whole change is made in one.
+    fn in_two(&self, input: &ChangeInput<'_>) -> Option<(f64, Option<f64>)> {
+        let input = ChangeInput { base: self.base.as_ref(), ..input.clone() };
+        let clock = Stopwatch::start();
+        let first = prepare_at_once(&input)?;
+        let first_s = clock.ns() / 1e9;
+        let plan = first.plan.plan();
+        if !plan.leads_into_loss() {
+            return Some((first_s, None));
+        }
+        let input = ChangeInput { tables: plan.tables_at(plan.waves().len()).clone(), ..input };
+        let clock = Stopwatch::start();
+        let rest = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("what a first wave left: {error}"));
+        assert!(!rest.plan.plan().leads_into_loss(), "rows stay lost");
+        Some((first_s, Some(clock.ns() / 1e9)))
     }
 
     /// Milliseconds in which a plan that was prepared before is found and checked, and the memory that a plan takes.

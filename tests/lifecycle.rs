@@ -42,7 +42,7 @@ fn outcomes() -> Vec<Outcome> {
 
 fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
     let (phases, plan) = (Vec::new(), prepared.plan.clone());
-    let (routed_by, stranded, not_held) = (prepared.function.routed_by(), Vec::new(), Vec::new());
+    let (routed_by, stranded, not_held) = (prepared.routed_by, Vec::new(), Vec::new());
     LifecycleEvent::Changed(Box::new(ChangeRecord {
         outcome,
         sweep: None,

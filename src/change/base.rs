@@ -44,6 +44,16 @@ impl ChangeInput<'_> {
             sm: self.sm,
         }
     }
+
+    /// What is known, where it is of the routing in force.
+    pub(super) fn base(&self) -> Option<&ChangeBase> {
+        self.base.filter(|base| base.proof().is_proof_of(&self.before, &self.tables, &self.scope()))
+    }
+
+    /// What a proof of the routing in force covers.
+    pub(super) fn scope(&self) -> Scope {
+        scope(self.both_halves, self.old, self.ways.as_ref())
+    }
 }
 
 /// What is known of a routing in force: empty until it was found out; none where that routing cannot be proved. Clones
@@ -143,7 +153,7 @@ fn quiet_plan(input: &InForce) -> Option<Plan> {
     Some(plan.prove_answers().map_or_else(|unproved| unproved.0, |(plan, _)| plan))
 }
 
-/// What a proof of the routing in force covers.
-pub(super) fn scope(both_halves: bool, half: Half, ways: Option<&Arc<PathLayers>>) -> Scope {
+/// What a proof of a routing in force covers.
+fn scope(both_halves: bool, half: Half, ways: Option<&Arc<PathLayers>>) -> Scope {
     Scope::of(halves_in_use(both_halves, half)).by(ways)
 }

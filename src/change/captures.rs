@@ -147,7 +147,7 @@ pub fn draw_next(captures: &Captures<'_>, first: &Drawn, plugged: &[(PortId, Por
     let prepared = prepared.map_err(Box::new)?;
     let notes = vec!["it begins with the tables that the first change leaves".to_string()];
     let difference = Difference::between(&draft.after, &after);
-    Ok(Drawn { difference, root_before: first.prepared.function.root(), prepared, notes })
+    Ok(Drawn { difference, root_before: first.prepared.routed_by.root, prepared, notes })
 }
 
 fn draw_on(

@@ -7,6 +7,7 @@
 //! from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an
 //! unproved plan of scheme `double`.
 
+mod at_once;
 mod base;
 mod bring_up;
 mod captures;
@@ -18,6 +19,7 @@ mod repairing;
 mod routed;
 mod what_if;
 
+pub use at_once::prepare_at_once;
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
@@ -37,7 +39,9 @@ use crate::plan::{
 };
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
-use crate::tables::{Lft, NodeSlToVl, PathLayers, PortState, RoutingFunction, SlToVl, SubnetTables, Write, round_trip};
+use crate::tables::{
+    Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
+};
 use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
@@ -82,8 +86,11 @@ pub struct ChangeInput<'a> {
 pub struct Prepared {
     /// The plan.
     pub plan: Arc<Vetted>,
-    /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs.
-    pub function: Arc<RoutingFunction>,
+    /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs. None where that was not
+    /// computed.
+    pub function: Option<Arc<RoutingFunction>>,
+    /// Who made it, or is to make the next one.
+    pub routed_by: RoutedBy,
     /// Virtual layers that the routing needs after the change.
     pub layers: u8,
     /// End ports that the change cuts off from the SM, in index order; the new routing omits them.
@@ -244,7 +251,7 @@ fn prepared_by(
     ground: &Groundwork<'_>,
     refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
 ) -> Result<Prepared, ChangeError> {
-    let scheme = ground.input.scheme;
+    let scheme = ground.outset.input.scheme;
     let planned = ground.planned(scheme);
     let planned = match scheme {
         Scheme::Ordered => match ground.in_one_wave(planned, |whole| whole) {
@@ -282,8 +289,8 @@ const ROWS_A_WRITE: usize = 100;
 /// Rows that are judged in a time that nobody notices.
 const FREE_ROWS: usize = 100_000;
 
-/// What a change by any scheme starts from, R proved by itself.
-struct Groundwork<'a> {
+/// What a change starts from, before anything is routed.
+struct Outset<'a> {
     input: &'a ChangeInput<'a>,
     /// What the routing in force was made for, and what has come to it.
     whole: Arc<Fabric>,
@@ -295,14 +302,19 @@ struct Groundwork<'a> {
     initial: SubnetTables,
     /// End ports that the change cuts off from the SM.
     stranded: Vec<PortId>,
+}
+
+/// What a change by any scheme starts from, R proved by itself.
+struct Groundwork<'a> {
+    outset: Outset<'a>,
     /// The full re-route.
     function: Arc<RoutingFunction>,
     /// Its tables, on both halves.
     rerouted: OnceCell<Vec<Arc<Lft>>>,
 }
 
-impl<'a> Groundwork<'a> {
-    fn of(input: &'a ChangeInput<'a>) -> Result<Groundwork<'a>, ChangeError> {
+impl<'a> Outset<'a> {
+    fn of(input: &'a ChangeInput<'a>) -> Result<Outset<'a>, ChangeError> {
         if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
             return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
         }
@@ -311,21 +323,75 @@ impl<'a> Groundwork<'a> {
             return Err(ChangeError::Plan(PlanError::NoLaneToReserve { sl, data_vls: 1, needed: 2 }));
         }
         assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
-        let scope = base::scope(input.both_halves, input.old, input.ways.as_ref());
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
-        if !input.base.is_some_and(|base| base.proof().is_proof_of(&input.before, &input.tables, &scope)) {
-            verify::prove_tables(&input.before, &input.tables, &scope).map_err(ChangeError::Old)?;
+        if input.base().is_none() {
+            verify::prove_tables(&input.before, &input.tables, &input.scope()).map_err(ChangeError::Old)?;
         }
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
-        let after = Arc::new(within_reach(&input.after, input.sm));
+        // Nothing is to leave where a loss is all that happens.
+        let after = match *input.after == *input.surviving {
+            true => surviving.clone(),
+            false => Arc::new(within_reach(&input.after, input.sm)),
+        };
         let stranded = routing::stranded(&input.before, &after, input.sm);
-        let demand = Demand::joined_with(&after, input.sm, paths(&whole))
+        Ok(Outset { initial: blanked(input, &whole), input, whole, surviving, after, stranded })
+    }
+
+    /// Rows (switch and LID owner).
+    fn rows(&self) -> usize {
+        self.whole.lid_ports().count() * self.whole.switches().count()
+    }
+
+    /// The plan of a scheme that ends with the tables `target`. `led` are the virtual layers of the routing afterwards, and
+    /// who sends by which path of it.
+    fn plan_with(
+        &self,
+        scheme: Scheme,
+        repair: RepairSteps,
+        target: Vec<Arc<Lft>>,
+        drain: Vec<DrainLayer>,
+        (new_layers, new_ways): (u8, Option<Arc<PathLayers>>),
+    ) -> Result<Plan, ChangeError> {
+        let input = self.input;
+        let plan = plan::plan(
+            scheme,
+            PlanInput {
+                before: self.whole.clone(),
+                routed: input.before.clone(),
+                surviving: self.surviving.clone(),
+                after: self.after.clone(),
+                initial: self.initial.clone(),
+                target,
+                steps: repair.steps,
+                discards_turned_back: repair.discards_turned_back,
+                closes: false,
+                old: input.old,
+                // A half that other schemes retire must be closed first, as a fence does.
+                both_halves: input.both_halves && scheme == Scheme::Ordered,
+                begins_with_losses: false,
+                policy: input.policy,
+                sm: input.sm,
+                stranded: self.stranded.clone(),
+                old_layers: input.layers,
+                new_layers,
+                drain,
+                old_ways: input.ways.clone(),
+                new_ways,
+            },
+        )?;
+        Ok(plan)
+    }
+}
+
+impl<'a> Groundwork<'a> {
+    fn of(input: &'a ChangeInput<'a>) -> Result<Groundwork<'a>, ChangeError> {
+        let outset = Outset::of(input)?;
+        let demand = Demand::joined_with(&outset.after, input.sm, paths(&outset.whole))
             .within(room_for_layers(&input.before, input.policy.reserved_sl).max(input.layers));
-        let function = Arc::new(input.engine.route(&after, &demand)?);
-        lid::check_fits(&whole, &function)?;
-        let (initial, rerouted) = (blanked(input, &whole), OnceCell::new());
-        Ok(Groundwork { initial, input, whole, surviving, after, stranded, function, rerouted })
+        let function = Arc::new(input.engine.route(&outset.after, &demand)?);
+        lid::check_fits(&outset.whole, &function)?;
+        Ok(Groundwork { outset, function, rerouted: OnceCell::new() })
     }
 
     /// The change by a scheme; nothing of it is proved yet.
@@ -334,13 +400,14 @@ impl<'a> Groundwork<'a> {
     }
 
     fn change_of(&self, plan: Plan) -> PlannedChange {
-        let (function, stranded) = (self.function.clone(), self.stranded.clone());
-        PlannedChange { layers: self.layers_after(plan.scheme()), plan, function, stranded }
+        let function = Some(self.function.clone());
+        let (routed_by, stranded) = (self.function.routed_by(), self.outset.stranded.clone());
+        PlannedChange { layers: self.layers_after(plan.scheme()), plan, function, routed_by, stranded }
     }
 
     /// The tables in force, with those LIDs of these halves led by the full re-route that it has.
     fn reroute(&self, halves: &[Half]) -> Vec<Arc<Lft>> {
-        lid::merge(&self.whole, &self.initial.lfts, &self.function, halves)
+        lid::merge(&self.outset.whole, &self.outset.initial.lfts, &self.function, halves)
     }
 
     /// The same for both halves.
@@ -360,8 +427,8 @@ impl<'a> Groundwork<'a> {
         noting: impl FnOnce(PlannedChange) -> PlannedChange,
     ) -> Result<Prepared, Box<Result<PlannedChange, ChangeError>>> {
         // Sources keep their paths and levels.
-        let alike = self.input.ways.is_none() && self.function.path_layers().is_none();
-        if !alike || self.function.layers() != self.input.layers {
+        let alike = self.outset.input.ways.is_none() && self.function.path_layers().is_none();
+        if !alike || self.function.layers() != self.outset.input.layers {
             return Err(Box::new(repaired));
         }
         let reroute = self.whole_reroute().to_vec();
@@ -406,22 +473,24 @@ impl<'a> Groundwork<'a> {
         let plan = &change.plan;
         let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
         let ways = plan.new_ways().cloned();
-        let scope = Scope { halves, stranded: self.stranded.clone(), ways, ..Scope::of(&[]) };
+        let scope = Scope { halves, stranded: self.outset.stranded.clone(), ways, ..Scope::of(&[]) };
         let last = plan.tables_at(plan.waves().len());
-        let proved = match self.input.base {
+        let proved = match self.outset.input.base {
             Some(base) => base.proof().prove_tables(&plan.draft().after, last, &scope),
             None => verify::prove_tables(&plan.draft().after, last, &scope).map(drop),
         };
         proved.map_err(ChangeError::New)?;
-        change.vet(self.input.base, refused)
+        change.vet(self.outset.input.base, refused)
     }
 
     fn draw_up(&self, scheme: Scheme) -> Result<Plan, ChangeError> {
         match scheme {
-            Scheme::Double => self.plan_of(scheme, RepairSteps::default(), self.reroute(&[self.input.old.other()])),
+            Scheme::Double => {
+                self.plan_of(scheme, RepairSteps::default(), self.reroute(&[self.outset.input.old.other()]))
+            }
             Scheme::Ordered => {
                 let repair = repairing::steps(self, self.whole_reroute())?;
-                let last = repair.steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
+                let last = repair.steps.last().map_or(&self.outset.initial.lfts, |last| &last.lfts).clone();
                 self.plan_of(scheme, repair, last)
             }
             Scheme::Static | Scheme::InPlace | Scheme::Recover => {
@@ -442,8 +511,7 @@ impl<'a> Groundwork<'a> {
         if (blocks, rewrites) <= (whole, 1) {
             return Size::Smaller;
         }
-        let rows = self.whole.lid_ports().count() * self.whole.switches().count();
-        let writes = rows.saturating_sub(FREE_ROWS) / ROWS_A_WRITE;
+        let writes = self.outset.rows().saturating_sub(FREE_ROWS) / ROWS_A_WRITE;
         match blocks + rewrites - whole {
             more if more <= writes => Size::LargerByLess(format!(
                 "it would write {whole} blocks in place of {blocks}, and judging it would take as long as {writes} writes"
@@ -458,18 +526,19 @@ impl<'a> Groundwork<'a> {
             let blocks = held.blocks().max(wanted.blocks());
             (0..blocks).filter(|&block| held.block(block) != wanted.block(block)).count()
         };
-        self.initial.lfts.iter().zip(lfts).map(differing).sum()
+        self.outset.initial.lfts.iter().zip(lfts).map(differing).sum()
     }
 
     /// A plan of scheme `double` but for the order in which channels run empty: what it writes, wave by wave.
     fn outlined(&self) -> Result<Plan, ChangeError> {
-        let target = self.reroute(&[self.input.old.other()]);
+        let target = self.reroute(&[self.outset.input.old.other()]);
         self.plan_with(Scheme::Double, RepairSteps::default(), target, Vec::new())
     }
 
     /// The plan of a scheme that ends with the tables `target`.
     fn plan_of(&self, scheme: Scheme, repair: RepairSteps, target: Vec<Arc<Lft>>) -> Result<Plan, ChangeError> {
-        let drain = if scheme == Scheme::Double { retiring(self.input, &self.surviving)? } else { Vec::new() };
+        let drain =
+            if scheme == Scheme::Double { retiring(self.outset.input, &self.outset.surviving)? } else { Vec::new() };
         self.plan_with(scheme, repair, target, drain)
     }
 
@@ -480,41 +549,16 @@ impl<'a> Groundwork<'a> {
         target: Vec<Arc<Lft>>,
         drain: Vec<DrainLayer>,
     ) -> Result<Plan, ChangeError> {
-        let input = self.input;
-        let new_ways =
-            if scheme == Scheme::Ordered { input.ways.clone() } else { self.function.path_layers().cloned() };
-        let plan = plan::plan(
-            scheme,
-            PlanInput {
-                before: self.whole.clone(),
-                routed: input.before.clone(),
-                surviving: self.surviving.clone(),
-                after: self.after.clone(),
-                initial: self.initial.clone(),
-                target,
-                steps: repair.steps,
-                discards_turned_back: repair.discards_turned_back,
-                closes: false,
-                old: input.old,
-                // A half that other schemes retire must be closed first, as a fence does.
-                both_halves: input.both_halves && scheme == Scheme::Ordered,
-                begins_with_losses: false,
-                policy: input.policy,
-                sm: input.sm,
-                stranded: self.stranded.clone(),
-                old_layers: input.layers,
-                new_layers: self.layers_after(scheme),
-                drain,
-                old_ways: input.ways.clone(),
-                new_ways,
-            },
-        )?;
-        Ok(plan)
+        let ways = match scheme {
+            Scheme::Ordered => self.outset.input.ways.clone(),
+            _ => self.function.path_layers().cloned(),
+        };
+        self.outset.plan_with(scheme, repair, target, drain, (self.layers_after(scheme), ways))
     }
 
     /// Virtual layers that the routing needs after a change.
     fn layers_after(&self, scheme: Scheme) -> u8 {
-        if scheme == Scheme::Ordered { self.input.layers } else { self.function.layers() }
+        if scheme == Scheme::Ordered { self.outset.input.layers } else { self.function.layers() }
     }
 }
 
@@ -527,7 +571,8 @@ fn writes(plan: &Plan) -> usize {
 struct PlannedChange {
     plan: Plan,
     layers: u8,
-    function: Arc<RoutingFunction>,
+    function: Option<Arc<RoutingFunction>>,
+    routed_by: RoutedBy,
     stranded: Vec<PortId>,
 }
 
@@ -548,8 +593,9 @@ impl PlannedChange {
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
         };
-        check_counted(vetted.plan(), self.function.engine())?;
-        Ok(Prepared { plan: Arc::new(vetted), function: self.function, layers: self.layers, stranded: self.stranded })
+        check_counted(vetted.plan(), self.routed_by.engine)?;
+        let PlannedChange { layers, function, routed_by, stranded, .. } = self;
+        Ok(Prepared { plan: Arc::new(vetted), function, routed_by, layers, stranded })
     }
 }
 

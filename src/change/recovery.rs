@@ -355,5 +355,6 @@ fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<P
             new_ways: None,
         },
     )?;
-    PlannedChange { plan, layers: 1, function: input.function.clone(), stranded }.vet(None, refused)
+    let (function, routed_by) = (Some(input.function.clone()), input.function.routed_by());
+    PlannedChange { plan, layers: 1, function, routed_by, stranded }.vet(None, refused)
 }

@@ -1,9 +1,9 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
-use super::{ChangeError, Groundwork};
+use super::{ChangeError, Groundwork, Outset};
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
-use crate::repair::{Budget, Repair, RepairInput, RepairWave, repair};
+use crate::repair::{self, Budget, Repair, RepairInput, RepairWave, repair};
 use crate::routing::{choose_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
@@ -22,44 +22,89 @@ pub(super) struct RepairSteps {
 /// # Errors
 /// The tables in force can deadlock, or some row finds no way: only another service level, or another LID, would do.
 pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<RepairSteps, ChangeError> {
-    let input = ground.input;
-    let mut senders = InjectionRules::default();
-    senders.injected[input.old.index()] = true;
-    senders.ways[input.old.index()] = input.ways.iter().cloned().collect();
-    // Tables of other subnet managers lead the LIDs of a port each its own way.
-    let parted =
-        input.both_halves && lid::mirrored(&input.before, &ground.initial.lfts, input.old) != ground.initial.lfts;
-    if parted {
-        senders.injected = [true; 2];
-    }
+    let (outset, input) = (&ground.outset, ground.outset.input);
+    let sending = Sending::of(outset);
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
     let order = choose_root(&input.before).and_then(|root| switch_order(ground.function.engine(), &input.before, root));
     let asked = RepairInput {
-        before: &ground.whole,
-        surviving: &ground.surviving,
-        remaining: &ground.after,
-        tables: &ground.initial,
         target: alike.then_some(target),
-        senders: &senders,
-        answerer: Some(input.sm),
-        switches: true,
         order: order.as_deref(),
         discards_turned_back: input.policy.turned_back == TurnedBack::Discarded,
-        budget: Budget { renewals: 0, ..Budget::default() },
+        ..sending.asked(outset)
     };
-    let found = solved(&asked)?;
-    // Whoever sends to the twin of a LID meets the same entries at every moment.
-    let both = |lfts: &[Arc<Lft>]| lid::mirrored(&ground.after, lfts, input.old);
-    let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
-        let lfts = if input.both_halves && !parted { both(&lfts) } else { lfts };
-        TableStep { lfts, aged_before }
-    };
-    let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
-    if !parted {
-        follow(ground, &mut steps);
+    Ok(sending.followed(outset, solved(&asked)?))
+}
+
+/// The first wave of a repair, found without the full re-route, if it gives ways to all hosts that have lost theirs to other
+/// hosts; and whether other rows stay lost.
+pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
+    let sending = Sending::of(outset);
+    let found = repair::reconnect(&sending.asked(outset)).ok()?;
+    let fabric = &outset.after;
+    let is_host = |node| !fabric.node(node).is_switch();
+    let sends = |switch| fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port)).any(is_host);
+    let is_sent_to = |lid| fabric.lid_owner(lid).is_some_and(|owner| is_host(fabric.port(owner).node));
+    if found.unsolved.iter().any(|row| is_sent_to(row.lid) && sends(row.switch)) {
+        return None;
     }
-    Ok(RepairSteps { steps, discards_turned_back: found.discards_turned_back })
+    let is_partial = !found.unsolved.is_empty();
+    Some((sending.followed(outset, found), is_partial))
+}
+
+/// Who sends while a repair runs.
+struct Sending {
+    senders: InjectionRules,
+    /// Whether the LIDs of a port are led each its own way, as by tables of other subnet managers, and all are sent to.
+    parted: bool,
+}
+
+impl Sending {
+    fn of(outset: &Outset<'_>) -> Sending {
+        let input = outset.input;
+        let mut senders = InjectionRules::default();
+        senders.injected[input.old.index()] = true;
+        senders.ways[input.old.index()] = input.ways.iter().cloned().collect();
+        let parted =
+            input.both_halves && lid::mirrored(&input.before, &outset.initial.lfts, input.old) != outset.initial.lfts;
+        if parted {
+            senders.injected = [true; 2];
+        }
+        Sending { senders, parted }
+    }
+
+    /// What a repair reads, without guides.
+    fn asked<'r>(&'r self, outset: &'r Outset<'_>) -> RepairInput<'r> {
+        RepairInput {
+            before: &outset.whole,
+            surviving: &outset.surviving,
+            remaining: &outset.after,
+            tables: &outset.initial,
+            target: None,
+            senders: &self.senders,
+            answerer: Some(outset.input.sm),
+            switches: true,
+            order: None,
+            discards_turned_back: false,
+            budget: Budget { renewals: 0, ..Budget::default() },
+        }
+    }
+
+    /// The waves of a repair, with the twins of the LIDs that it leads.
+    fn followed(&self, outset: &Outset<'_>, found: Repair) -> RepairSteps {
+        let input = outset.input;
+        // Whoever sends to the twin of a LID meets the same entries at every moment.
+        let both = |lfts: &[Arc<Lft>]| lid::mirrored(&outset.after, lfts, input.old);
+        let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
+            let lfts = if input.both_halves && !self.parted { both(&lfts) } else { lfts };
+            TableStep { lfts, aged_before }
+        };
+        let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
+        if !self.parted {
+            follow(outset, &mut steps);
+        }
+        RepairSteps { steps, discards_turned_back: found.discards_turned_back }
+    }
 }
 
 /// The repair of every row.
@@ -79,9 +124,9 @@ pub(super) fn solved(asked: &RepairInput<'_>) -> Result<Repair, ChangeError> {
 
 /// Has LIDs of the spare half lead where their twins of the half in use lead, in the last wave that is written anyway.
 /// Nobody sends there, so it does not matter when.
-fn follow(ground: &Groundwork<'_>, steps: &mut Vec<TableStep>) {
-    let last = steps.last().map_or(&ground.initial.lfts, |step| &step.lfts);
-    let lfts = lid::mirrored(&ground.after, last, ground.input.old);
+fn follow(outset: &Outset<'_>, steps: &mut Vec<TableStep>) {
+    let last = steps.last().map_or(&outset.initial.lfts, |step| &step.lfts);
+    let lfts = lid::mirrored(&outset.after, last, outset.input.old);
     let differs = lfts != *last;
     match steps.last_mut() {
         Some(step) => step.lfts = lfts,

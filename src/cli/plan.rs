@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
                 let why = "a cable that moves takes two plans, and both would go to standard output";
                 return Err(Failure::input(anyhow!("--output -: {why}: give a name")));
             }
-            let engine = drawn.prepared.function.engine();
+            let engine = drawn.prepared.routed_by.engine;
             let second = |file: &PathBuf| output::numbered(file, 2);
             let files = [&arguments.output, &arguments.certificate].map(|file| file.as_ref().map(second));
             let then = then.map(|then| arguments.keep(&then, engine, files.each_ref().map(Option::as_ref), &mut batch));

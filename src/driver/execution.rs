@@ -374,7 +374,11 @@ impl<S: SubnetManager> Driver<S> {
         match log.outcome {
             Some(Outcome::Completed) => {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
-                self.running.routed = plan.draft().after.clone();
+                // Where rows still lead into what died, the tables are proved for the fabric before it died, and the
+                // next change finds the loss once more (`change::prepare_at_once`).
+                if !plan.leads_into_loss() {
+                    self.running.routed = plan.draft().after.clone();
+                }
                 self.running.half = plan.new_half();
                 // A half that retired is closed, or left by everybody, and its entries are stale.
                 self.running.both_halves &= plan.old() == plan.new_half();

@@ -9,7 +9,7 @@
 use super::{Intent, Running, prepared};
 use crate::change::{self, ChangeBase, Prepared};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
-use crate::tables::LFT_BLOCK;
+use crate::tables::{LFT_BLOCK, RoutingFunction};
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
@@ -198,7 +198,8 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<(
         // All losses begin with the same routing.
         let ground =
             ground.get_or_insert_with(|| ChangeBase::of(&running.in_force(super::policy(intent, *settle_ns))).ok());
-        let found = prepared(running, intent, rest.clone(), rest.clone(), *settle_ns, ground.as_ref());
+        let input = running.change(intent, rest.clone(), rest.clone(), *settle_ns, ground.as_ref());
+        let found = prepared(intent, input, *settle_ns);
         let mut plans = shared.plans();
         let Ok(found) = found else {
             plans.count.without += 1;
@@ -228,7 +229,7 @@ fn size(prepared: &Prepared) -> usize {
     /// Of a port or a write with its entries, and of a pointer to a table.
     const ITEM: usize = 96;
     const POINTER: usize = 8;
-    let (plan, function) = (prepared.plan.plan(), &prepared.function);
+    let plan = prepared.plan.plan();
     let fabric = &plan.draft().surviving;
     let writes: usize = plan.waves().iter().map(|wave| wave.writes.len()).sum();
     let own = |index: usize| {
@@ -237,7 +238,8 @@ fn size(prepared: &Prepared) -> usize {
         tables.map(|(now, _)| usize::from(now.blocks()) * LFT_BLOCK).sum::<usize>() + 4 * POINTER * now.lfts.len()
     };
     let waves: usize = (0..plan.waves().len()).map(own).sum();
-    let reroute = fabric.switches().count() * function.destinations().len() * function.paths();
+    let routes = |function: &RoutingFunction| function.destinations().len() * function.paths();
+    let reroute = fabric.switches().count() * prepared.function.as_deref().map_or(0, routes);
     // What survives, and what remains.
     2 * ITEM * fabric.port_count() + ITEM * writes + waves + reroute
 }
@@ -308,12 +310,13 @@ mod tests {
         assert_eq!((count.losses, count.ready, count.without), (8 + 16, 23, 1), "{count:?}");
         let mut found = 0;
         for rest in rests(&running) {
-            let now = prepared(&running, &intent, rest.clone(), rest.clone(), SETTLE_NS, None);
+            let input = running.change(&intent, rest.clone(), rest.clone(), SETTLE_NS, None);
+            let now = prepared(&intent, input, SETTLE_NS);
             let before = foreseer.find(&running, &intent, SETTLE_NS, &rest, &rest);
             assert_eq!(before.is_some(), now.is_ok());
             let (Some(before), Ok(now)) = (before, now) else { continue };
             assert!(before.plan == now.plan && before.function == now.function && before.stranded == now.stranded);
-            assert_eq!((before.layers, before.function.root()), (now.layers, now.function.root()));
+            assert_eq!((before.layers, before.routed_by), (now.layers, now.routed_by));
             found += 1;
         }
         assert_eq!(found, count.ready);

@@ -288,7 +288,7 @@ impl<S: SubnetManager> Driver<S> {
             None => self.foreseer.iter().for_each(Foreseer::pause),
         }
         let (running, intent, base) = (running.clone(), intent.clone(), self.bases.known());
-        Preparation { foreseen, running, intent, surviving, after, settle_ns, base }
+        Preparation { foreseen, hurries: false, running, intent, surviving, after, settle_ns, base }
     }
 
     /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as often
@@ -296,6 +296,11 @@ impl<S: SubnetManager> Driver<S> {
     pub fn ready(&mut self) {
         let settle_ns = self.subnet.settle_ns();
         self.bases.begin(&self.running, policy(&self.intent, settle_ns));
+    }
+
+    /// Whether the thread that [`Driver::ready`] began last has found that out.
+    pub fn is_ready(&self) -> bool {
+        self.bases.known().is_some_and(|base| base.get().is_some())
     }
 
     /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
@@ -418,6 +423,8 @@ impl<S: SubnetManager> Driver<S> {
 pub struct Preparation {
     /// The change, where it was prepared before.
     foreseen: Option<Prepared>,
+    /// Whether hosts that have lost their ways come first, and the rest of the change later.
+    hurries: bool,
     running: Running,
     intent: Intent,
     surviving: Arc<Fabric>,
@@ -427,6 +434,13 @@ pub struct Preparation {
 }
 
 impl Preparation {
+    /// The same where time passes: what reconnects hosts at once is enough where it is known to be safe
+    /// ([`change::prepare_at_once`]). As long as something is lost then, the next change is for the rest.
+    #[must_use]
+    pub fn hurried(self) -> Preparation {
+        Preparation { hurries: true, ..self }
+    }
+
     /// The same change by the cheapest scheme that is proved, with the routing of another engine.
     pub fn otherwise(self, engine: Arc<dyn Engine>) -> Preparation {
         Preparation { foreseen: None, intent: Intent { engine, auto: true, ..self.intent }, ..self }
@@ -437,38 +451,49 @@ impl Preparation {
     /// # Errors
     /// As for [`Driver::prepare`].
     pub fn carried_out(self) -> Result<Prepared, DriverError> {
-        let Preparation { foreseen, running, intent, surviving, after, settle_ns, base } = self;
-        let base = base.as_ref().and_then(KnownBase::get);
-        foreseen.map_or_else(|| prepared(&running, &intent, surviving, after, settle_ns, base), Ok)
+        let Preparation { foreseen, hurries, running, intent, surviving, after, settle_ns, base } = self;
+        if let Some(foreseen) = foreseen {
+            return Ok(foreseen);
+        }
+        let input = running.change(&intent, surviving, after, settle_ns, base.as_ref().and_then(KnownBase::get));
+        let at_once = if hurries && intent.auto { change::prepare_at_once(&input) } else { None };
+        at_once.map_or_else(|| prepared(&intent, input, settle_ns), Ok)
     }
 }
 
-/// Prepares a change of a running subnet; `surviving` and `after` are as for [`ChangeInput`].
-fn prepared(
-    running: &Running,
-    intent: &Intent,
-    surviving: Arc<Fabric>,
-    after: Arc<Fabric>,
-    settle_ns: Option<u64>,
-    base: Option<&ChangeBase>,
-) -> Result<Prepared, DriverError> {
-    let InForce { before, tables, layers, ways, old, both_halves, policy, sm } =
-        running.in_force(policy(intent, settle_ns));
-    let input = ChangeInput {
-        before,
-        surviving,
-        after,
-        tables,
-        layers,
-        ways,
-        old,
-        both_halves,
-        engine: &*intent.engine,
-        scheme: intent.scheme,
-        policy,
-        sm,
-        base,
-    };
+impl Running {
+    /// A change of it; `surviving` and `after` are as for [`ChangeInput`].
+    fn change<'a>(
+        &self,
+        intent: &'a Intent,
+        surviving: Arc<Fabric>,
+        after: Arc<Fabric>,
+        settle_ns: Option<u64>,
+        base: Option<&'a ChangeBase>,
+    ) -> ChangeInput<'a> {
+        let InForce { before, tables, layers, ways, old, both_halves, policy, sm } =
+            self.in_force(policy(intent, settle_ns));
+        let (engine, scheme) = (&*intent.engine, intent.scheme);
+        ChangeInput {
+            before,
+            surviving,
+            after,
+            tables,
+            layers,
+            ways,
+            old,
+            both_halves,
+            engine,
+            scheme,
+            policy,
+            sm,
+            base,
+        }
+    }
+}
+
+/// Prepares a change in full.
+fn prepared(intent: &Intent, input: ChangeInput<'_>, settle_ns: Option<u64>) -> Result<Prepared, DriverError> {
     let span = tracing::info_span!("prepare", scheme = %intent.scheme, engine = intent.engine.name());
     let _entered = span.enter();
     let prepared = match (intent.auto, intent.unproved_baselines) {

@@ -43,7 +43,7 @@ pub struct ChangeUnderWay {
 
 impl From<Prepared> for ChangeUnderWay {
     fn from(prepared: Prepared) -> ChangeUnderWay {
-        ChangeUnderWay { routed_by: prepared.function.routed_by(), plan: prepared.plan, layers: prepared.layers }
+        ChangeUnderWay { routed_by: prepared.routed_by, plan: prepared.plan, layers: prepared.layers }
     }
 }
 

@@ -37,8 +37,8 @@ pub use reserved::UNRESERVED;
 pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between};
 pub use wave::{Barrier, Sending, Wave};
 
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, VlSet};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
     Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
@@ -309,6 +309,34 @@ impl Plan {
     pub fn note_passed_over(mut self, what: &str, why: &str) -> Plan {
         self.draft.notes.push(format!("{what} was passed over: {why}"));
         self
+    }
+
+    /// Whether its last tables lead packets into what has died, from rows (switch and LID) that can be given another way: it
+    /// serves all pairs of hosts and not yet all switches. Only of scheme `ordered`, which finds such rows another way in a later
+    /// change.
+    pub fn leads_into_loss(&self) -> bool {
+        let Draft { before, surviving, after, .. } = &self.draft;
+        if self.draft.scheme != Scheme::Ordered {
+            return false;
+        }
+        let tables = self.tables_at(self.waves().len());
+        let has_died = |switch: NodeId, output: PortNum| {
+            let port = before.port_at(switch, output);
+            port.is_some_and(|port| before.peer(port).is_some() && surviving.peer(port).is_none())
+        };
+        let is_wanted = |lid: Lid| {
+            let Some(owner) = before.lid_owner(lid) else { return false };
+            let at = after.port(owner);
+            let stays = after.node(at.node).present && (after.node(at.node).is_switch() || after.peer(owner).is_some());
+            let is_sent_to = before.half_of(lid).is_none_or(|half| half == self.draft.new || self.draft.both_halves);
+            stays && is_sent_to && !self.draft.stranded.contains(&owner)
+        };
+        after.switches().filter(|&switch| after.node(switch).present).any(|switch| {
+            let ports = before.ports_of(switch).map(|port| before.port(port).num);
+            let died: Vec<PortNum> = ports.filter(|&output| has_died(switch, output)).collect();
+            let routes = tables.lfts[switch.index()].routes();
+            !died.is_empty() && routes.filter(|(_, output)| died.contains(output)).any(|(lid, _)| is_wanted(lid))
+        })
     }
 
     /// Whether the cable at a port is new, that is, unknown to the routing in force.

@@ -212,6 +212,24 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
+    /// One attempt at wave 1 for the rows by which hosts send to hosts; whatever else is lost stays so.
+    pub fn reconnect_hosts(&mut self, trial: &mut Trial<'_, '_>) {
+        self.begin_anew();
+        trial.restart();
+        let subject = self.subject;
+        let (mut load, mut search) = (self.load_before.clone(), WaySearch::new(&subject.net));
+        let is_host = |&target: &u32| subject.targets[target as usize].host;
+        let (targets, switches): (Vec<u32>, Vec<u32>) = self.broken.iter().copied().partition(is_host);
+        let taste = Taste { senders: true, ..Taste::PLAIN };
+        let pass = Pass { targets, prefer: &self.tables[0], toward: None, taste, whole: false, limit: u64::MAX };
+        let mut left = reconnect::serve(trial, &mut search, &mut load, &pass);
+        left.extend(switches.into_iter().map(|target| {
+            let rows = search.missing(subject, target as usize, self.tables[0].column(target as usize));
+            Unserved { target, rows }
+        }));
+        self.take(Served { tables: trial.new.clone(), left, load });
+    }
+
     /// Back to the tables in force.
     fn begin_anew(&mut self) {
         self.tables.truncate(1);

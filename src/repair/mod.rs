@@ -210,6 +210,21 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
     Ok(ended(making))
 }
 
+/// A first wave for the rows by which hosts send to hosts, by one search and without a guide: no row that is intact
+/// changes, and all others keep their entries. A small part of the work of [`repair`], which finds the rest.
+///
+/// # Errors
+/// As for [`repair`].
+pub fn reconnect(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
+    check(input)?;
+    let subject = RepairSubject::of(RepairInput { target: None, discards_turned_back: false, ..*input });
+    let mut making = surveyed(&subject);
+    let mut trial = making.at_loss()?;
+    making.reconnect_hosts(&mut trial);
+    drop(trial);
+    Ok(making.result())
+}
+
 /// The tables in force and what they do, before anything is tried.
 fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>) -> Making<'s, 'a> {
     let (input, net, targets) = (&subject.input, &subject.net, &subject.targets);

@@ -23,11 +23,13 @@ pub(super) struct Taste<'t> {
     pub explore: bool,
     /// Whether rows that have a way are moved to entries of `toward` for those that find none.
     pub clears: bool,
+    /// Whether only rows get ways at which end ports send.
+    pub senders: bool,
 }
 
 impl Taste<'_> {
     pub const PLAIN: Taste<'static> =
-        Taste { toward: None, change: 1, seed: 0, stray: 0, explore: true, clears: false };
+        Taste { toward: None, change: 1, seed: 0, stray: 0, explore: true, clears: false, senders: false };
 }
 
 /// A row's candidate: hops, load, channel; the least first.
@@ -103,7 +105,7 @@ impl WaySearch {
     }
 
     /// The rows of a target that have no way to it by entries, but by cables.
-    fn missing(&mut self, subject: &RepairSubject<'_>, target: usize, column: &[u32]) -> Vec<u32> {
+    pub fn missing(&mut self, subject: &RepairSubject<'_>, target: usize, column: &[u32]) -> Vec<u32> {
         let net = &subject.net;
         self.kept.follow(net, column, &net.kept);
         self.hops.copy_from_slice(&self.kept.hops);
@@ -239,7 +241,7 @@ impl WaySearch {
     fn offer(&mut self, trial: &Trial<'_, '_>, load: &PairLoad, prefer: &[u32], taste: Taste<'_>, channel: u32) {
         let net = &trial.subject.net;
         let row = net.channel(channel).from as usize;
-        if !net.kept[channel as usize] || !net.stays[row] {
+        if !net.kept[channel as usize] || !net.stays[row] || taste.senders && net.ends[row] == 0 {
             return;
         }
         let dearer = if prefer[row] == channel { 0 } else { taste.change };

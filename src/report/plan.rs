@@ -252,9 +252,9 @@ impl PlanReport {
         let leaves = |guid: Guid| drawn.difference.nodes_gone.iter().any(|gone| gone.guid == guid);
         PlanReport {
             outcome: if vetted.refusal().is_none() { "proved" } else { "refused" },
-            engine_after: Some(drawn.prepared.function.engine()).filter(|&after| after != engine),
+            engine_after: Some(drawn.prepared.routed_by.engine).filter(|&after| after != engine),
             root_before: name(drawn.root_before),
-            root_after: name(drawn.prepared.function.root()),
+            root_after: name(drawn.prepared.routed_by.root),
             plan: Some(PlanFacts::of(vetted.plan(), smp_ns).with_departures(vetted.plan(), leaves)),
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),

@@ -63,7 +63,7 @@ fn busiest(setup: &Setup<'_>, between: &Between, prepared: &[Prepared]) -> f64 {
         let at = subnet.index();
         most = most.max(busiest_channel(&own.before, &own.function, &hosts, inside, &before[at]));
         let change = acting.iter().position(|&other| other == subnet).and_then(|at| prepared.get(at));
-        let function = change.map_or(&own.function, |change| &change.function);
+        let function = change.and_then(|change| change.function.as_deref()).unwrap_or(&own.function);
         most = most.max(busiest_channel(&own.after, function, &hosts, inside, &after[at]));
     }
     most

@@ -190,7 +190,7 @@ fn plan_run<'a>(change: &'a DrivenChange, prepared: &'a Prepared) -> &'a Vetted 
 
 /// The engine after the change, where it is another.
 fn engine_after(before: &str, prepared: &[Prepared]) -> Option<String> {
-    let after = prepared.first()?.function.engine();
+    let after = prepared.first()?.routed_by.engine;
     (after != before).then(|| after.to_string())
 }
 
@@ -271,7 +271,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     let run = change.report.as_ref();
     let node = |node| own.whole.describe_node(node);
     let (root, stranded) =
-        run.map_or((prepared.function.root(), &prepared.stranded), |run| (run.routed_by.root, &run.stranded));
+        run.map_or((prepared.routed_by.root, &prepared.stranded), |run| (run.routed_by.root, &run.stranded));
     // A host or router that leaves cuts off none of its own ports: they leave with it.
     let leaves = |port: PortId| own.leaves(own.whole.port(port).node);
     let stranded: Vec<PortId> = stranded.iter().copied().filter(|&port| !leaves(port)).collect();

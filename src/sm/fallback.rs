@@ -7,7 +7,7 @@
 
 use super::config::Config;
 use super::error::SmError;
-use super::planning::computed;
+use super::planning::{Planning, computed};
 use super::watched::Watched;
 use crate::change::{BringUpError, ChangeError, Prepared, room_for_layers};
 use crate::driver::{Driver, DriverError, Preparation};
@@ -35,7 +35,11 @@ pub(super) async fn prepared<T: Transport>(
     config: &Config,
     after: Arc<Fabric>,
 ) -> Result<FoundChange, SmError> {
-    let preparation = driver.preparation(after);
+    let preparation = match config.planning {
+        Planning::Threaded => driver.preparation(after).hurried(),
+        // No time passes, so a run does not depend on what was found out ahead.
+        Planning::Inline => driver.preparation(after),
+    };
     let settled = match attempt(driver, config, preparation.clone()).await? {
         Ok(prepared) => return Ok(FoundChange { prepared, instead: None }),
         Err(error) => error,

@@ -44,9 +44,12 @@ pub fn timing() -> Timing {
 }
 
 pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) -> Bench {
+    bench_by(topology, config, scheme, policy, Arc::new(UpDown::default()))
+}
+
+pub fn bench_by(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy, engine: Arc<dyn Engine>) -> Bench {
     let plain = generate(&topology.parse::<Topology>().expect("a topology"), &Options::default()).expect("it exists");
     let fabric = lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).expect("LIDs enough");
-    let engine = UpDown::default();
     let function = engine.route(&fabric, &Demand::all(&fabric, 1)).expect("it is connected");
     let lanes = Lanes::of_fabric(&fabric, policy.reserved_sl);
     let tables = lid::bring_up(&fabric, &function, 4).on_lanes(lanes.steady(policy.partition));
@@ -67,11 +70,13 @@ pub fn bench(topology: &str, config: SimConfig, scheme: Scheme, policy: Policy) 
         both_halves: false,
         sm,
     };
-    let intent = Intent { engine: Arc::new(engine), scheme, auto: false, policy, unproved_baselines: true };
+    let intent = Intent { engine, scheme, auto: false, policy, unproved_baselines: true };
     let mut manager = Manager::new(transport.clone(), timing(), 0);
     manager.count_from_power_on();
     let driver = Driver::new(manager, running, intent);
-    Bench { transport, driver, root: function.root().expect("up*/down* has one"), fabric }
+    // Where the routing has no root, any switch.
+    let root = function.root().or_else(|| fabric.switches().next()).expect("switches");
+    Bench { transport, driver, root, fabric }
 }
 
 /// Runs a future to its end, the simulation being its clock; deeds are done at their times.

@@ -68,7 +68,7 @@ fn mirror(bench: &mut Bench) {
 
 /// Removes the root of the routing in force.
 fn remove_next_root(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeRecord {
-    let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").function.root();
+    let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").routed_by.root;
     let after = Arc::new(bench.driver.running().routed.without_nodes(&[next.expect("a root")]));
     let transport = bench.transport.clone();
     drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared")

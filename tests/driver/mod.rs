@@ -7,6 +7,7 @@ mod deaf;
 mod failures;
 mod fence;
 mod growth;
+mod hosts_first;
 mod liars;
 mod reserved;
 mod witness;

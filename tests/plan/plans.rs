@@ -31,7 +31,7 @@ fn every_bundled_fabric_loses_its_root_under_a_proved_plan() {
             let prepared = prepare(removal(&subnet, Scheme::Double, when));
             let prepared = prepared.unwrap_or_else(|error| panic!("{} {when:?}: {error}", known.name));
             let proof = prepared.plan.proof().expect("a plan of scheme double is proved");
-            assert!(proof.dependencies > 0 && prepared.function.root() != Some(root_of(&subnet)), "{}", known.name);
+            assert!(proof.dependencies > 0 && prepared.routed_by.root != Some(root_of(&subnet)), "{}", known.name);
         }
     }
 }
@@ -234,7 +234,7 @@ fn roles_alternate() {
     (input.before, input.surviving) = (plan.draft().after.clone(), plan.draft().after.clone());
     input.tables = plan.tables_at(plan.waves().len()).clone();
     input.old = plan.new_half();
-    let second_root = first.function.root().expect("up*/down* has a root");
+    let second_root = first.routed_by.root.expect("up*/down* has a root");
     let stays = |port: &PortId| input.before.neighbour(*port) != Some(second_root);
     input.sm = input.before.end_ports().find(stays).expect("a host away from the second root");
     input.after = Arc::new(input.before.without_nodes(&[second_root]));

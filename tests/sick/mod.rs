@@ -2,6 +2,7 @@
 //! write: the rest of the subnet is served, and
 //! what is wrong is said.
 
+mod hosts_first;
 mod instead;
 mod keys;
 mod masters;

@@ -61,11 +61,21 @@ pub struct Setup {
     pub auto: bool,
     /// Whether something stands in for engine and scheme.
     pub falls_back: bool,
+    /// Whether time passes while it plans.
+    pub is_threaded: bool,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { m_key: 0, takeover: Takeover::Proved, data_vls: 4, engine: "up-down", auto: true, falls_back: false }
+        Setup {
+            m_key: 0,
+            takeover: Takeover::Proved,
+            data_vls: 4,
+            engine: "up-down",
+            auto: true,
+            falls_back: false,
+            is_threaded: false,
+        }
     }
 }
 
@@ -93,7 +103,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
         remote: Remote::none().into(),
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
         subnet_timeout: 18,
-        planning: Planning::Inline,
+        planning: if setup.is_threaded { Planning::Threaded } else { Planning::Inline },
         fallback: setup.falls_back.then(|| engine("up-down-robust")),
         takeover: setup.takeover,
         foresee: None,

@@ -54,7 +54,9 @@ fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
 }
 
 /// Each LID that will be in use leads to the port that owns it, from every switch where it may be sent to: from all that
-/// stay, or, where the plan says whose a path is, from those of its sources.
+/// stay, or, where the plan says whose a path is, from those of its sources. Scheme `ordered` may leave lost what the first
+/// tables lead nowhere, if hosts do not send to hosts by it, and if it still ends at a cable that is gone
+/// (W.10 of docs/PROTOCOL.md).
 fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let fabric = &*plan.draft().after;
     let tables = plan.tables_at(plan.waves().len());
@@ -66,6 +68,9 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let reached_ends: Vec<PortId> =
         fabric.end_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
     let (mut known, steps) = (vec![Way::Unknown; fabric.node_count()], Steps::of(fabric));
+    let (first, mut known_first) = (&plan.tables_at(0).lfts, known.clone());
+    let mut has_hosts = vec![false; fabric.node_count()];
+    reached_ends.iter().filter_map(|&port| fabric.neighbour(port)).for_each(|home| has_hosts[home.index()] = true);
     for owner in fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]) {
         let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none()).map(|lid| (None, lid));
         let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());
@@ -75,8 +80,18 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                 (Some(path), Some(ways)) => &senders(fabric, &reached_ends, ways, owner, path),
                 _ => &starts,
             };
-            let lost = starts.iter().find(|&&start| !steps.lead(&tables.lfts, start, (lid, owner), &mut known));
-            if let Some(&start) = lost {
+            let mut lost = starts.iter().filter(|&&start| !steps.lead(&tables.lfts, start, (lid, owner), &mut known));
+            let mut is_fresh = true;
+            let mut may_stay = |&&start: &&NodeId| {
+                if std::mem::take(&mut is_fresh) {
+                    known_first.fill(Way::Unknown);
+                }
+                plan.scheme() == Scheme::Ordered
+                    && (is_of_switch(fabric, owner) || !has_hosts[start.index()])
+                    && !steps.lead(first, start, (lid, owner), &mut known_first)
+                    && ends_in_loss(plan, &tables.lfts, start, lid)
+            };
+            if let Some(&start) = lost.find(|start| !may_stay(start)) {
                 let what = format!(
                     "{}: LID {lid} does not lead to {}, over the links that stay",
                     fabric.describe_node(start),
@@ -86,6 +101,27 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
             }
         }
     }
+}
+
+fn is_of_switch(fabric: &Fabric, port: PortId) -> bool {
+    fabric.node(fabric.port(port).node).is_switch()
+}
+
+/// Whether a LID leads from a switch to a cable of the fabric before the change that is gone: it goes round nowhere, and to
+/// no other port.
+fn ends_in_loss(plan: &Plan, lfts: &[Arc<Lft>], start: NodeId, lid: Lid) -> bool {
+    let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
+    let mut at = start;
+    for _ in 0..after.node_count() {
+        let output = lfts[at.index()].get(lid).and_then(|output| before.port_at(at, output));
+        let Some(output) = output else { return false };
+        match after.neighbour(output) {
+            None => return before.peer(output).is_some() && plan.draft().surviving.peer(output).is_none(),
+            Some(next) if after.node(next).is_switch() => at = next,
+            Some(_) => return false,
+        }
+    }
+    false
 }
 
 /// The switches where packets by a path to an end port begin.

@@ -622,12 +622,16 @@ impl<T: Transport> Manager<T> {
 }
 
 /// Whether a cable between switches is gone from one fabric to the next, over one index space; not for want of these devices,
-/// whose cables are taken down.
+/// whose cables are taken down once a sweep has omitted them. One that is still there may have lost its cable.
 fn has_lost_cable(known: &Fabric, fabric: &Fabric, without: &BTreeSet<Guid>) -> bool {
     let counts = |port: PortId| {
         let node = known.node(known.port(port).node);
         node.is_switch() && !without.contains(&node.guid)
     };
+    let stays = |port: PortId| {
+        let node = fabric.node(fabric.port(port).node);
+        node.present && without.contains(&node.guid)
+    };
     (known.node_count(), known.port_count()) == (fabric.node_count(), fabric.port_count())
-        && known.links().any(|(a, b)| counts(a) && counts(b) && fabric.peer(a) != Some(b))
+        && known.links().any(|(a, b)| fabric.peer(a) != Some(b) && (counts(a) && counts(b) || stays(a) || stays(b)))
 }

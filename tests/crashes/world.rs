@@ -467,9 +467,10 @@ impl World {
         self.held_of(&self.within_reach(port))
     }
 
-    /// What the devices of a part of the fabric hold.
+    /// What the devices of a part of the fabric hold; those that are sick get well, since they may not tell.
     pub fn held_of(&self, alive: &Fabric) -> Held {
         self.transport.with(|sim| {
+            self.sick.borrow().iter().for_each(|&node| sim.heal_node(node));
             let sim = RefCell::new(sim);
             let table = |node: NodeId, (input, output): (PortNum, PortNum)| {
                 let (port, modifier) = match alive.node(node).is_switch() {

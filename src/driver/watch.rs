@@ -90,9 +90,7 @@ impl<S: SubnetManager> Driver<S> {
                 "nobody answers behind this link, which is up: taken down"
             );
         }
-        // The link trains again, and comes up in INITIALIZE, which lets no data through.
-        let down = ports.into_iter().map(|port| Write::PortState { port, state: PortState::Initialize });
-        self.subnet.apply(&alive, &down.collect::<Vec<_>>(), WriteOrder::Any).await?;
+        self.subnet.apply(&alive, &Write::links_down(&ports), WriteOrder::Any).await?;
         Ok(())
     }
 

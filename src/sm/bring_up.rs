@@ -17,7 +17,7 @@ use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::journal::Standing;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
 use crate::subnet::{Ask, AskResult, Discovered, FailingAs, Manager, RequestTarget, SubnetError, SubnetManager};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
@@ -139,6 +139,9 @@ pub(super) async fn bring_up<T: Transport>(
         Err(why) => match recoverable(found, &fabric, &installed, config, sm, &routing.function) {
             Ok(Recovery { prepared, kept, way }) => {
                 tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+                // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
+                // rest, or the first barrier would wait for ever (C.5).
+                manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
                 // Age limits too: the first barrier counts by them.
                 let common = common(&fabric, sm, kept, None, config);
                 set_up(manager, config, &fabric, &common).await?;
@@ -539,8 +542,7 @@ async fn retrain<T: Transport>(
         links = links.len(),
         "links are taken down: their lanes or their MTU do not suffice, and change only so"
     );
-    let down = links.iter().map(|&port| crate::tables::Write::PortState { port, state: PortState::Initialize });
-    manager.apply_each(fabric, &down.collect::<Vec<_>>()).await?;
+    manager.apply_each(fabric, &Write::links_down(&links)).await?;
     let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
     for _ in 0..TRAINING {
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port));
@@ -642,7 +644,7 @@ async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports
         fabric.peer(port).is_some() && state == Some(wire::PortState::Armed)
     };
     let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
-    let writes = armed.into_iter().map(|port| crate::tables::Write::PortState { port, state: PortState::Active });
+    let writes = armed.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
     manager.apply_each(fabric, &writes.collect::<Vec<_>>()).await?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::upkeep::Upkeep;
 use crate::change;
 use crate::ids::Half;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
-use crate::tables::{PortState, Write};
+use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
 use std::collections::VecDeque;
 
@@ -309,9 +309,7 @@ async fn brought_up<T: Transport>(
 async fn without_left_out<T: Transport>(manager: &mut Manager<T>) -> Result<Discovered, SubnetError> {
     let found = manager.discover().await?;
     manager.set_topology(&found.fabric, found.sm_port);
-    // Each link trains again, and comes up in INITIALIZE, which lets no data through (C.5).
-    let down = found.to_left_out.iter().map(|&port| Write::PortState { port, state: PortState::Initialize });
-    manager.apply_each(&found.fabric, &down.collect::<Vec<_>>()).await?;
+    manager.apply_each(&found.fabric, &Write::links_down(&found.to_left_out)).await?;
     Ok(found)
 }
 

@@ -5,6 +5,7 @@
 //! and others not, and no copy is in flight either.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
+use super::health::WrittenTable;
 use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
 use super::{Applied, FailingAs, SubnetError, WriteOrder};
@@ -144,8 +145,13 @@ impl<T: Transport> Manager<T> {
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
         }
         for (tag, fails) in course.failed {
-            let (node, attribute) = (jobs[tag as usize].device, jobs[tag as usize].attribute());
-            self.device_fails(node, attribute, Method::Set, fails, false);
+            let job = &jobs[tag as usize];
+            match job.table() {
+                Some(written) if fails == FailingAs::HoldsOther => {
+                    self.keeps_another(job.device, job.attribute(), written);
+                }
+                _ => self.device_fails(job.device, job.attribute(), Method::Set, fails, false),
+            }
         }
         // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
         let quiet_ns = self.quieten().await?;
@@ -169,7 +175,10 @@ impl<T: Transport> Manager<T> {
             return;
         }
         for job in jobs {
-            self.request_went(job.device, job.attribute(), Method::Set, Ok(()));
+            match job.table() {
+                Some(written) => self.table_was_taken(job.device, job.attribute(), &written),
+                None => self.request_went(job.device, job.attribute(), Method::Set, Ok(())),
+            }
         }
     }
 
@@ -313,6 +322,14 @@ impl Job {
         match &self.kind {
             Kind::Table(attribute, _) => *attribute,
             Kind::Port(..) => AttributeId::PortInfo,
+        }
+    }
+
+    /// The table that it writes, if it writes one.
+    fn table(&self) -> Option<WrittenTable> {
+        match &self.kind {
+            Kind::Table(_, data) => Some((self.modifier, data.clone())),
+            Kind::Port(..) => None,
         }
     }
 

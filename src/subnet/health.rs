@@ -10,7 +10,7 @@ use super::sweep::{FailedQuestion, Sweep};
 use crate::fabric::NodeId;
 use crate::ids::Guid;
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method};
+use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a device is left out at first.
@@ -52,7 +52,20 @@ pub struct Ailment {
     pub last_ns: u64,
     /// How often it was seen.
     pub times: u32,
+    /// The table that it did not keep, if it held another one after it.
+    unkept: Option<WrittenTable>,
 }
+
+impl Ailment {
+    /// One that is to be noted.
+    fn of(device: Guid, name: String, attribute: AttributeId, method: Method, fails: FailingAs) -> Ailment {
+        let (essential, since_ns, last_ns, times) = (is_essential(attribute), 0, 0, 0);
+        Ailment { device, name, attribute, method, fails, essential, since_ns, last_ns, times, unkept: None }
+    }
+}
+
+/// What a `Set` asks for: the modifier and the data.
+pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 
 /// A device that was left out for what it fails at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +74,8 @@ struct Absence {
     is_out: bool,
     until_ns: u64,
     pause_ns: u64,
+    /// Whether it was tried before its time. Once is enough: a port that trains again looks as one without a cable.
+    was_hurried: bool,
 }
 
 /// The health of all devices.
@@ -77,10 +92,14 @@ impl Health {
         self.absent.iter().filter(|(_, absence)| absence.is_out).map(|(&device, _)| device).collect()
     }
 
-    fn works(&mut self, device: Guid, attribute: AttributeId, method: Method) {
-        if self.ailing.is_empty() || self.ailing.remove(&key(device, attribute, method)).is_none() {
+    fn works(&mut self, device: Guid, attribute: AttributeId, method: Method, written: Option<&WrittenTable>) {
+        let key = key(device, attribute, method);
+        let Some(known) = self.ailing.get(&key) else { return };
+        // A device that keeps what it has, whatever is written, takes what undoes the write.
+        if known.unkept.is_some() && written.is_some() && known.unkept.as_ref() != written {
             return;
         }
+        self.ailing.remove(&key);
         let still = self.ailing.values().any(|ailment| ailment.device == device && ailment.essential);
         if !still && self.absent.get(&device).is_some_and(|absence| !absence.is_out) {
             self.absent.remove(&device);
@@ -90,12 +109,12 @@ impl Health {
     fn fails(&mut self, new: Ailment) {
         let known = self.ailing.entry(key(new.device, new.attribute, new.method)).or_insert_with(|| new.clone());
         known.times += 1;
-        (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
+        (known.fails, known.last_ns, known.name, known.unkept) = (new.fails, new.last_ns, new.name, new.unkept);
         known.essential |= new.essential;
     }
 
     /// A cable is gone. What was silent may have been asked through it, and what did not keep a port's state may be at its end:
-    /// they are tried again at once.
+    /// they are tried again at once, each once.
     pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             let mut own = self.ailing.values().filter(|ailment| ailment.device == *device && ailment.essential);
@@ -104,8 +123,8 @@ impl Health {
                 FailingAs::HoldsOther => ailment.attribute == AttributeId::PortInfo,
                 FailingAs::Refuses(_) => false,
             };
-            if own.all(may_do_better) {
-                *absence = Absence { is_out: true, until_ns: now_ns, pause_ns: FIRST_PAUSE_NS };
+            if !absence.was_hurried && own.all(may_do_better) {
+                *absence = Absence { until_ns: now_ns, was_hurried: true, ..*absence };
             }
         }
     }
@@ -145,7 +164,16 @@ impl<T: Transport> Manager<T> {
         let Some(topology) = &self.topology else { return };
         let device = topology.fabric.node(node).guid;
         let name = topology.fabric.describe_node(node);
-        self.device_of_fails(device, name, attribute, method, fails, essential || is_essential(attribute));
+        let ailment = Ailment::of(device, name, attribute, method, fails);
+        self.note(Ailment { essential: essential || ailment.essential, ..ailment });
+    }
+
+    /// Records that a device of the known fabric holds another table than was written.
+    pub(super) fn keeps_another(&mut self, node: NodeId, attribute: AttributeId, written: WrittenTable) {
+        let Some(topology) = &self.topology else { return };
+        let (device, name) = (topology.fabric.node(node).guid, topology.fabric.describe_node(node));
+        let ailment = Ailment::of(device, name, attribute, Method::Set, FailingAs::HoldsOther);
+        self.note(Ailment { unkept: Some(written), ..ailment });
     }
 
     /// Records what a sweep found. Who is gone fails at nothing.
@@ -165,7 +193,7 @@ impl<T: Transport> Manager<T> {
             let fails = status.map_or(FailingAs::Silent, FailingAs::Refuses);
             let name = sweep.name(device).filter(|name| !name.is_empty()).unwrap_or_else(|| device.to_string());
             // Sweeps omit such a device by themselves.
-            self.device_of_fails(device, name, attribute, method, fails, false);
+            self.note(Ailment { essential: false, ..Ailment::of(device, name, attribute, method, fails) });
         }
     }
 
@@ -183,31 +211,13 @@ impl<T: Transport> Manager<T> {
         self.health.ailing.contains_key(&key(device, AttributeId::SwitchInfo, Method::Set))
     }
 
-    fn device_of_fails(
-        &mut self,
-        device: Guid,
-        name: String,
-        attribute: AttributeId,
-        method: Method,
-        fails: FailingAs,
-        essential: bool,
-    ) {
-        let now_ns = self.transport.now_ns();
+    fn note(&mut self, ailment: Ailment) {
         // Of managers and of outputs chosen by devices themselves others keep account.
-        if matches!(attribute, AttributeId::SmInfo | AttributeId::AdaptiveRoutingInfo) {
+        if matches!(ailment.attribute, AttributeId::SmInfo | AttributeId::AdaptiveRoutingInfo) {
             return;
         }
-        self.health.fails(Ailment {
-            device,
-            name,
-            attribute,
-            method,
-            fails,
-            essential,
-            since_ns: now_ns,
-            last_ns: now_ns,
-            times: 0,
-        });
+        let now_ns = self.transport.now_ns();
+        self.health.fails(Ailment { since_ns: now_ns, last_ns: now_ns, ..ailment });
     }
 
     /// Records the outcome of a request to a device of the known fabric.
@@ -221,13 +231,20 @@ impl<T: Transport> Manager<T> {
         match outcome {
             Ok(()) => {
                 if let Some(topology) = &self.topology {
-                    self.health.works(topology.fabric.node(node).guid, attribute, method);
+                    self.health.works(topology.fabric.node(node).guid, attribute, method, None);
                 }
             }
             Err(failed) => {
                 let fails = failed.status.map_or(FailingAs::Silent, FailingAs::Refuses);
                 self.device_fails(node, attribute, method, fails, false);
             }
+        }
+    }
+
+    /// Records that a device of the known fabric has taken a table.
+    pub(super) fn table_was_taken(&mut self, node: NodeId, attribute: AttributeId, written: &WrittenTable) {
+        if let Some(topology) = &self.topology {
+            self.health.works(topology.fabric.node(node).guid, attribute, Method::Set, Some(written));
         }
     }
 
@@ -262,7 +279,8 @@ impl<T: Transport> Manager<T> {
             }
             let pause_ns = absence.map_or(FIRST_PAUSE_NS, |absence| (absence.pause_ns * 2).min(LONGEST_PAUSE_NS));
             let until_ns = now_ns.saturating_add(pause_ns);
-            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns }));
+            let was_hurried = absence.is_some_and(|absence| absence.was_hurried);
+            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried }));
         }
         for (ailment, absence) in &left {
             self.health.absent.insert(ailment.device, *absence);

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use reconfig::ids::Sl;
 use reconfig::sm::rescue::{ClosedSubnet, find_closed, open_closed};
 use reconfig::subnet::{Manager, Timing};
-use reconfig::transport::AnyTransport;
+use reconfig::transport::Transport;
 use reconfig::transport::umad::{Umad, UmadRole};
 
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let port = Umad::open(&arguments.port.options(UmadRole::Client)).map_err(Failure::undone)?;
     let timing = Timing { light_sweep_ns: None, ..Timing::default() };
-    let mut manager = Manager::new(Box::new(port) as AnyTransport, timing, arguments.m_key.chosen()?);
+    let mut manager = Manager::new(port.boxed(), timing, arguments.m_key.chosen()?);
     let found = find_closed(&mut manager).await.map_err(Failure::undone)?;
     let mut report = report(&found);
     if arguments.clear && !found.closed.is_empty() {

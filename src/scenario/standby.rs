@@ -25,7 +25,7 @@ use crate::sm::{
     self, AgeLimits, Config, Context, Happening, Mailbox, Planning, Responder, RunUntil, SharedMailbox, Takeover,
 };
 use crate::subnet::Manager;
-use crate::transport::AnyTransport;
+use crate::transport::Transport;
 use serde::Serialize;
 use std::cell::Cell;
 use std::future::Future;
@@ -119,7 +119,7 @@ pub(super) fn take_over(
     let devices = own.whole.nodes().filter(|(_, node)| node.present).count();
     let settings = acting.scenario.device_settings();
     let timing = acting.scenario.devices.timing(&settings, devices);
-    let manager = Manager::new(Box::new(attached.clone()) as AnyTransport, timing, 0);
+    let manager = Manager::new(attached.clone().boxed(), timing, 0);
     let alarm = Rc::new(Cell::new(u64::MAX));
     let mut follower = Follower {
         mailbox: mailbox.clone(),

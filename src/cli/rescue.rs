@@ -13,9 +13,9 @@ use reconfig::transport::umad::{Umad, UmadRole};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A manager that dies amid a change by scheme `double` may leave end ports that discard what their hosts send (VL 15). The next \
-`reconfig sm` mends such a subnet, and that is the better way: what it does is proved. This command is for a subnet that \
-another manager is to have, or none. It works beside a manager, from any port. Nothing proves what --clear does: hosts may \
+A manager that dies during a change by scheme `double` may leave end ports that discard what their hosts send (VL 15). The next \
+`reconfig sm` mends such a subnet, and that is the better way: what it does is proved. Use this command if another \
+manager, or none, will manage the subnet. It works beside a manager, from any port. Nothing proves what --clear does: hosts may \
 then send by tables of a change that is half done.
 
 Examples:

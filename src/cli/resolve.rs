@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// An IPoIB interface of this host, with the length of its prefix; may be repeated. Without any, no address is adjacent.
     #[arg(long = "interface", value_name = "ADDRESS/LENGTH")]
     interfaces: Vec<Interface>,
-    /// NAME is a GID (AF_IB), and is resolved by nobody.
+    /// NAME is a GID (AF_IB): skip name resolution.
     #[arg(long, conflicts_with_all = ["hosts", "interfaces"])]
     ib: bool,
     #[command(flatten)]

@@ -120,12 +120,12 @@ impl StandingChange {
     }
 
     /// The subnet as it was when the change began, and with what is present of it now.
-    pub fn running(&self, alive: Fabric) -> Running {
+    pub fn running(&self, alive: Arc<Fabric>) -> Running {
         let draft = self.under_way.plan.plan().draft();
         Running {
             known: draft.before.clone(),
             routed: draft.routed.clone(),
-            alive: Arc::new(alive),
+            alive,
             tables: draft.initial.clone(),
             layers: self.layers_before,
             ways: draft.old_ways.clone(),

@@ -451,8 +451,10 @@ fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
     let fabric = &*sight.fabric;
     let initial = on_lanes(fabric, sight.lfts.clone());
     let senders = senders(fabric, &sight.ways);
-    let found =
-        repair(&RepairInput { budget: Budget { renewals: 0, ..Budget::default() }, ..by_entries(sight, &initial, &senders) });
+    let found = repair(&RepairInput {
+        budget: Budget { renewals: 0, ..Budget::default() },
+        ..by_entries(sight, &initial, &senders)
+    });
     let found = found.map_err(|error| NoPlan::Unrecovered(error.to_string()))?;
     if let Some(first) = found.unsolved.first() {
         let switch = fabric.describe_node(first.switch);

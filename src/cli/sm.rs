@@ -22,8 +22,8 @@ use reconfig::sm::metrics::{Metrics, MetricsServer};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::web::{PageParts, WebServer};
 use reconfig::sm::{
-    AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, RunUntil,
-    SharedMailbox, Takeover, lid_file, prefix_file, systemd,
+    AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox,
+    Takeover, lid_file, prefix_file, systemd,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;

@@ -402,9 +402,7 @@ fn adoptable(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> Result<
         let wanted = in_words(lanes, policy.partition);
         return Err(format!("{} has other SL-to-VL tables than {wanted}", fabric.describe_node(id)));
     }
-    verify::prove_tables(fabric, tables, &Scope::of(fabric.halves()))
-        .map(|_| ())
-        .map_err(|refusal| refusal.to_string())
+    verify::prove_tables(fabric, tables, &Scope::of(fabric.halves())).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
 /// The steady state of the lanes, for messages.
@@ -435,7 +433,8 @@ async fn write<T: Transport>(
     let ports = every_port(fabric);
     configure(manager, config, fabric, &ports, common).await?;
     let writes = computed(manager, config.planning, {
-        let (fabric, wanted, steady) = (fabric.clone(), wanted.lfts.clone(), common.lanes.steady(config.policy.partition));
+        let (fabric, wanted, steady) =
+            (fabric.clone(), wanted.lfts.clone(), common.lanes.steady(config.policy.partition));
         move || writes_between(&fabric, held.as_ref(), &wanted, steady)
     });
     let writes = writes.await?;

@@ -526,9 +526,7 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Ta
             let change = PortChange { reregister: true, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
-        Write::ActiveHalf { port, .. } => {
-            (Target::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf))
-        }
+        Write::ActiveHalf { port, .. } => (Target::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf)),
         Write::SaHalf { .. } => return None,
     })
 }

@@ -13,8 +13,8 @@ use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransp
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil,
-    SharedMailbox, SubnetArrival, SubnetElement,
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil, SharedMailbox,
+    SubnetArrival, SubnetElement,
 };
 use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};

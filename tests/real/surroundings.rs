@@ -54,7 +54,8 @@ fn a_supervisor_is_told_when_the_manager_serves_that_it_lives_and_that_it_ends()
         let mut lines = Vec::new();
         loop {
             let mut text = [0; 4096];
-            let length = supervisor.recv(&mut text).unwrap_or_else(|error| panic!("no {wanted}: {error}, after {lines:?}"));
+            let length =
+                supervisor.recv(&mut text).unwrap_or_else(|error| panic!("no {wanted}: {error}, after {lines:?}"));
             lines.extend(String::from_utf8_lossy(&text[..length]).lines().map(String::from));
             if lines.iter().any(|line| line.starts_with(wanted)) {
                 return lines;

@@ -9,8 +9,8 @@ use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, RunUntil, SharedMailbox,
-    SharedResponder, SmError, SubnetArrival, Takeover,
+    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SharedResponder,
+    SmError, SubnetArrival, Takeover,
 };
 use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::transport::{AnyTransport, Datagram};

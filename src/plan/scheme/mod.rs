@@ -254,12 +254,7 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
 }
 
 /// The same for one node.
-fn lane_writes(
-    fabric: &Fabric,
-    node: NodeId,
-    table: SlToVl,
-    chosen: impl Fn(PortNum, PortNum) -> bool,
-) -> Vec<Write> {
+fn lane_writes(fabric: &Fabric, node: NodeId, table: SlToVl, chosen: impl Fn(PortNum, PortNum) -> bool) -> Vec<Write> {
     let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| chosen(input, output));
     scopes(fabric.node(node), pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table }).collect()
 }

@@ -14,9 +14,7 @@ use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
 use reconfig::sm::control::ChannelStatus;
 use reconfig::sm::election::{ElectionRules, Rank};
-use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SmError,
-};
+use reconfig::sm::{self, AgeLimits, Config, Context, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SmError};
 use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::transport::AnyTransport;
 use reconfig_measuring::started;

@@ -68,16 +68,16 @@ pub(super) struct Arguments {
     /// The routing engine, or several: the first that can route the subnet does.
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = DEFAULT_ENGINES, value_parser = choice::engine_names())]
     engine: Vec<String>,
-    /// Where the engine, or the scheme, finds nothing that is proved, leave things as they are: otherwise engine
-    /// up-down-robust and scheme auto stand in, and the log and `reconfig status` say so.
+    /// Do not fall back. By default engine up-down-robust and scheme auto take over if the engine or the scheme finds
+    /// nothing proved, and the log and `reconfig status` report it.
     #[arg(long)]
     no_fallback: bool,
     /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
     /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
-    /// While nothing happens, prepare plans for the loss of each switch and of each cable between switches, as many as take
-    /// so many MiB, so that such a loss waits for no computing.
+    /// While idle, prepare plans for the loss of each switch and of each cable between switches, in at most this many
+    /// MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare [default: that of a subnet that

@@ -29,8 +29,8 @@ pub struct StandingChange {
     pub under_way: ChangeUnderWay,
     /// Where to go on.
     pub position: ChangePosition,
-    /// Whether it was made, and only the half that it has left does not follow yet: its last wave is repeated, and what
-    /// devices hold for that half is what whoever has it follow wrote so far.
+    /// Whether the change was made, and only the retired half is still to be mirrored. Its last wave is then repeated; devices
+    /// hold for that half what the mirroring has written so far.
     pub is_made: bool,
     /// Virtual layers that the routing needs that was in force before it.
     layers_before: u8,

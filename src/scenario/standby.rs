@@ -19,7 +19,7 @@ use crate::sm::election::{ElectionRules, Rank};
 use crate::sm::lifecycle::LifecycleState;
 use crate::sm::{self, Config, Context, Happening, Mailbox, RunUntil, SharedMailbox};
 use crate::subnet::Manager;
-use crate::transport::AnyTransport;
+use crate::transport::Transport;
 use serde::Serialize;
 use std::cell::Cell;
 use std::future::Future;
@@ -112,7 +112,7 @@ pub(super) fn take_over(
     let devices = own.whole.nodes().filter(|(_, node)| node.present).count();
     let settings = acting.scenario.device_settings();
     let timing = acting.scenario.devices.timing(&settings, devices);
-    let manager = Manager::new(Box::new(attached.clone()) as AnyTransport, timing, 0);
+    let manager = Manager::new(attached.clone().boxed(), timing, 0);
     let alarm = Rc::new(Cell::new(u64::MAX));
     let mut follower = Follower {
         mailbox: mailbox.clone(),

@@ -18,6 +18,7 @@ use crate::ids::Half;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
+use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
 
 /// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
@@ -36,7 +37,16 @@ pub enum RunUntil {
 ///
 /// # Errors
 /// The port failed; with [`RunUntil::Up`], also if the subnet cannot be brought up.
-pub async fn run(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
+pub fn run(
+    manager: Manager<AnyTransport>,
+    context: Context,
+    until: RunUntil,
+) -> LocalBoxFuture<'static, Result<(), SmError>> {
+    // Behind a pointer, so that it is compiled here and not again in each program that polls it.
+    Box::pin(run_here(manager, context, until))
+}
+
+async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
     let mut service =

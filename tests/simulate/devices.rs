@@ -15,7 +15,8 @@ use reconfig::scenario::{self, Departure, Scenario, Watch};
 use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::{
-    self, Config, Context, Happening, Mailbox, ManagerOrder, RunUntil, SharedMailbox, SubnetElement, Takeover,
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, RunUntil, SharedMailbox, SubnetElement,
+    Takeover,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SourceControl};
 use reconfig::transport::AnyTransport;

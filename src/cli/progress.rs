@@ -167,6 +167,7 @@ impl Progress {
 /// Seconds, minutes or hours, as precise as an estimate is.
 fn rough(seconds: f64) -> String {
     match seconds {
+        seconds if seconds < 1.0 => "a second".to_string(),
         seconds if seconds < 90.0 => format!("{seconds:.0} s"),
         seconds if seconds < 5_400.0 => format!("{:.0} min", seconds / 60.0),
         seconds => format!("{:.1} h", seconds / 3_600.0),

@@ -17,6 +17,7 @@ use crate::ids::Half;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
+use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
 
 /// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
@@ -35,7 +36,16 @@ pub enum RunUntil {
 ///
 /// # Errors
 /// The port failed; with [`RunUntil::Up`], also if the subnet cannot be brought up.
-pub async fn run(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
+pub fn run(
+    manager: Manager<AnyTransport>,
+    context: Context,
+    until: RunUntil,
+) -> LocalBoxFuture<'static, Result<(), SmError>> {
+    // Behind a pointer, so that it is compiled here and not again in each program that polls it.
+    Box::pin(run_here(manager, context, until))
+}
+
+async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
     let mut service =
@@ -322,7 +332,7 @@ async fn take_up<T: Transport>(
 ) -> Result<Option<BroughtUp>, SmError> {
     let Some(journal) = &mut context.journal else { return Ok(None) };
     let Some(standing) = journal.standing().cloned() else { return Ok(None) };
-    match bring_up::taken_up(manager, found, &standing).await? {
+    match bring_up::taken_up(manager, found, &standing, context.config.planning).await? {
         Ok(up) => {
             tracing::warn!("{}: it goes on", up.arrival.why().unwrap_or_default());
             Ok(Some(up))

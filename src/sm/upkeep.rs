@@ -469,11 +469,14 @@ impl<T: Transport> Upkeep<T> {
         let manager = &mut self.driver.subnet_mut().manager;
         let work = {
             let running = running.clone();
-            move || mirroring::mirrored(&running, &policy)
+            move || {
+                let lfts = mirroring::mirrored(&running, &policy)?;
+                let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
+                let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
+                Ok((lfts, writes))
+            }
         };
-        let lfts = computed(manager, context.config.planning, work).await?.map_err(SmError::Unproved)?;
-        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
-        let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
+        let (lfts, writes) = computed(manager, context.config.planning, work).await?.map_err(SmError::Unproved)?;
         manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
         let now_ns = self.driver.subnet().now_ns();
         if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.followed(now_ns)) {
@@ -542,9 +545,8 @@ impl<T: Transport> Upkeep<T> {
         bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
         let policy = &context.config.policy;
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
-        // `None`: nothing that these devices held before is taken for granted.
-        let mut writes = plan::writes_between(fabric, None, &running.tables.lfts, steady);
-        writes.retain(|write| write.node(fabric).is_some_and(|node| devices.contains(&node)));
+        // Nothing that these devices held before is taken for granted.
+        let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
         manager.apply(fabric, &writes, crate::subnet::WriteOrder::Any).await?;
         let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
         manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::WriteOrder::Any).await?;

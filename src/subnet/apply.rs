@@ -8,7 +8,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::health::WrittenTable;
 use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
-use super::{Applied, FailingAs, SubnetError, WriteOrder};
+use super::{Applied, FailingAs, SubnetError, Timing, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::{PortState, SlToVlScope, Write};
@@ -16,6 +16,9 @@ use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How many requests of a wave are made at a time.
+const PART: usize = 4096;
 
 /// The changes of a wave to one PortInfo.
 #[derive(Clone, Copy, Debug, Default)]
@@ -125,20 +128,29 @@ impl<T: Transport> Manager<T> {
             }
         }
         let before = self.counts.clone();
-        let mut exchange = Exchange::new(match order {
-            WriteOrder::Any => self.timing,
+        let mut course = WaveProgress { on_failure, ..WaveProgress::default() };
+        match order {
+            WriteOrder::Any => {
+                // In parts: the requests of a whole wave take long to make, and whoever asks meanwhile waits.
+                for (rank, part) in jobs.chunks(PART).enumerate() {
+                    let requests = (rank * PART..).zip(part).filter(|(_, job)| !course.gave_up(job.device));
+                    let requests = requests.map(|(tag, job)| self.first_request(fabric, job, job.device.0, tag as u64));
+                    let requests: Vec<MadRequest> = requests.collect();
+                    self.send_jobs(self.timing, requests, &jobs, &mut course).await?;
+                    if course.has_ended() {
+                        break;
+                    }
+                }
+            }
             WriteOrder::Listed { window } => {
                 let window = usize::from(window).max(1);
-                super::Timing { window, per_device: window, ..self.timing }
+                let timing = Timing { window, per_device: window, ..self.timing };
+                // A single queue keeps the order of the list; its window is then that of the wave.
+                let requests = jobs.iter().enumerate().map(|(tag, job)| self.first_request(fabric, job, 0, tag as u64));
+                let requests = requests.collect();
+                self.send_jobs(timing, requests, &jobs, &mut course).await?;
             }
-        });
-        for (tag, job) in jobs.iter().enumerate() {
-            // A single queue keeps the order of the list; its window is then that of the wave.
-            let queue = if matches!(order, WriteOrder::Any) { job.device.0 } else { 0 };
-            exchange.submit(self.first_request(fabric, job, queue, tag as u64));
         }
-        let mut course = WaveProgress { on_failure, ..WaveProgress::default() };
-        self.run(&mut exchange, |exchange, done| course.take(&jobs, exchange, done)).await?;
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
         for (port, info) in course.port_infos {
             let owner = fabric.port(port);
@@ -167,6 +179,18 @@ impl<T: Transport> Manager<T> {
                 Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
         }
+    }
+
+    async fn send_jobs(
+        &mut self,
+        timing: Timing,
+        requests: Vec<MadRequest>,
+        jobs: &[Job],
+        course: &mut WaveProgress,
+    ) -> Result<(), SubnetError> {
+        let mut exchange = Exchange::new(timing);
+        requests.into_iter().for_each(|request| exchange.submit(request));
+        self.run(&mut exchange, |exchange, done| course.take(jobs, exchange, done)).await
     }
 
     /// Every one of these was carried out.
@@ -249,9 +273,20 @@ struct WaveProgress {
     not_held: Vec<PortId>,
     /// Jobs whose refusal counts only after the port was read.
     doubted: BTreeSet<u64>,
+    /// Devices that are not written to any more.
+    given_up: BTreeSet<NodeId>,
 }
 
 impl WaveProgress {
+    /// Whether nothing more is to be sent.
+    fn has_ended(&self) -> bool {
+        self.failure.is_some() && self.on_failure == OnFailure::Ends
+    }
+
+    fn gave_up(&self, device: NodeId) -> bool {
+        self.given_up.contains(&device)
+    }
+
     fn take(&mut self, jobs: &[Job], exchange: &mut Exchange, done: Completed) {
         let judged = match settled(done) {
             Ok((request, answer)) => self.judge(&jobs[request.tag as usize], exchange, request, answer),
@@ -262,7 +297,10 @@ impl WaveProgress {
             match self.on_failure {
                 // The wave can no longer be acknowledged: unsent writes stay unsent.
                 OnFailure::Ends => exchange.abandon(),
-                OnFailure::GoesOnElsewhere => _ = exchange.withdraw(request.device, |_| true),
+                OnFailure::GoesOnElsewhere => {
+                    exchange.withdraw(request.device, |_| true);
+                    self.given_up.insert(jobs[request.tag as usize].device);
+                }
             }
             self.failed.extend(fails.map(|fails| (request.tag, fails)));
             self.failure.get_or_insert(failure);

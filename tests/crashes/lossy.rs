@@ -5,7 +5,7 @@
 //! `cargo test --release --test suite crashes::lossy:: -- --nocapture` prints how long, and how many.
 
 use super::world::{Death, Setting, World};
-use super::{DOUBLE, Going, closing, sound, undisturbed};
+use super::{AUTO, DOUBLE, FENCED, Going, closing, sound, undisturbed};
 use crate::support::is_thorough;
 
 /// The share of MADs lost, on the way there and on the way back.
@@ -14,8 +14,12 @@ const LOSSES: [f64; 4] = [0.0, 0.05, 0.2, 0.4];
 /// The loss up to which every change is made.
 const MADE: f64 = 0.2;
 
-const CHANGES: [(&str, Setting, Going); 2] =
-    [("removal by `double`", DOUBLE, Going::Planned), ("loss by `double`", DOUBLE, Going::Sudden)];
+const CHANGES: [(&str, Setting, Going); 4] = [
+    ("removal by `double`", DOUBLE, Going::Planned),
+    ("loss by `double`", DOUBLE, Going::Sudden),
+    ("removal by `double`, standard devices", FENCED, Going::Planned),
+    ("loss by `auto`", AUTO, Going::Sudden),
+];
 
 /// The middle one.
 fn median<T: Copy + Ord>(mut of: Vec<T>) -> T {

@@ -41,7 +41,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    ChannelGraph, Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
+    Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation,
+    Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -281,12 +282,14 @@ impl Plan {
         if !drain.is_empty() {
             return Some(drain_graph::to_dot(surviving, drain));
         }
-        let (lanes, tables) = (Lanes::of_fabric(after, self.draft.policy.reserved_sl).all, self.tables_at(self.waves().len()));
+        let (lanes, tables) =
+            (Lanes::of_fabric(after, self.draft.policy.reserved_sl).all, self.tables_at(self.waves().len()));
         let ways = self.new_ways();
         let count = ways.map_or(1, |ways| usize::from(ways.layers()));
         let layer = |layer: usize| {
             let lanes = Lanes::of_layer(lanes, layer, count);
-            let graph = ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, &self.draft.stranded).ok()?;
+            let graph =
+                ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, &self.draft.stranded).ok()?;
             let graph = DrainGraph::new(after, graph.outputs().iter().cloned().collect(), graph.sources()).ok()?;
             Some(DrainLayer { lanes, graph })
         };

@@ -319,7 +319,10 @@ fn what_an_accepted_plan_drains_or_leads_to_is_drawn() {
     let drawing = desk.text("after.dot");
     let channels = drawing.lines().filter(|line| line.contains("label = ")).count();
     assert!(channels > 0 && drawing.contains(" → host-1 HCA-1"), "{drawing}");
-    assert!(drawing.contains("label = \"spine-2") && !drawing.contains("label = \"spine-1 "), "the root has left: {drawing}");
+    assert!(
+        drawing.contains("label = \"spine-2") && !drawing.contains("label = \"spine-1 "),
+        "the root has left: {drawing}"
+    );
 }
 
 #[test]

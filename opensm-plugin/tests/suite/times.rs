@@ -114,7 +114,7 @@ fn taken() -> Duration {
 fn on_processor(process: u32, counts: impl Fn(&str) -> bool) -> Duration {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
     let text = |folder: &Path, file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let of = |folder: &Path| text(folder, "schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok());
+    let of = |folder: &Path| text(folder, "schedstat").split_whitespace().next().and_then(|ns| ns.parse::<u64>().ok());
     let folders = threads.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let counted = folders.filter(|folder| counts(text(folder, "comm").trim()));
     Duration::from_nanos(counted.filter_map(|folder| of(&folder)).sum())
@@ -158,7 +158,10 @@ fn beside_opensms_own_engines() {
                 let (ups, before) = (log.ups(), own());
                 console(&mut served, &format!("{command} {cable}"));
                 log.up_after(ups, &opensm);
-                println!("| {topology} | {engine} | {command} | {:?} of processor time, sweeps included |", own() - before);
+                println!(
+                    "| {topology} | {engine} | {command} | {:?} of processor time, sweeps included |",
+                    own() - before
+                );
             }
             let found = log.runs();
             assert!(found.len() >= 3, "bring-up, loss and return: {found:?}");

@@ -11,13 +11,26 @@ pub mod chart;
 pub mod conformance;
 pub mod corpus;
 pub mod fabrics;
+pub mod mutilated;
 pub mod proof;
 pub mod properties;
 pub mod recovery;
 pub mod removal;
+pub mod schema;
 pub mod short;
 pub mod tools;
 pub mod with_tables;
+
+use proptest::test_runner::{Config, RngSeed};
+
+/// Random cases that are the same each time, also where cargo does not say which (`.cargo/config.toml`).
+pub fn seeded(config: Config) -> Config {
+    let rng_seed = match config.rng_seed {
+        RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
+        RngSeed::Random => RngSeed::Fixed(1),
+    };
+    Config { rng_seed, ..config }
+}
 
 /// Whether tests run their long forms (docs/TESTING.md).
 pub fn is_thorough() -> bool {

@@ -314,15 +314,12 @@ fn what_an_accepted_plan_drains_or_leads_to_is_drawn() {
     assert_eq!((drawing.matches(" -> ").count(), plan.drain().len()), (arcs, 1));
     assert!(drawing.contains(" → host-1 HCA-1"), "{drawing}");
     // Entries alone drain nothing: what is drawn is the routing afterwards, of what is still there.
+    let fabric = bundled("fat-tree-4-2");
+    let root = fabric.describe_node(choose_root(&fabric).expect("a fabric has switches"));
     let desk = Desk::losing_the_root("fat-tree-4-2");
     desk.plan(&["--scheme", "ordered", "--dot", "after.dot"]).says(0, &[]);
     let drawing = desk.text("after.dot");
-    let channels = drawing.lines().filter(|line| line.contains("label = ")).count();
-    assert!(channels > 0 && drawing.contains(" → host-1 HCA-1"), "{drawing}");
-    assert!(
-        drawing.contains("label = \"spine-2") && !drawing.contains("label = \"spine-1 "),
-        "the root has left: {drawing}"
-    );
+    assert!(drawing.contains(" → host-1 HCA-1") && !drawing.contains(&format!("{root} ")), "{root}: {drawing}");
 }
 
 #[test]

@@ -266,7 +266,7 @@ impl Arguments {
         let routed = change::route(RouteInput { fabric, engine: &*engine, data_vls, lmc: self.lmc.0 });
         let routed = routed.map_err(choice::unrouted)?;
         if let Some(told) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
-            output::remark(&format!("{told}; --guid2lid FILE lists all LIDs"));
+            output::remark(&format!("{told}; --output FOLDER writes all LIDs (guid2lid)"));
         }
         let routing_ns = start.elapsed().as_nanos() as u64;
         let start = Instant::now();

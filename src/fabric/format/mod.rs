@@ -80,6 +80,9 @@ pub enum Format {
     Dot,
 }
 
+/// Whether a line is typical of a format.
+type IsOfFormat = fn(&str) -> bool;
+
 impl Format {
     /// Every format.
     pub const ALL: [Format; 12] = [
@@ -155,7 +158,7 @@ impl Format {
         if port_list::is_port(line) {
             return Some(Format::PortList);
         }
-        let read: [(fn(&str) -> bool, Format); 5] = [
+        let read: [(IsOfFormat, Format); 5] = [
             (db_csv::is_start, Format::DbCsv),
             (net_dump::is_header, Format::NetDump),
             (ndt::is_header, Format::Ndt),

@@ -22,6 +22,14 @@ pub struct Lanes {
 }
 
 impl Lanes {
+    /// Those of `set` that one of `count` virtual layers is on: the one of its number. Lanes that no layer claims go with the
+    /// last.
+    pub(crate) fn of_layer(set: VlSet, layer: usize, count: usize) -> VlSet {
+        let own = |at: usize| at == layer || layer + 1 == count && at > layer;
+        let lanes = set.iter().enumerate().filter(|&(at, _)| own(at));
+        lanes.fold(VlSet::EMPTY, |set, (_, vl)| VlSet(set.0 | 1 << vl.get()))
+    }
+
     /// The lanes of a subnet whose links all have at least `count` data VLs, 1 to 15. With one, A is empty.
     pub fn of_count(count: u8) -> Lanes {
         let all = VlSet::first(count);

@@ -41,7 +41,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
+    Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation,
+    Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -274,10 +275,26 @@ impl Plan {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
 
-    /// The channel dependency graph that is drained, of all layers, as a Graphviz digraph; none if nothing is drained.
-    pub fn drain_dot(&self) -> Option<String> {
-        let Draft { surviving, drain, .. } = &self.draft;
-        (!drain.is_empty()).then(|| drain_graph::to_dot(surviving, drain))
+    /// A channel dependency graph as a Graphviz digraph: the one that is drained or, where nothing is, that of the routing
+    /// that the plan ends with. None where that routing has no such graph, as that of a refused plan.
+    pub fn dependencies_dot(&self) -> Option<String> {
+        let Draft { surviving, after, drain, .. } = &self.draft;
+        if !drain.is_empty() {
+            return Some(drain_graph::to_dot(surviving, drain));
+        }
+        let (lanes, tables) =
+            (Lanes::of_fabric(after, self.draft.policy.reserved_sl).all, self.tables_at(self.waves().len()));
+        let ways = self.new_ways();
+        let count = ways.map_or(1, |ways| usize::from(ways.layers()));
+        let layer = |layer: usize| {
+            let lanes = Lanes::of_layer(lanes, layer, count);
+            let graph =
+                ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, &self.draft.stranded).ok()?;
+            let graph = DrainGraph::new(after, graph.outputs().iter().cloned().collect(), graph.sources()).ok()?;
+            Some(DrainLayer { lanes, graph })
+        };
+        let layers = (0..count).map(layer).collect::<Option<Vec<_>>>()?;
+        Some(drain_graph::to_dot(after, &layers))
     }
 
     /// The channels to drain, layer by layer.

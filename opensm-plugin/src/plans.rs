@@ -428,22 +428,32 @@ pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan>
     }
 }
 
-/// The same where levels were given out: rows without a way get one on the layers that sources send on.
-fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
+/// A repair of what OpenSM has routed, while all that it sees stays.
+fn by_entries<'a>(sight: &'a Sight, tables: &'a SubnetTables, senders: &'a InjectionRules) -> RepairInput<'a> {
     let fabric = &*sight.fabric;
-    let initial = on_lanes(fabric, sight.lfts.clone());
-    let found = repair(&RepairInput {
+    RepairInput {
         before: fabric,
         surviving: fabric,
         remaining: fabric,
-        tables: &initial,
+        tables,
         target: None,
-        senders: &senders(fabric, &sight.ways),
+        senders,
         answerer: Some(sight.sm),
         switches: true,
         order: None,
         discards_turned_back: false,
+        budget: Budget::default(),
+    }
+}
+
+/// The same where levels were given out: rows without a way get one on the layers that sources send on.
+fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
+    let fabric = &*sight.fabric;
+    let initial = on_lanes(fabric, sight.lfts.clone());
+    let senders = senders(fabric, &sight.ways);
+    let found = repair(&RepairInput {
         budget: Budget { renewals: 0, ..Budget::default() },
+        ..by_entries(sight, &initial, &senders)
     });
     let found = found.map_err(|error| NoPlan::Unrecovered(error.to_string()))?;
     if let Some(first) = found.unsolved.first() {
@@ -483,19 +493,9 @@ pub fn renewed(
         }
     };
     let initial = on_lanes(fabric, sight.lfts.clone());
-    let found = repair(&RepairInput {
-        before: fabric,
-        surviving: fabric,
-        remaining: fabric,
-        tables: &initial,
-        target: Some(&target),
-        senders: &senders(fabric, &sight.ways),
-        answerer: Some(sight.sm),
-        switches: true,
-        order: order.as_deref(),
-        discards_turned_back: false,
-        budget: Budget::default(),
-    });
+    let senders = senders(fabric, &sight.ways);
+    let aims = by_entries(sight, &initial, &senders);
+    let found = repair(&RepairInput { target: Some(&target), order: order.as_deref(), ..aims });
     let found = found.map_err(|error| NoPlan::Change(Box::new(ChangeError::Repair(error))))?;
     // A wave that would have to wait for what was sent before is not worth it: nothing is lost without it.
     let steps = found.waves.into_iter().take_while(|wave| !wave.aged_before);

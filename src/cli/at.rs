@@ -59,8 +59,8 @@ impl AtArguments {
 impl Args for AtArguments {
     fn augment_args(command: Command) -> Command {
         let at = Arg::new("at").long("at").value_name("US|STATE").action(ArgAction::Append).value_parser(time).help(
-            "What the options behind it name happens so many microseconds after what stands before the first --at, or \
-                 when the change first enters this state (splitting, installing, draining …); nothing announces it",
+            "Delay the events named by the options that follow: this long after the first event, in microseconds, or until \
+                 the change first enters this state (splitting, installing, draining …). They are not announced",
         );
         command.arg(at)
     }

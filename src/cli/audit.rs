@@ -35,8 +35,8 @@ OpenSM writes opensm-subnet.lst, opensm.fdbs, opensm-lfts.dump and, where SL-to-
 the log flags -D 0x43; dump_fts asks the switches themselves. Without --path-sl every packet has service level 0; without \
 --sl2vl a service level takes the lane of its number (modulo --vls).
 
-With tables of an update (--after-fdbs or --after-lfts) each of both routings is judged, and every mixture of their \
-entries that an update in place can go through. What --after-sl2vl and --after-path-sl do not name stays as it was.
+With tables of an update (--after-fdbs or --after-lfts) both routings are judged, and every mixture of their entries that \
+an update in place can go through. Without --after-sl2vl and --after-path-sl, the earlier tables and paths stay in force.
 
 A list of several subnets is routed by --engine, each subnet as `reconfig route` does it. Every path from host to host is \
 followed, through each router that may be picked and by each LID, and all subnets with their routers are proved \
@@ -48,7 +48,7 @@ Examples:
   reconfig audit before.lst --fdbs before.fdbs --after after.lst --after-fdbs after.fdbs --dot cycle.dot
   reconfig audit two.subnets.yaml --engine up-down --router-sl keep
 
-Exit codes: 0 nothing was found; 1 something was, whatever it is, or some of the fabric is not known; 2 wrong usage or unreadable input; 3 a subnet of a list \
+Exit codes: 0 no fault was found; 1 a fault was found, or part of the fabric is unknown; 2 wrong usage or unreadable input; 3 a subnet of a list \
 cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard

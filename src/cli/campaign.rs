@@ -22,8 +22,8 @@ const DESCRIPTION: &str = "campaign.yaml";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Rows are appended to runs.csv in the folder as runs end. Started again, the command carries out what has no row there yet, \
-whoever wrote the others; when all are there it shows the summary. Shards write files of their own, so that the tasks of a job \
+Rows are appended to runs.csv in the folder as runs end. If restarted, the command performs only the runs that \
+have no row yet; when all have one, it shows the summary. Shards write files of their own, so that the tasks of a job \
 array can share a folder; examples/slurm has a script. docs/CAMPAIGNS.md describes the file and the columns.
 
 Examples:

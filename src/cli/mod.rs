@@ -94,11 +94,11 @@ struct Common {
     /// Log more to standard error: -v events, -vv details, -vvv everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link told at one end).
+    /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link reported by one end only).
     #[arg(long, global = true, conflicts_with = "partial")]
     strict: bool,
-    /// Accept an incomplete file of a fabric: what cannot be read is left out, and a node that is only named as a neighbour
-    /// is what its neighbours tell.
+    /// Accept an incomplete file of a fabric: skip unreadable parts, and describe a node that has no section of its own
+    /// by what its neighbours report.
     #[arg(long, global = true)]
     partial: bool,
     /// Names of nodes, instead of the descriptions in a fabric's file: a node-name-map (0xGUID "NAME" a line), or the output
@@ -129,9 +129,9 @@ enum Command {
     Simulate(Box<simulate::Arguments>),
     /// Plan the change between two captures of a fabric, and prove that no moment of it can deadlock.
     Plan(Box<plan::Arguments>),
-    /// Say of every switch and cable what its loss would do: who is cut off, and by which proved change the rest goes on.
+    /// For each switch and cable, report what its loss would do: who is cut off, and which proved change restores the rest.
     WhatIf(Box<what_if::Arguments>),
-    /// Run the simulator many times by one description, and sum up with confidence intervals.
+    /// Run many simulations from one description, and summarise them with confidence intervals.
     Campaign(campaign::Arguments),
     /// Judge a plan again, from its file alone.
     Check(check::Arguments),
@@ -148,7 +148,7 @@ enum Command {
     /// Describe, compare, convert and generate topologies.
     #[command(subcommand)]
     Fabric(fabric::FabricCommand),
-    /// Measure the papers' tables again, and compare the figures.
+    /// Reproduce the papers' tables, and compare the figures.
     Reproduce(reproduce::Arguments),
     /// Show the state of the manager that runs here.
     Status(status::Arguments),
@@ -161,7 +161,7 @@ enum Command {
     /// Read what a manager recorded before it acted.
     #[command(subcommand)]
     Journal(journal::JournalCommand),
-    /// Find hosts that were left unable to send by a manager that died amid a change, and open them.
+    /// Find hosts that a manager left unable to send when it died during a change, and reopen them.
     Rescue(rescue::Arguments),
     /// Find the path to a host by its address, in this subnet or behind a router.
     Resolve(resolve::Arguments),

@@ -31,7 +31,7 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Nodes and ports of the captures are matched by GUID and port number, nodes without GUIDs by name. Unless tables are given (--from-fdbs, \
---from-lfts), those in force are assumed to be those of the engine on BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
+--from-lfts), the tables in force are assumed to be the engine's for BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
 written unproved with --allow-unproved, marked as such.
 
 Examples:

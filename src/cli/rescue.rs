@@ -8,14 +8,14 @@ use anyhow::anyhow;
 use reconfig::ids::Sl;
 use reconfig::sm::rescue::{ClosedSubnet, find_closed, open_closed};
 use reconfig::subnet::{Manager, Timing};
-use reconfig::transport::AnyTransport;
+use reconfig::transport::Transport;
 use reconfig::transport::umad::{Umad, UmadRole};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A manager that dies amid a change by scheme `double` may leave end ports that discard what their hosts send (VL 15). The next \
-`reconfig sm` mends such a subnet, and that is the better way: what it does is proved. This command is for a subnet that \
-another manager is to have, or none. It works beside a manager, from any port. Nothing proves what --clear does: hosts may \
+A manager that dies during a change by scheme `double` may leave end ports that discard what their hosts send (VL 15). The next \
+`reconfig sm` mends such a subnet, and that is the better way: what it does is proved. Use this command if another \
+manager, or none, will manage the subnet. It works beside a manager, from any port. Nothing proves what --clear does: hosts may \
 then send by tables of a change that is half done.
 
 Examples:
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let port = Umad::open(&arguments.port.options(UmadRole::Client)).map_err(Failure::undone)?;
     let timing = Timing { light_sweep_ns: None, ..Timing::default() };
-    let mut manager = Manager::new(Box::new(port) as AnyTransport, timing, arguments.m_key.chosen()?);
+    let mut manager = Manager::new(port.boxed(), timing, arguments.m_key.chosen()?);
     let found = find_closed(&mut manager).await.map_err(Failure::undone)?;
     let mut report = report(&found);
     if arguments.clear && !found.closed.is_empty() {

@@ -6,7 +6,7 @@ use super::{Common, input, output};
 use anyhow::anyhow;
 use reconfig::ids::{Lid, Sl};
 use reconfig::resolve::{self, Destination, HostsFile, Interface, Resolver};
-use reconfig::transport::AnyTransport;
+use reconfig::transport::Transport;
 use reconfig::transport::umad::{Umad, UmadRole};
 use reconfig::wire::Gid;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// An IPoIB interface of this host, with the length of its prefix; may be repeated. Without any, no address is adjacent.
     #[arg(long = "interface", value_name = "ADDRESS/LENGTH")]
     interfaces: Vec<Interface>,
-    /// NAME is a GID (AF_IB), and is resolved by nobody.
+    /// NAME is a GID (AF_IB): skip name resolution.
     #[arg(long, conflicts_with_all = ["hosts", "interfaces"])]
     ib: bool,
     #[command(flatten)]
@@ -131,7 +131,7 @@ async fn ask(
 ) -> Result<(Gid, Option<reconfig::wire::sa::PathRecord>), Failure> {
     let port = Umad::open(&arguments.port.options(UmadRole::Client)).map_err(Failure::undone)?;
     let (num, guid) = (port.port(), port.guid());
-    let mut port = Box::new(port) as AnyTransport;
+    let mut port = port.boxed();
     let own = resolve::own_port(&mut port, num, guid).await.map_err(Failure::undone)?;
     let Some(dgid) = dgid else { return Ok((own.gid, None)) };
     let path = resolve::ask(&mut port, &own, dgid).await.map_err(Failure::undone)?;

@@ -53,8 +53,8 @@ pub(super) struct Arguments {
     list: bool,
     #[command(flatten)]
     choice: EngineChoice,
-    /// The LID mask control of end ports: 0 to 7 at least (0: one half, of one LID), `auto` for one that gives each half what
-    /// the engine needs, `each` for the least for each port, which OpenSM does not take.
+    /// The LID mask control of end ports: at least 0 to 7 (0: one half, of one LID); `auto`: the least that suffices
+    /// for all ports; `each`: the least for each port, which OpenSM cannot use.
     #[arg(long, value_name = "LMC", default_value = "auto")]
     lmc: LmcChoice,
     #[command(flatten)]

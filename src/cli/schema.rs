@@ -1,16 +1,9 @@
-//! `reconfig schema`: the JSON Schemas of what commands print with `--json`, made from the types that are printed. A copy
-//! of each stands in docs/schemas.
+//! `reconfig schema`: the JSON Schemas of what commands print with `--json`. They are the files in docs/schemas; a test
+//! makes them from the types that are printed, and compares.
 
 use super::outcome::{Answer, Failure};
-use super::{campaign, fabric, journal, output, reproduce, rescue, resolve, route, simulate};
-use crate::report;
+use super::output;
 use anyhow::anyhow;
-use reconfig::audit::AuditReport;
-use reconfig::fabric::subnets::summary::SubnetsSummary;
-use reconfig::serve::ServeStatus;
-use reconfig::sm::control::{ChangeDone, ControlEvent, Status};
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,39 +17,38 @@ pub(super) struct Arguments {
     name: Option<String>,
 }
 
-/// A name, and what makes its schema.
-type Entry = (&'static str, fn() -> Schema);
-
-/// Every schema. What is not one object for each run is named by its option or its content.
-const SCHEMAS: [Entry; 22] = [
-    ("audit", schema_of::<AuditReport>),
-    ("campaign", schema_of::<campaign::CampaignDocument<'static>>),
-    ("change", schema_of::<ChangeDone>),
-    ("check", schema_of::<report::CheckReport>),
-    ("events", schema_of::<ControlEvent>),
-    ("fabric-diff", schema_of::<fabric::DifferenceReport>),
-    ("fabric-show", schema_of::<fabric::ShownFabric>),
-    ("fabric-show-subnets", schema_of::<SubnetsSummary>),
-    ("journal-show", schema_of::<journal::JournalReport<'static>>),
-    ("lids", schema_of::<report::LidReport>),
-    ("plan", schema_of::<report::PlanReport>),
-    ("reproduce", schema_of::<reproduce::StudyDocument<'static>>),
-    ("rescue", schema_of::<rescue::RescueReport>),
-    ("resolve", schema_of::<resolve::ResolveReport>),
-    ("route", schema_of::<report::RouteObject<'static>>),
-    ("route-list", schema_of::<Vec<route::ListedEngine>>),
-    ("serve", schema_of::<ServeStatus>),
-    ("simulate", schema_of::<simulate::Beside<'static>>),
-    ("simulate-accounting", schema_of::<simulate::Accounted<'static>>),
-    ("simulate-compare", schema_of::<simulate::Comparison<'static>>),
-    ("status", schema_of::<Status>),
-    ("what-if", schema_of::<report::WhatIfReport>),
-];
-
-/// The schema of what is written, not of what may be read: a field that is always there is required.
-fn schema_of<T: JsonSchema>() -> Schema {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>()
+/// Names and texts of the files with these names.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../docs/schemas/", $name, ".json")))),*]
+    };
 }
+
+/// Every schema, by its name. What is not one object for each run is named by its option or its content.
+const SCHEMAS: [(&str, &str); 22] = files![
+    "audit",
+    "campaign",
+    "change",
+    "check",
+    "events",
+    "fabric-diff",
+    "fabric-show",
+    "fabric-show-subnets",
+    "journal-show",
+    "lids",
+    "plan",
+    "reproduce",
+    "rescue",
+    "resolve",
+    "route",
+    "route-list",
+    "serve",
+    "simulate",
+    "simulate-accounting",
+    "simulate-compare",
+    "status",
+    "what-if",
+];
 
 pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let names = || SCHEMAS.map(|(name, _)| name);
@@ -64,11 +56,68 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         None => output::print(&(names().join("\n") + "\n"))?,
         Some(wanted) => {
             let found = SCHEMAS.iter().find(|(name, _)| name == wanted);
-            let (_, make) = found.ok_or_else(|| {
+            let (_, text) = found.ok_or_else(|| {
                 Failure::input(anyhow!("`{wanted}` names no schema: choose one of {}", names().join(", ")))
             })?;
-            output::print_json(&make())?;
+            output::print(text)?;
         }
     }
     Ok(Answer::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{campaign, fabric, journal, reproduce, rescue, resolve, route, simulate};
+    use super::SCHEMAS;
+    use crate::report;
+    use reconfig::audit::AuditReport;
+    use reconfig::fabric::subnets::summary::SubnetsSummary;
+    use reconfig::serve::ServeStatus;
+    use reconfig::sm::control::{ChangeDone, ControlEvent, Status};
+    use schemars::JsonSchema;
+    use schemars::generate::SchemaSettings;
+    use std::path::Path;
+
+    /// The schema of what is written, not of what may be read: a field that is always there is required.
+    fn made<T: JsonSchema>() -> String {
+        let schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
+        serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+    }
+
+    /// After a change of a report, `UPDATE_EXPECT=1` has the files written anew.
+    #[test]
+    fn the_files_are_what_the_types_make() {
+        let made: [String; 22] = [
+            made::<AuditReport>(),
+            made::<campaign::CampaignDocument<'static>>(),
+            made::<ChangeDone>(),
+            made::<report::CheckReport>(),
+            made::<ControlEvent>(),
+            made::<fabric::DifferenceReport>(),
+            made::<fabric::ShownFabric>(),
+            made::<SubnetsSummary>(),
+            made::<journal::JournalReport<'static>>(),
+            made::<report::LidReport>(),
+            made::<report::PlanReport>(),
+            made::<reproduce::StudyDocument<'static>>(),
+            made::<rescue::RescueReport>(),
+            made::<resolve::ResolveReport>(),
+            made::<report::RouteReport>(),
+            made::<Vec<route::ListedEngine>>(),
+            made::<ServeStatus>(),
+            made::<simulate::Beside<'static>>(),
+            made::<simulate::Accounted<'static>>(),
+            made::<simulate::Comparison<'static>>(),
+            made::<Status>(),
+            made::<report::WhatIfReport>(),
+        ];
+        for ((name, kept), made) in SCHEMAS.iter().zip(&made) {
+            if std::env::var_os("UPDATE_EXPECT").is_some() {
+                let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schemas/{name}.json"));
+                std::fs::write(file, made).expect("written");
+            } else {
+                assert!(kept == made, "docs/schemas/{name}.json is not what the types make: UPDATE_EXPECT=1 writes it");
+            }
+        }
+    }
 }

@@ -126,8 +126,8 @@ struct MethodArguments {
     /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// All LIDs of an end port are paths, instead of one half of them: a fabric in which nothing changes (--steady) needs
-    /// no spare half.
+    /// Use all LIDs of an end port as paths, and not only one half. Requires --steady, because a change needs a spare
+    /// half.
     #[arg(long, requires = "steady")]
     undivided: bool,
 }
@@ -330,10 +330,10 @@ struct ManagementArguments {
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
-    /// This node takes over when the manager's node is lost, or its only cable: by what it reads from devices.
+    /// The standby manager. It takes over if the manager's node or its only cable is lost, and relies only on what it reads from devices.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["adversary", "accounting"])]
     standby: Option<String>,
-    /// Microseconds from that loss until it begins: what its polls take (with OpenSM's defaults, 40 s) [default: 1000]
+    /// Delay from that loss to the takeover, in microseconds; stands for the standby's polling (with OpenSM's defaults, 40 s) [default: 1000]
     #[arg(long, value_name = "US", requires = "standby", value_parser = clap::value_parser!(u64).range(..=600_000_000))]
     standby_after: Option<u64>,
     /// SMPs outstanding over all devices [default: one for each device; on standard devices 16]
@@ -353,7 +353,7 @@ struct ManagementArguments {
     #[arg(long, value_name = "SMPS", default_value_t = 0)]
     vl15_buffer: u16,
     /// How the manager hears of the change: by traps, or because it polls the switches (light sweeps; devices send no
-    /// traps then, and what happens, happens right behind a sweep).
+    /// traps then, and each event occurs just after a sweep, which is the worst case).
     #[arg(long, value_enum, value_name = "WAY", default_value_t = DetectionChoice::Trap)]
     detect: DetectionChoice,
     /// Time from a light sweep to the next, as a multiple of the duration of a sweep (--detect sweep) [default: 99]

@@ -22,8 +22,8 @@ use reconfig::sm::metrics::{Metrics, MetricsServer};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::web::{PageParts, WebServer};
 use reconfig::sm::{
-    AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, Responder, RunUntil,
-    SharedMailbox, Takeover, lid_file, prefix_file, systemd,
+    AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox,
+    Takeover, lid_file, prefix_file, systemd,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;
@@ -68,16 +68,16 @@ pub(super) struct Arguments {
     /// The routing engine, or several: the first that can route the subnet does.
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = DEFAULT_ENGINES, value_parser = choice::engine_names())]
     engine: Vec<String>,
-    /// Where the engine, or the scheme, finds nothing that is proved, leave things as they are: otherwise engine
-    /// up-down-robust and scheme auto stand in, and the log and `reconfig status` say so.
+    /// Do not fall back. By default engine up-down-robust and scheme auto take over if the engine or the scheme finds
+    /// nothing proved, and the log and `reconfig status` report it.
     #[arg(long)]
     no_fallback: bool,
     /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
     /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
-    /// While nothing happens, prepare plans for the loss of each switch and of each cable between switches, as many as take
-    /// so many MiB, so that such a loss waits for no computing.
+    /// While idle, prepare plans for the loss of each switch and of each cable between switches, in at most this many
+    /// MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare [default: that of a subnet that
@@ -175,9 +175,6 @@ pub(super) struct Arguments {
     #[command(flatten)]
     devices: choice::DeviceArguments,
 }
-
-/// Data VLs in operation where nobody says otherwise.
-const DATA_VLS: u8 = 4;
 
 /// Deliberate faults.
 #[derive(Clone, Copy, Debug)]
@@ -332,7 +329,7 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     StaticStatus {
         port,
         engine: arguments.engine.join(","),
-        data_vls: arguments.vls.unwrap_or(DATA_VLS),
+        data_vls: arguments.vls.unwrap_or(Config::DATA_VLS),
         policy: PolicyStatus {
             scheme: arguments.scheme.clone(),
             sources: arguments.devices.sources(arguments.devices()).name().to_string(),
@@ -378,9 +375,6 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
     let default = SweepPolicy::default();
     let pace = SweepPolicy { most_ns, least_ns: default.least_ns.min(most_ns), ..default };
     Ok(Context {
-        config,
-        responder: Responder::new(rules, mailbox.clone()),
-        mailbox,
         assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
         keep: Box::new(move |fabric| {
             let learnt = kept.borrow().learn(fabric);
@@ -394,6 +388,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
         pace,
         journal: journal(arguments, guid, epoch_ns)?,
         epoch_ns,
+        ..Context::of(config, rules, mailbox)
     })
 }
 
@@ -401,7 +396,6 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let engine = change::engine_listed(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
     let observer = arguments.devices.observer(arguments.devices());
     Ok(Config {
-        engine: Arc::from(engine),
         policy: Policy {
             observer,
             arming: arguments.devices.arming(arguments.devices()),
@@ -415,11 +409,9 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         sources: arguments.devices.sources(arguments.devices()),
         lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
         lmc_is_required: arguments.lmc.is_some(),
-        data_vls: arguments.vls.unwrap_or(DATA_VLS),
+        data_vls: arguments.vls.unwrap_or(Config::DATA_VLS),
         data_vls_are_required: arguments.vls.is_some(),
         m_key: arguments.m_key.chosen()?,
-        m_key_lease_s: 0,
-        m_key_protection: 1,
         subnet_prefix: arguments.subnet_prefix,
         remote: remote(arguments)?.into(),
         limits: AgeLimits {
@@ -428,10 +420,10 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             life_time_value: arguments.life_time_value,
             ..AgeLimits::default()
         },
-        subnet_timeout: 18,
         planning: Planning::Threaded,
         fallback: if arguments.no_fallback { None } else { Some(fallback()?) },
         takeover: if arguments.takeover == "proved" { Takeover::Proved } else { Takeover::Rewrite },
+        ..Config::by(Arc::from(engine))
     })
 }
 

@@ -18,7 +18,7 @@ Examples:
   reconfig status --sweep
   reconfig status --log debug,reconfig::subnet=trace
 
-Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, 2 wrong usage, 3 no manager answered.")]
+Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up or a device is degraded, 2 wrong usage, 3 no manager answered.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,

@@ -40,7 +40,7 @@ Examples:
   reconfig what-if fabric.ibnetdiscover --csv losses.csv
   reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
 
-Exit codes: 0 a proved change answers every loss; 1 none answers some; 2 wrong usage or unreadable input; 3 the routing in force \
+Exit codes: 0 a proved change answers every loss; 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
 cannot be proved, or a file cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.

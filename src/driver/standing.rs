@@ -29,8 +29,8 @@ pub struct StandingChange {
     pub under_way: ChangeUnderWay,
     /// Where to go on.
     pub position: ChangePosition,
-    /// Whether it was made, and only the half that it has left does not follow yet: its last wave is repeated, and what
-    /// devices hold for that half is what whoever has it follow wrote so far.
+    /// Whether the change was made, and only the retired half is still to be mirrored. Its last wave is then repeated; devices
+    /// hold for that half what the mirroring has written so far.
     pub is_made: bool,
     /// Virtual layers that the routing needs that was in force before it.
     layers_before: u8,
@@ -120,12 +120,12 @@ impl StandingChange {
     }
 
     /// The subnet as it was when the change began, and with what is present of it now.
-    pub fn running(&self, alive: Fabric) -> Running {
+    pub fn running(&self, alive: Arc<Fabric>) -> Running {
         let draft = self.under_way.plan.plan().draft();
         Running {
             known: draft.before.clone(),
             routed: draft.routed.clone(),
-            alive: Arc::new(alive),
+            alive,
             tables: draft.initial.clone(),
             layers: self.layers_before,
             ways: draft.old_ways.clone(),

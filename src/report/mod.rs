@@ -39,7 +39,7 @@ pub use page::{
 pub use plan::{CheckReport, Judgement, PlanFacts, PlanReport, Refused, check, plan, witnesses};
 pub use quantity::{count, duration, percent};
 pub use reproduction::reproduction;
-pub use routing::{RouteFacts, RouteObject, RouteReport, SubnetRoute, engines, route};
+pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
 pub use series::run_csv;
 pub use serve::served;
 pub use simulation::{AutoInstead, auto_instead, simulation};

@@ -138,7 +138,7 @@ impl WaveFacts {
 }
 
 impl PlanFacts {
-    /// Tells what `leaves` from the switches that lose every way; the end ports among these are told as cut off.
+    /// Separates the devices that leave from switches that lose every way; end ports that lose every way are cut off.
     fn with_departures(self, plan: &Plan, leaves: impl Fn(Guid) -> bool) -> PlanFacts {
         let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
         let gone = |gone: bool| {

@@ -10,6 +10,7 @@ use reconfig::scenario::FabricSize;
 use reconfig::tables::{Diversity, LinkLoad, Selection, Usage};
 use reconfig::verify::{ProofStatistics, Refusal, TableProof};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// What `reconfig route` did to subnets, of which there may be one.
 #[derive(Clone, PartialEq, Debug)]
@@ -120,7 +121,7 @@ pub struct UniformFacts {
 /// The report as JSON. What is of one subnet stands at the top, too, where there is one only.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "RouteReport")]
-pub struct RouteObject<'a> {
+struct RouteObject<'a> {
     schema: &'static str,
     safe: bool,
     #[serde(flatten)]
@@ -143,6 +144,16 @@ impl Serialize for RouteReport {
         };
         let (safe, subnets) = (self.is_safe(), &self.subnets);
         RouteObject { schema: "reconfig.route/1", safe, only, subnets }.serialize(serializer)
+    }
+}
+
+impl schemars::JsonSchema for RouteReport {
+    fn schema_name() -> Cow<'static, str> {
+        RouteObject::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        RouteObject::json_schema(generator)
     }
 }
 

@@ -102,10 +102,11 @@ impl ActingSubnet<'_> {
             policy: self.scenario.policy,
             unproved_baselines: matches!(self.scenario.scheme, Scheme::Static | Scheme::InPlace),
         };
-        let mut manager = Manager::new(self.transport.clone(), timing, 0).swept();
+        let mut manager = Manager::new(self.transport.clone().boxed(), timing, 0).swept();
         manager.move_sources(self.scenario.sources);
         manager.count_from_power_on();
-        let mut driver = Driver::new(Witnessed::new(manager, self.placement.first_port), running, intent);
+        let mut driver =
+            Driver::new(Witnessed::new(self.transport.clone(), manager, self.placement.first_port), running, intent);
         driver.computes_for(self.scenario.compute_ns);
         driver
     }

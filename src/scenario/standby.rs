@@ -10,27 +10,20 @@ use super::later::EventCourse;
 use super::outcome::{Ending, PhaseReport};
 use super::summary::phase;
 use super::time::{ManagerTask, Time};
-use crate::change::BringUpError;
 use crate::driver::Trail;
 use crate::fabric::NodeId;
 use crate::ids::{Guid, PortNum};
-use crate::lid;
 use crate::machine::Outcome;
-use crate::sa::Remote;
 use crate::sim::{Sim, SimTransport};
 use crate::sm::election::{ElectionRules, Rank};
 use crate::sm::lifecycle::LifecycleState;
-use crate::sm::pace::SweepPolicy;
-use crate::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, Planning, Responder, RunUntil, SharedMailbox, Takeover,
-};
+use crate::sm::{self, Config, Context, Happening, Mailbox, RunUntil, SharedMailbox};
 use crate::subnet::Manager;
-use crate::transport::AnyTransport;
+use crate::transport::Transport;
 use serde::Serialize;
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 
 /// A manager that has had nothing to do for so long, in simulated nanoseconds, has taken over.
@@ -119,7 +112,7 @@ pub(super) fn take_over(
     let devices = own.whole.nodes().filter(|(_, node)| node.present).count();
     let settings = acting.scenario.device_settings();
     let timing = acting.scenario.devices.timing(&settings, devices);
-    let manager = Manager::new(Box::new(attached.clone()) as AnyTransport, timing, 0);
+    let manager = Manager::new(attached.clone().boxed(), timing, 0);
     let alarm = Rc::new(Cell::new(u64::MAX));
     let mut follower = Follower {
         mailbox: mailbox.clone(),
@@ -216,35 +209,13 @@ fn context(acting: &ActingSubnet<'_>, engines: &Engines, mailbox: SharedMailbox)
     let sm = own.standby.unwrap_or(own.sm);
     let port = own.whole.port(sm);
     let config = Config {
-        engine: engines.after.clone(),
-        fallback: None,
         policy: scenario.policy,
         auto: scenario.auto,
-        foresee: None,
         sources: scenario.sources,
         lmc: port.lmc,
-        lmc_is_required: false,
         data_vls: own.config.data_vls,
-        data_vls_are_required: false,
-        m_key: 0,
-        m_key_lease_s: 0,
-        m_key_protection: 1,
-        subnet_prefix: 0xfe80_0000_0000_0000,
-        remote: Arc::new(Remote::none()),
-        limits: AgeLimits::default(),
-        subnet_timeout: 18,
-        planning: Planning::Inline,
-        takeover: Takeover::default(),
+        ..Config::by(engines.after.clone())
     };
     let guid = port.guid.unwrap_or(Guid(own.whole.node(port.node).guid.0 + u64::from(PortNum(1).0)));
-    Context {
-        config,
-        responder: Responder::new(ElectionRules::new(Rank { priority: 0, guid }), mailbox.clone()),
-        mailbox,
-        assign: Box::new(|fabric, lmc| Ok(lid::assign(fabric, lmc).map_err(BringUpError::from)?)),
-        keep: Box::new(|_| {}),
-        pace: SweepPolicy::default(),
-        epoch_ns: 0,
-        journal: None,
-    }
+    Context::of(config, ElectionRules::new(Rank { priority: 0, guid }), mailbox)
 }

@@ -15,14 +15,14 @@ use crate::subnet::{
     WriteOrder,
 };
 use crate::tables::Write;
-use crate::transport::Transport;
+use crate::transport::{AnyTransport, Transport};
 use async_trait::async_trait;
 
 /// The most lanes that an error names.
 const NAMED: usize = 8;
 
 /// A manager of a simulated subnet, and a witness to its barriers.
-pub struct Witnessed<T: Transport = SimTransport> {
+pub struct Witnessed<T: Transport = AnyTransport> {
     manager: Manager<T>,
     /// The simulation, whatever lies between it and the manager.
     simulation: SimTransport,
@@ -38,17 +38,9 @@ struct Reach {
     joined: Vec<bool>,
 }
 
-impl Witnessed {
-    /// Witnesses a manager of the subnet whose first port has this index in the simulation.
-    pub fn new(manager: Manager<SimTransport>, first_port: u32) -> Witnessed {
-        let simulation = manager.transport().clone();
-        Witnessed::over(simulation, manager, first_port)
-    }
-}
-
 impl<T: Transport> Witnessed<T> {
-    /// Witnesses a manager that reaches this simulation through another transport.
-    pub fn over(simulation: SimTransport, manager: Manager<T>, first_port: u32) -> Witnessed<T> {
+    /// Witnesses a manager of the subnet whose first port has this index in the simulation, whatever lies between the two.
+    pub fn new(simulation: SimTransport, manager: Manager<T>, first_port: u32) -> Witnessed<T> {
         Witnessed { manager, simulation, first_port, reach: None }
     }
 

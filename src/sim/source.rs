@@ -158,7 +158,7 @@ pub(super) struct PacketSpec {
     pub half: Half,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// What else is said of it.
+    /// Its flags.
     pub marks: PacketMarks,
     /// Its turn among the pairs of LIDs.
     pub turn: u32,
@@ -175,7 +175,7 @@ pub(super) struct Header {
     pub sl: u8,
     /// Bytes on the wire.
     pub bytes: u16,
-    /// What else is said of it.
+    /// Its flags.
     pub marks: PacketMarks,
     /// Rank of its SLID in its half.
     pub source_path: u8,

@@ -9,6 +9,7 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting};
 use super::installed::{self, InstalledTables};
+use super::planning::{Planning, breathe, computed};
 use super::settings::{self, Common};
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
 use crate::driver::{Running, StandingChange};
@@ -24,6 +25,8 @@ use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// How many ports are set up at a time.
+const PART: usize = 4096;
 /// How often a link that was taken down is looked at while it trains, and the pause between two looks.
 const TRAINING: usize = 100;
 const TRAINING_POLL_NS: u64 = 50_000_000;
@@ -97,7 +100,8 @@ pub(super) enum Pending {
     Standing(StandingChange),
 }
 
-/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]).
+/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]). Other managers are answered
+/// meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -107,9 +111,15 @@ pub(super) async fn bring_up<T: Transport>(
     let sm = found.sm_port;
     check_reserved(&fabric, config)?;
     manager.set_topology(&fabric, sm);
+    breathe(manager, config.planning).await?;
     refuse_adaptive(manager, &fabric).await?;
+    let fabric = Arc::new(fabric);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
-    let routing = fallback::routed(config, &fabric, sm)?;
+    let routing = computed(manager, config.planning, {
+        let (config, fabric) = (config.clone(), fabric.clone());
+        move || fallback::routed(&config, &fabric, sm)
+    });
+    let routing = routing.await??;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         let common = common(&fabric, sm, Half::Lower, routing.function.path_layers(), config);
         write(manager, config, &fabric, &common, None, &routing.tables).await?;
@@ -121,7 +131,19 @@ pub(super) async fn bring_up<T: Transport>(
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
-    match adoptable(found, &fabric, &installed, &config.policy) {
+    let comparable = comparable(found, &fabric, &installed);
+    let judged = computed(manager, config.planning, {
+        let (config, fabric, function) = (config.clone(), fabric.clone(), routing.function.clone());
+        let (tables, half) = (installed.tables.clone(), installed.half);
+        move || {
+            let Err(why) = comparable.clone().and_then(|()| adoptable(&fabric, &tables, &config.policy)) else {
+                return Ok(());
+            };
+            let recovery = comparable.and_then(|()| recoverable(&fabric, &tables, half, &config, sm, function));
+            Err((why, recovery))
+        }
+    });
+    match judged.await? {
         Ok(()) => {
             // Which source sends by which path cannot be read back, so these tables were proved for every source on
             // every path.
@@ -136,7 +158,7 @@ pub(super) async fn bring_up<T: Transport>(
                 pending: None,
             })
         }
-        Err(why) => match recoverable(found, &fabric, &installed, config, sm, &routing.function) {
+        Err((why, recovery)) => match recovery {
             Ok(Recovery { prepared, kept, way }) => {
                 tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
                 // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
@@ -159,7 +181,7 @@ pub(super) async fn bring_up<T: Transport>(
                 // moment (E.6).
                 tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
                 let common = common(&fabric, sm, Half::Lower, routing.function.path_layers(), config);
-                write(manager, config, &fabric, &common, Some(&installed.tables), &routing.tables).await?;
+                write(manager, config, &fabric, &common, Some(installed.tables), &routing.tables).await?;
                 Ok(brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why }))
             }
         },
@@ -173,21 +195,24 @@ pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
     standing: &Standing,
+    planning: Planning,
 ) -> Result<Result<BroughtUp, String>, SmError> {
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return Ok(Err("the subnet carries no traffic".to_string()));
     }
     let settle_ns = manager.settle_ns();
-    let known = StandingChange::of(standing).and_then(|change| {
-        change.suits(settle_ns).map_err(|error| error.to_string())?;
-        let alive = change.alive(&found.fabric, found.sm_port)?;
-        Ok((change, alive))
-    });
-    let (change, alive) = match known {
-        Ok(known) => known,
+    let standing = standing.clone();
+    let change = match computed(manager, planning, move || StandingChange::of(&standing)).await? {
+        Ok(change) => change,
         Err(why) => return Ok(Err(why)),
     };
-    let plan = change.under_way.plan.plan();
+    let suits = change.suits(settle_ns).map_err(|error| error.to_string());
+    let alive = match suits.and_then(|()| change.alive(&found.fabric, found.sm_port)) {
+        Ok(alive) => Arc::new(alive),
+        Err(why) => return Ok(Err(why)),
+    };
+    let under_way = change.under_way.plan.clone();
+    let plan = under_way.plan();
     let sm = plan.draft().sm;
     manager.set_topology(&alive, sm);
     refuse_adaptive(manager, &alive).await?;
@@ -199,7 +224,11 @@ pub(super) async fn taken_up<T: Transport>(
     if let Some(silent) = installed.silent.first() {
         return Ok(Err(format!("{silent} does not report its tables")));
     }
-    if let Err(why) = change.admits(&installed.tables, &alive) {
+    let admitted = computed(manager, planning, {
+        let (change, alive) = (change.clone(), alive.clone());
+        move || change.admits(&installed.tables, &alive)
+    });
+    if let Err(why) = admitted.await? {
         return Ok(Err(why));
     }
     let is_routed = |port: &PortId| states[port.index()] == PortState::Active;
@@ -213,23 +242,21 @@ pub(super) async fn taken_up<T: Transport>(
 
 /// The proved way from the tables of a running subnet to one routing on all lanes (section E of docs/PROTOCOL.md).
 fn recoverable(
-    found: &Discovered,
-    fabric: &Fabric,
-    installed: &InstalledTables,
+    fabric: &Arc<Fabric>,
+    held: &SubnetTables,
+    in_use: Half,
     config: &Config,
     sm: PortId,
-    function: &RoutingFunction,
+    function: RoutingFunction,
 ) -> Result<Recovery, String> {
-    comparable(found, fabric, installed)?;
-    let mut tables = installed.tables.clone();
-    tables.port_states = running_states(fabric, &tables);
+    let tables = SubnetTables { port_states: running_states(fabric, held), ..held.clone() };
     let input = RecoveryInput {
-        fabric: Arc::new(fabric.clone()),
+        fabric: fabric.clone(),
         tables,
-        in_use: installed.half,
+        in_use,
         policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
         sm,
-        function: Arc::new(function.clone()),
+        function: Arc::new(function),
     };
     prepare_recovery(&input).map_err(|why| why.to_string())
 }
@@ -296,7 +323,7 @@ pub(super) fn equip(
     Ok(bring_up.equip(&assign(found)?)?)
 }
 
-fn brought_up(fabric: Fabric, sm: PortId, routing: FoundRouting, arrival: SubnetArrival) -> BroughtUp {
+fn brought_up(fabric: Arc<Fabric>, sm: PortId, routing: FoundRouting, arrival: SubnetArrival) -> BroughtUp {
     let FoundRouting { function, tables, instead } = routing;
     BroughtUp {
         running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
@@ -308,14 +335,13 @@ fn brought_up(fabric: Fabric, sm: PortId, routing: FoundRouting, arrival: Subnet
 }
 
 fn running(
-    fabric: Fabric,
+    fabric: Arc<Fabric>,
     sm: PortId,
     mut tables: SubnetTables,
     layers: u8,
     ways: Option<Arc<PathLayers>>,
     half: Half,
 ) -> Running {
-    let fabric = Arc::new(fabric);
     tables.port_states = running_states(&fabric, &tables);
     let both_halves = fabric.has_both_halves();
     Running {
@@ -365,21 +391,18 @@ fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) 
     }
 }
 
-/// Whether the tables of a running subnet may stay in force: it has the wanted LIDs and the SL-to-VL tables of the
+/// Whether the tables of a running subnet with the wanted LIDs may stay in force: it has the SL-to-VL tables of the
 /// steady state, and its forwarding tables are proved on both halves, since it is unknown which source sends on which.
-fn adoptable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables, policy: &Policy) -> Result<(), String> {
-    comparable(found, fabric, installed)?;
+fn adoptable(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> Result<(), String> {
     let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
     // Split tables, which a manager that died during a change leaves behind, fail here (C.4).
     let steady = NodeSlToVl::Uniform(lanes.steady(policy.partition));
     let mut nodes = fabric.nodes().filter(|(_, node)| node.present);
-    if let Some((id, _)) = nodes.find(|(id, _)| *installed.tables.sl_to_vl[id.index()] != steady) {
+    if let Some((id, _)) = nodes.find(|(id, _)| *tables.sl_to_vl[id.index()] != steady) {
         let wanted = in_words(lanes, policy.partition);
         return Err(format!("{} has other SL-to-VL tables than {wanted}", fabric.describe_node(id)));
     }
-    verify::prove_tables(fabric, &installed.tables, &Scope::of(fabric.halves()))
-        .map(|_| ())
-        .map_err(|refusal| refusal.to_string())
+    verify::prove_tables(fabric, tables, &Scope::of(fabric.halves())).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
 /// The steady state of the lanes, for messages.
@@ -402,14 +425,19 @@ fn in_words(lanes: Lanes, partition: LanePartition) -> String {
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
-    fabric: &Fabric,
+    fabric: &Arc<Fabric>,
     common: &Common,
-    held: Option<&SubnetTables>,
+    held: Option<SubnetTables>,
     wanted: &SubnetTables,
 ) -> Result<(), SmError> {
     let ports = every_port(fabric);
     configure(manager, config, fabric, &ports, common).await?;
-    let writes = writes_between(fabric, held, &wanted.lfts, common.lanes.steady(config.policy.partition));
+    let writes = computed(manager, config.planning, {
+        let (fabric, wanted, steady) =
+            (fabric.clone(), wanted.lfts.clone(), common.lanes.steady(config.policy.partition));
+        move || writes_between(&fabric, held.as_ref(), &wanted, steady)
+    });
+    let writes = writes.await?;
     manager.apply_each(fabric, &writes).await?;
     activate(manager, fabric, &ports).await
 }
@@ -455,7 +483,32 @@ pub(super) async fn configure<T: Transport>(
     common: &Common,
 ) -> Result<Vec<PortId>, SmError> {
     let (retrained, ports) = retrain(manager, config, fabric, ports, common).await?;
-    let held = known_port_infos(manager, fabric, &ports).await?;
+    let (mut fault, mut fresh) = (None, Vec::new());
+    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of them.
+    for part in ports.chunks(PART) {
+        let told = configure_some(manager, config, fabric, part, common, &mut fault).await?;
+        fresh.extend(told);
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
+    fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
+    configure_switches(manager, config, fabric, &ports).await?;
+    Ok(retrained)
+}
+
+/// Writes the settings of some ports. Returns those that are ARMED now and were in INITIALIZE. The first fault is told, and all
+/// are on record: who is left out for them is decided once.
+async fn configure_some<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    ports: &[PortId],
+    common: &Common,
+    fault: &mut Option<SmError>,
+) -> Result<Vec<PortId>, SmError> {
+    let held = known_port_infos(manager, fabric, ports).await?;
     let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
     let mut asks = Vec::new();
     let mut asked = Vec::new();
@@ -474,45 +527,38 @@ pub(super) async fn configure<T: Transport>(
         }
     }
     let told = manager.ask(asks).await?;
-    // The first fault is told, and all are on record: who is left out for them is decided once.
-    let mut fault: Option<SmError> = None;
     let mut refused = Vec::new();
     for (at, told) in told.into_iter().enumerate() {
         match told {
             Ok(data) => {
                 let (port, wanted) = &asked[at];
-                fault = fault.or(check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data)));
+                keep_first(fault, check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data)));
             }
             // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
             // become ARMED. So a refused port is read back.
             Err(SubnetError::Refused { .. }) => refused.push(at),
             Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => fault = fault.or(Some(error.into())),
+            Err(error) => keep_first(fault, Some(error.into())),
         }
     }
     let again =
         |&at: &usize| Ask::get(RequestTarget::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
     for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
         let (port, wanted) = &asked[at];
-        let answered = match told {
-            Ok(data) => PortInfo::decode(&data),
+        match told {
+            Ok(data) => keep_first(fault, check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data))),
             Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                fault = fault.or(Some(error.into()));
-                continue;
-            }
-        };
-        fault = fault.or(check_taken(manager, fabric, *port, wanted, &answered));
+            Err(error) => keep_first(fault, Some(error.into())),
+        }
     }
-    if let Some(fault) = fault {
-        return Err(fault);
+    let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
+    Ok(armed.map(|(port, _)| port).collect())
+}
+
+fn keep_first<E>(first: &mut Option<E>, next: Option<E>) {
+    if first.is_none() {
+        *first = next;
     }
-    let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
-    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
-    let fresh: Vec<PortId> = armed.collect();
-    fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
-    configure_switches(manager, config, fabric, &ports).await?;
-    Ok(retrained)
 }
 
 /// Takes down links whose ACTIVE ports need other lanes or another MTU. Returns their ports, and `ports` with them.
@@ -523,18 +569,22 @@ async fn retrain<T: Transport>(
     ports: &[PortId],
     common: &Common,
 ) -> Result<(Vec<PortId>, Vec<PortId>), SmError> {
-    let held = known_port_infos(manager, fabric, ports).await?;
-    let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
-    let needs = |(port, held): &(&PortId, &PortInfo)| {
-        let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
-        settings::must_retrain(held, &wanted)
-    };
-    // Of both ends, the one that is nearer: its answer does not come back over the link.
-    let near = |port: PortId| match fabric.peer(port) {
-        Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
-        _ => port,
-    };
-    let links: BTreeSet<PortId> = ports.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)).collect();
+    let mut links = BTreeSet::new();
+    for part in ports.chunks(PART) {
+        breathe(manager, config.planning).await?;
+        let held = known_port_infos(manager, fabric, part).await?;
+        let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
+        let needs = |(port, held): &(&PortId, &PortInfo)| {
+            let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
+            settings::must_retrain(held, &wanted)
+        };
+        // Of both ends, the one that is nearer: its answer does not come back over the link.
+        let near = |port: PortId| match fabric.peer(port) {
+            Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
+            _ => port,
+        };
+        links.extend(part.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)));
+    }
     if links.is_empty() {
         return Ok((Vec::new(), ports.to_vec()));
     }

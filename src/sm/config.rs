@@ -6,6 +6,7 @@ use crate::plan::Policy;
 use crate::routing::Engine;
 use crate::sa::Remote;
 use crate::subnet::SourceControl;
+use crate::wire::Gid;
 use std::sync::Arc;
 
 /// Settings of a subnet manager. Names in parentheses are OpenSM's for the same setting.
@@ -56,6 +57,36 @@ pub struct Config {
 }
 
 impl Config {
+    /// The most data VLs in operation where nobody says otherwise.
+    pub const DATA_VLS: u8 = 4;
+
+    /// A manager that routes by this engine, and for the rest has what most have: changes by entries alone where that is
+    /// proved, agents that move sources, two LIDs for each port, no keys, OpenSM's limits, and no other subnet. Nothing
+    /// stands in for the engine, and what takes long is done on the spot.
+    pub fn by(engine: Arc<dyn Engine>) -> Config {
+        Config {
+            engine,
+            fallback: None,
+            policy: Policy::default(),
+            auto: true,
+            foresee: None,
+            sources: SourceControl::default(),
+            lmc: Lmc::masked(1),
+            lmc_is_required: false,
+            data_vls: Config::DATA_VLS,
+            data_vls_are_required: false,
+            m_key: 0,
+            m_key_lease_s: 0,
+            m_key_protection: 1,
+            subnet_prefix: Gid::DEFAULT_PREFIX,
+            remote: Remote::none().into(),
+            limits: AgeLimits::default(),
+            subnet_timeout: 18,
+            planning: Planning::Inline,
+            takeover: Takeover::default(),
+        }
+    }
+
     /// Paths to each port in one half of its LIDs.
     pub(super) fn paths(&self) -> usize {
         usize::from(self.lmc.lids() / 2).max(1)

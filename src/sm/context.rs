@@ -1,14 +1,17 @@
 //! What a subnet manager needs besides its port.
 
 use super::config::Config;
+use super::election::ElectionRules;
 use super::error::SmError;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleInput, Mandate};
 use super::mailbox::{Happening, SharedMailbox};
 use super::pace::SweepPolicy;
-use super::responder::SharedResponder;
+use super::responder::{Responder, SharedResponder};
+use crate::change::BringUpError;
 use crate::fabric::Fabric;
 use crate::ids::Lmc;
 use crate::journal::Journal;
+use crate::lid;
 
 /// Assigns 2^LMC LIDs to each end port of a fabric: remembered LIDs first, then LIDs that ports hold.
 pub type AssignLids = Box<dyn FnMut(&Fabric, Lmc) -> Result<Fabric, SmError>>;
@@ -38,6 +41,21 @@ pub struct Context {
 }
 
 impl Context {
+    /// A manager that takes part in the election by these rules, and has nothing to remember: neither LIDs nor changes
+    /// outlive it.
+    pub fn of(config: Config, rules: ElectionRules, mailbox: SharedMailbox) -> Context {
+        Context {
+            config,
+            responder: Responder::new(rules, mailbox.clone()),
+            mailbox,
+            assign: Box::new(|fabric, lmc| Ok(lid::assign(fabric, lmc).map_err(BringUpError::from)?)),
+            keep: Box::new(|_| {}),
+            pace: SweepPolicy::default(),
+            journal: None,
+            epoch_ns: 0,
+        }
+    }
+
     pub(super) fn post(&self, now_ns: u64, happening: Happening) {
         self.mailbox.borrow_mut().post(now_ns, happening);
     }

@@ -60,10 +60,16 @@ pub(super) async fn look<T: Transport>(
     rounds: &mut Rounds,
 ) -> Result<Drift, SmError> {
     let fabric = &*running.routed;
-    let all = questions(manager, fabric);
-    let share = fabric.switches().count().max(LEAST).min(all.len());
-    let asked: Vec<Question> = all.iter().copied().cycle().skip(rounds.next % all.len().max(1)).take(share).collect();
-    rounds.next = (rounds.next + share) % all.len().max(1);
+    let all = Questions::about(fabric);
+    // Whoever was silent lately would hold up the rest.
+    let answers = |question: &Question| match *question {
+        Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
+        Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
+    };
+    let share = all.switches.len().max(LEAST).min(all.count());
+    let turn = (rounds.next..rounds.next + share).map(|rank| all.get(rank % all.count()));
+    let asked: Vec<Question> = turn.filter(answers).collect();
+    rounds.next = (rounds.next + share) % all.count().max(1);
     let ask = |question: &Question| match *question {
         Question::Address(port) => {
             Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, u32::from(fabric.port(port).num.0))
@@ -123,17 +129,32 @@ pub(super) async fn mend<T: Transport>(
     Ok(())
 }
 
-fn questions<T: Transport>(manager: &Manager<T>, fabric: &Fabric) -> Vec<Question> {
-    let blocks = fabric.max_lid().unwrap_or_default().index() / LFT_BLOCK + 1;
-    let ports = fabric.lid_ports().filter(|&port| addressed(fabric, port)).map(Question::Address);
-    let of_switch = |switch| (0..blocks as u16).map(move |block| Question::Block(switch, block));
-    let all = ports.chain(fabric.switches().flat_map(of_switch));
-    // Whoever was silent lately would hold up the rest.
-    let answers = |question: &Question| match *question {
-        Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
-        Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
-    };
-    all.filter(answers).collect()
+/// Everything that may be asked: of a thousand switches a hundred thousand questions, of which each turn takes a few.
+struct Questions {
+    ports: Vec<PortId>,
+    switches: Vec<NodeId>,
+    blocks: usize,
+}
+
+impl Questions {
+    fn about(fabric: &Fabric) -> Questions {
+        Questions {
+            ports: fabric.lid_ports().filter(|&port| addressed(fabric, port)).collect(),
+            switches: fabric.switches().collect(),
+            blocks: fabric.max_lid().unwrap_or_default().index() / LFT_BLOCK + 1,
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.ports.len() + self.switches.len() * self.blocks
+    }
+
+    fn get(&self, rank: usize) -> Question {
+        match rank.checked_sub(self.ports.len()) {
+            None => Question::Address(self.ports[rank]),
+            Some(at) => Question::Block(self.switches[at / self.blocks], (at % self.blocks) as u16),
+        }
+    }
 }
 
 /// The LIDs of a port.

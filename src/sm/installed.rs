@@ -8,7 +8,11 @@ use crate::subnet::{Ask, Manager, RequestTarget, SubnetError};
 use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVlModifier};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// How many questions are asked at a time: whoever asks the manager something waits while they are made.
+const PART: usize = 4096;
 
 /// The tables of all devices, as reported.
 #[derive(Clone, Debug)]
@@ -40,21 +44,23 @@ pub(super) async fn read<T: Transport>(
     let half = half_in_use(manager, fabric, sm);
     let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| Vl::MANAGEMENT), half);
     tables.port_states = states.to_vec();
-    let asks = questions(manager, fabric, &mut tables, top);
-    let told = manager.ask(asks.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    let (mut silent, mut unread) = (Vec::new(), Vec::new());
-    for ((question, _), told) in asks.iter().zip(told) {
-        match told {
-            Ok(data) => question.note(fabric, &mut tables, &data),
-            Err(SubnetError::Refused { .. } | SubnetError::Silent { .. } | SubnetError::NoPath { .. }) => {
-                silent.push(fabric.describe_node(question.node()));
-                unread.push(question.node());
+    let questions = questions(manager, fabric, &mut tables, top);
+    let mut unread = BTreeSet::new();
+    for part in questions.chunks(PART) {
+        let part: Vec<Question> = part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
+        let told = manager.ask(part.iter().map(|question| question.ask(fabric)).collect()).await?;
+        for (question, told) in part.iter().zip(told) {
+            match told {
+                Ok(data) => question.note(fabric, &mut tables, &data),
+                Err(SubnetError::Refused { .. } | SubnetError::Silent { .. } | SubnetError::NoPath { .. }) => {
+                    unread.insert(question.node());
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => return Err(error.into()),
         }
     }
-    silent.dedup();
-    unread.dedup();
+    let silent = unread.iter().map(|&node| fabric.describe_node(node)).collect();
+    let unread = unread.into_iter().collect();
     for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
         simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
     }
@@ -75,6 +81,21 @@ impl Question {
         }
     }
 
+    fn ask(self, fabric: &Fabric) -> Ask {
+        match self {
+            Question::Block(switch, block) => {
+                Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
+            }
+            Question::Lanes(node, input, output) => {
+                let (place, modifier) = match (fabric.node(node).is_switch(), fabric.port_at(node, output)) {
+                    (false, Some(port)) => (RequestTarget::Port(port), 0),
+                    _ => (RequestTarget::Node(node), SlToVlModifier::Pair { input, output }.encode()),
+                };
+                Ask::get(place, AttributeId::SlToVlMappingTable, modifier)
+            }
+        }
+    }
+
     fn note(self, fabric: &Fabric, tables: &mut SubnetTables, data: &[u8; 64]) {
         match self {
             Question::Block(switch, block) => {
@@ -90,38 +111,38 @@ impl Question {
     }
 }
 
-/// What to ask; what is known without asking goes into the tables.
+/// What to ask, devices in turn, so that any part of it keeps as many busy as can be; what is known without asking goes into
+/// the tables.
 fn questions<T: Transport>(
     manager: &Manager<T>,
     fabric: &Fabric,
     tables: &mut SubnetTables,
     top: Lid,
-) -> Vec<(Question, Ask)> {
+) -> Vec<Question> {
     let blocks = top.index() / LFT_BLOCK + 1;
-    let mut asks = Vec::new();
-    for switch in fabric.switches() {
-        let capacity = usize::from(fabric.node(switch).lft_capacity).div_ceil(LFT_BLOCK);
-        for block in 0..blocks.min(capacity) as u16 {
-            let ask = Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into());
-            asks.push((Question::Block(switch, block), ask));
-        }
+    let mut asked = Vec::new();
+    for block in 0..blocks {
+        let holds = |switch: &NodeId| block < usize::from(fabric.node(*switch).lft_capacity).div_ceil(LFT_BLOCK);
+        asked.extend(fabric.switches().filter(holds).map(|switch| Question::Block(switch, block as u16)));
     }
+    let mut lanes: Vec<(NodeId, Vec<(PortNum, PortNum)>)> = Vec::new();
     for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
-        for (input, output) in sl_to_vl_pairs(fabric, node) {
-            if manager.lacks_sl_to_vl(node, output) {
-                let only = SlToVl::from_fn(|_| Vl::masked(0));
-                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(info.num_ports, input, output, only);
-                continue;
-            }
-            let (place, modifier) = match (info.is_switch(), fabric.port_at(node, output)) {
-                (false, Some(port)) => (RequestTarget::Port(port), 0),
-                _ => (RequestTarget::Node(node), SlToVlModifier::Pair { input, output }.encode()),
-            };
-            let ask = Ask::get(place, AttributeId::SlToVlMappingTable, modifier);
-            asks.push((Question::Lanes(node, input, output), ask));
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            sl_to_vl_pairs(fabric, node).into_iter().partition(|&(_, output)| manager.lacks_sl_to_vl(node, output));
+        for (input, output) in known {
+            let only = SlToVl::from_fn(|_| Vl::masked(0));
+            Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(info.num_ports, input, output, only);
         }
+        lanes.push((node, unknown));
     }
-    asks
+    let most = lanes.iter().map(|(_, pairs)| pairs.len()).max().unwrap_or(0);
+    for rank in 0..most {
+        let pair = |(node, pairs): &(NodeId, Vec<(PortNum, PortNum)>)| {
+            pairs.get(rank).map(|&(input, output)| Question::Lanes(*node, input, output))
+        };
+        asked.extend(lanes.iter().filter_map(pair));
+    }
+    asked
 }
 
 /// Merges the tables of all port pairs that a packet may use into one, if they are the same.

@@ -57,7 +57,11 @@ pub fn save(path: &Path, lids: &Guid2Lid) -> Result<(), LidFileError> {
         file.sync_all()
     });
     let replaced = written.and_then(|()| fs::rename(&beside, path));
-    replaced.map_err(|source| LidFileError::Write { path: path.into(), source })
+    replaced.map_err(|source| {
+        // What is half written helps nobody; if it cannot be removed, it was not created either.
+        let _ = fs::remove_file(&beside);
+        LidFileError::Write { path: path.into(), source }
+    })
 }
 
 #[cfg(test)]
@@ -86,5 +90,15 @@ mod tests {
         let nowhere = folder.path().join("nowhere/guid2lid");
         assert!(matches!(save(&nowhere, &Guid2Lid::new()), Err(LidFileError::Write { .. })));
         assert!(matches!(load(folder.path()), Err(LidFileError::Read { .. })), "a folder is no file");
+    }
+
+    #[test]
+    fn what_cannot_replace_the_file_is_not_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        // A folder cannot be replaced by a file.
+        let path = folder.path().join("guid2lid");
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(save(&path, &Guid2Lid::new()), Err(LidFileError::Write { .. })));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the folder alone");
     }
 }

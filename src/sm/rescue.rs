@@ -15,6 +15,7 @@ use crate::tables::SlToVl;
 use crate::transport::AnyTransport;
 use crate::wire::capability::IS_SM;
 use crate::wire::{AttributeId, SlToVlMappingTable, SlToVlModifier, SmInfo, SmState};
+use futures_util::future::LocalBoxFuture;
 
 /// A table that discards service levels of data.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +48,11 @@ pub struct ClosedSubnet {
 ///
 /// # Errors
 /// The subnet cannot be swept.
-pub async fn find_closed(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmError> {
+pub fn find_closed(manager: &mut Manager<AnyTransport>) -> LocalBoxFuture<'_, Result<ClosedSubnet, SmError>> {
+    Box::pin(look(manager))
+}
+
+async fn look(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmError> {
     let found = manager.discover().await?;
     manager.set_topology(&found.fabric, found.sm_port);
     let fabric = &found.fabric;
@@ -83,7 +88,14 @@ pub async fn find_closed(manager: &mut Manager<AnyTransport>) -> Result<ClosedSu
 ///
 /// # Errors
 /// The port failed.
-pub async fn open_closed(manager: &mut Manager<AnyTransport>, found: &ClosedSubnet) -> Result<Vec<String>, SmError> {
+pub fn open_closed<'a>(
+    manager: &'a mut Manager<AnyTransport>,
+    found: &'a ClosedSubnet,
+) -> LocalBoxFuture<'a, Result<Vec<String>, SmError>> {
+    Box::pin(open(manager, found))
+}
+
+async fn open(manager: &mut Manager<AnyTransport>, found: &ClosedSubnet) -> Result<Vec<String>, SmError> {
     let (fabric, closed) = (&found.fabric, &found.closed);
     let ask = |table: &ClosedTable| {
         let data = SlToVlMappingTable(table.open.0).encode();

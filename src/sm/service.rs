@@ -11,12 +11,14 @@ use super::keys;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
+use super::planning::breathe;
 use super::upkeep::Upkeep;
 use crate::change;
 use crate::ids::Half;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
+use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
 
 /// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
@@ -35,7 +37,16 @@ pub enum RunUntil {
 ///
 /// # Errors
 /// The port failed; with [`RunUntil::Up`], also if the subnet cannot be brought up.
-pub async fn run(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
+pub fn run(
+    manager: Manager<AnyTransport>,
+    context: Context,
+    until: RunUntil,
+) -> LocalBoxFuture<'static, Result<(), SmError>> {
+    // Behind a pointer, so that it is compiled here and not again in each program that polls it.
+    Box::pin(run_here(manager, context, until))
+}
+
+async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
     let mut service =
@@ -322,7 +333,7 @@ async fn take_up<T: Transport>(
 ) -> Result<Option<BroughtUp>, SmError> {
     let Some(journal) = &mut context.journal else { return Ok(None) };
     let Some(standing) = journal.standing().cloned() else { return Ok(None) };
-    match bring_up::taken_up(manager, found, &standing).await? {
+    match bring_up::taken_up(manager, found, &standing, context.config.planning).await? {
         Ok(up) => {
             tracing::warn!("{}: it goes on", up.arrival.why().unwrap_or_default());
             Ok(Some(up))
@@ -344,6 +355,7 @@ async fn begin<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     let lmc = context.config.lmc;
+    breathe(manager, context.config.planning).await?;
     let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
     bring_up::bring_up(manager, &context.config, found, fabric).await
 }

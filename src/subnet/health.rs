@@ -306,7 +306,7 @@ impl<T: Transport> Manager<T> {
         2 * (self.health.left_out().union(out).count()) > all
     }
 
-    /// The manager's own device, and the switch that it hangs on.
+    /// The manager's own device and its switch.
     fn indispensable(&self) -> Vec<Guid> {
         let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return Vec::new() };
         let nodes = [Some(fabric.port(*sm).node), fabric.neighbour(*sm)];

@@ -270,8 +270,8 @@ impl Sweep {
         }
     }
 
-    /// Whether the device behind a port only has the GUID of one that is known elsewhere: that one's port is cabled to a third.
-    /// Of both, the one that carries data stays, else the one at the lower GUID and port; the cable of the other is omitted.
+    /// Whether two devices have one GUID: the port that was arrived at is known to be cabled to another one than this. The device
+    /// that carries data stays, else the one at the lower GUID and port; the cable of the other is omitted.
     fn is_of_another(&mut self, from: FoundPort, arrived: FoundPort) -> bool {
         let Some(&known) = self.cabled.get(&arrived).filter(|&&known| known != from) else { return false };
         let rank = |at: FoundPort| {

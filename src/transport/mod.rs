@@ -10,6 +10,7 @@ pub mod umad;
 use crate::ids::{Lid, Lmc, Sl};
 use crate::wire::MAD_SIZE;
 use async_trait::async_trait;
+use futures_util::future::LocalBoxFuture;
 
 /// A MAD with its local route header: its receiver, or its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,27 +58,47 @@ pub trait Transport {
 
     /// The next MAD, or none once `until_ns` has come (`u64::MAX` waits for ever).
     async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError>;
+
+    /// This transport without its type.
+    fn boxed(self) -> AnyTransport
+    where
+        Self: Sized + 'static,
+    {
+        Box::new(self)
+    }
 }
 
 /// Any transport. What is generic over transports is compiled once for each; what takes this one is compiled with the
 /// library, once for all: the subnet manager is a fifth of the program.
 pub type AnyTransport = Box<dyn Transport>;
 
-#[async_trait(?Send)]
+/// What `async` makes of the methods, written out: the futures are those of what is in the box, and not boxed again.
 impl Transport for AnyTransport {
     fn now_ns(&self) -> u64 {
         (**self).now_ns()
     }
 
-    async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError> {
-        (**self).send(datagram).await
+    fn send<'a, 'f>(&'a mut self, datagram: Datagram) -> LocalBoxFuture<'f, Result<(), TransportError>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        (**self).send(datagram)
     }
 
     fn answers_to(&mut self, lmc: Lmc) {
         (**self).answers_to(lmc);
     }
 
-    async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError> {
-        (**self).recv(until_ns).await
+    fn recv<'a, 'f>(&'a mut self, until_ns: u64) -> LocalBoxFuture<'f, Result<Option<Datagram>, TransportError>>
+    where
+        'a: 'f,
+        Self: 'f,
+    {
+        (**self).recv(until_ns)
+    }
+
+    fn boxed(self) -> AnyTransport {
+        self
     }
 }

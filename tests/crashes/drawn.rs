@@ -1,14 +1,15 @@
 //! Worlds that are drawn: a fabric, traffic, lost MADs, failures one after the other and amid one another, orders, managers
 //! that are killed, and whoever follows them. Whatever happens, the last manager comes to rest over a sound subnet.
 //!
-//! A case that fails prints itself, shrunk. `RECONFIG_CRASHES=N` draws N of them; `PROPTEST_RNG_SEED` draws others.
+//! A case that fails prints itself, shrunk. The same worlds are drawn each time: `RECONFIG_CRASHES=N` draws N of them,
+//! `PROPTEST_RNG_SEED` others, and `RECONFIG_CRASHES=forever` draws others until somebody stops it or one fails.
 
 use super::world::{Death, Deed, Life, Setting, World};
 use super::{closing, sound};
-use crate::support::is_thorough;
+use crate::support::{is_thorough, seeded};
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use reconfig::fabric::{NodeId, PortId};
 use reconfig::plan::Arming;
 use reconfig::sim::{SickAttribute, Sickness};
@@ -16,6 +17,7 @@ use reconfig::wire::AttributeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const TOPOLOGIES: [&str; 8] = [
     "ring:6,1",
@@ -284,6 +286,14 @@ fn what_went_wrong_once_does_not_again() {
             ],
             deaths: vec![(379, Successor::Itself), (67, Successor::Standby)],
         },
+        Case {
+            setting: Setting { fenced: true, load: 0.0, loss: 0.02, ..agents("mesh:3x3,1") },
+            deeds: vec![
+                (0, DeviceSickens(0, sick(AttributeId::SwitchInfo, Sickness::Silent, false))),
+                (0, DeviceSickens(1, sick(AttributeId::LinearForwardingTable, Sickness::Silent, false))),
+            ],
+            deaths: Vec::new(),
+        },
     ];
     cases.iter().for_each(|case| _ = live(case));
 }
@@ -300,14 +310,28 @@ fn whoever_falls_sick_meanwhile_the_rest_is_sound() {
 
 /// Draws worlds and lives them.
 fn draw(cases: impl Strategy<Value = Case>) {
-    let drawn = std::env::var("RECONFIG_CRASHES").ok().and_then(|count| count.parse().ok());
-    let cases_to_draw = drawn.unwrap_or(if is_thorough() { 5_000 } else { 40 });
+    let wanted = std::env::var("RECONFIG_CRASHES").ok();
+    let runner = Config { failure_persistence: None, ..Config::default() };
+    if wanted.as_deref() == Some("forever") {
+        loop {
+            let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_nanos();
+            draw_some(&cases, Config { cases: ROUND, rng_seed: RngSeed::Fixed(now_ns as u64), ..runner.clone() });
+        }
+    }
+    let count = wanted.map(|count| count.parse().expect("RECONFIG_CRASHES: a number of worlds, or `forever`"));
+    draw_some(&cases, Config { cases: count.unwrap_or(if is_thorough() { 5_000 } else { 40 }), ..seeded(runner) });
+}
+
+/// Worlds between two lines of those that are drawn for ever.
+const ROUND: u32 = 100;
+
+fn draw_some(cases: &impl Strategy<Value = Case>, config: Config) {
     let arrivals = RefCell::new(BTreeMap::<&str, usize>::new());
-    let config = Config { cases: cases_to_draw, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&cases, |case| {
+    let (count, seed) = (config.cases, config.rng_seed);
+    let outcome = TestRunner::new(config).run(cases, |case| {
         live(&case).into_iter().for_each(|arrival| *arrivals.borrow_mut().entry(arrival).or_default() += 1);
         Ok(())
     });
-    println!("{cases_to_draw} worlds; managers came as {:?}", arrivals.borrow());
-    outcome.unwrap_or_else(|failed| panic!("{failed}"));
+    println!("{count} worlds, {seed:?}; managers came as {:?}", arrivals.borrow());
+    outcome.unwrap_or_else(|failed| panic!("{seed:?}: {failed}"));
 }

@@ -71,10 +71,10 @@ fn undisturbed(setting: Setting, going: Going) -> Undisturbed {
     Undisturbed { before, after, sent: life.sent, records: life.records }
 }
 
-/// All positions of a change, or some that are spread over it, and those after each record.
+/// All positions of a change, or some that are spread over it and some of those after a record.
 fn positions(reference: &Undisturbed) -> BTreeSet<usize> {
-    let step = if is_thorough() { 1 } else { reference.sent.div_ceil(10) | 1 };
-    (0..reference.sent).step_by(step).chain(reference.records.iter().copied()).collect()
+    let (step, apart) = if is_thorough() { (1, 1) } else { (reference.sent.div_ceil(10) | 1, 3) };
+    (0..reference.sent).step_by(step).chain(reference.records.iter().copied().step_by(apart)).collect()
 }
 
 /// What is demanded of a subnet at rest, whatever has happened.

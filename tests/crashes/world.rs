@@ -9,14 +9,12 @@ use reconfig::journal::Journal;
 use reconfig::lid;
 use reconfig::plan::{Arming, Policy, sl_to_vl_pairs};
 use reconfig::routing::{Demand, Engine, UpDown};
-use reconfig::sa::Remote;
 use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
-use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, Planning, Responder,
-    RunUntil, SharedMailbox, SubnetArrival, SubnetElement, Takeover,
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil, SharedMailbox,
+    SubnetArrival, SubnetElement,
 };
 use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
@@ -34,6 +32,9 @@ use tempfile::TempDir;
 const QUIET_NS: u64 = 3_000_000;
 /// What nobody needs: whoever is not at rest by then never will be. A change that stands still is given up after a minute.
 const LIMIT_NS: u64 = 200_000_000_000;
+/// The same where one MAD in ten or more is lost: a device that is asked one thing after the other answers each only after
+/// seconds.
+const LIMIT_UNDER_LOSS_NS: u64 = 10 * LIMIT_NS;
 const DATA_VLS: u8 = 4;
 
 /// A subnet, and how its manager is to react.
@@ -271,7 +272,7 @@ impl World {
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light sweeps
         // come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
-        let end_ns = busy_ns + LIMIT_NS;
+        let end_ns = busy_ns + if self.setting.loss < 0.1 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
             let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();
@@ -503,41 +504,17 @@ impl World {
         let profile = if self.setting.fenced { DeviceProfile::Standard } else { DeviceProfile::Agents };
         let policy = Policy { observer: profile.settings().observer, arming: self.setting.arming, ..Policy::default() };
         let config = Config {
-            engine: Arc::new(UpDown::default()),
             policy,
             auto: self.setting.auto,
             sources: self.sources(),
-            lmc: Lmc::masked(1),
-            lmc_is_required: false,
             data_vls: DATA_VLS,
-            data_vls_are_required: false,
-            m_key: 0,
-            m_key_lease_s: 0,
-            m_key_protection: 1,
-            subnet_prefix: 0xfe80_0000_0000_0000,
-            remote: Remote::none().into(),
             limits: AgeLimits { life_time_value: 8, hoq_life: 7, ..AgeLimits::default() },
-            subnet_timeout: 18,
-            planning: Planning::Inline,
-            fallback: None,
-            takeover: Takeover::default(),
-            foresee: None,
+            ..Config::by(Arc::new(UpDown::default()))
         };
         let guid = Guid(self.fabric.node(self.fabric.port(port).node).guid.0 + 1);
         let rules = ElectionRules { poll_ns: 1_000_000, ..ElectionRules::new(Rank { priority: 0, guid }) };
-        Context {
-            config,
-            responder: Responder::new(rules, mailbox.clone()),
-            mailbox,
-            assign: Box::new(move |fabric, lmc| {
-                Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)
-            }),
-            keep: Box::new(|_| {}),
-            pace: SweepPolicy::default(),
-            // The simulation's clock outlives managers.
-            epoch_ns: 0,
-            journal,
-        }
+        // The simulation's clock outlives managers.
+        Context { journal, ..Context::of(config, rules, mailbox) }
     }
 }
 

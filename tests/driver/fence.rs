@@ -224,7 +224,7 @@ fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
     });
     let mut manager = Manager::new(transport.clone(), timing(), 0);
     manager.move_sources(SourceControl::Fenced { settle_ns: MS });
-    let mut manager = Witnessed::new(manager, 0);
+    let mut manager = Witnessed::new(transport.clone(), manager, 0);
     manager.set_topology(&fabric, plan.draft().sm);
     manager.ways_are(plan.drain_depth());
     let table = |port: PortId| {

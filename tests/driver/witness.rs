@@ -49,7 +49,7 @@ fn with_liars(case: &Case) -> DriverError {
         policy,
         unproved_baselines: true,
     };
-    let witnessed = Witnessed::over(transport.clone(), manager, 0);
+    let witnessed = Witnessed::new(transport.clone(), manager, 0);
     let mut driver = Driver::new(witnessed, running, intent);
     transport.with(|sim| sim.run(MS, false));
     let after = Arc::new(fabric.without_nodes(&[root]));

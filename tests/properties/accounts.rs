@@ -274,7 +274,7 @@ fn the_account_of_the_simulation_agrees_with_every_barrier() {
 #[test]
 fn counters_that_are_read_on_the_lanes_of_data_agree_with_the_account() {
     let drawn = cases(&[Scheme::Double], &[Observer::Conservation]);
-    let (tally, cases) = claim("counters among data", 30, drawn, |tally, case| agrees(tally, &case));
+    let (tally, cases) = claim("counters among data", 15, drawn, |tally, case| agrees(tally, &case));
     // Others ask on layers that some port has no way back on, or lose packets.
     tally.demand("completed", cases, 4);
 }

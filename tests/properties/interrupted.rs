@@ -59,7 +59,7 @@ fn first_other(play: &Play, tables: &SubnetTables, alive: &Fabric) -> Option<Str
 #[test]
 fn a_change_called_off_loses_nothing_and_leaves_the_tables_as_they_were() {
     let cases = (gentle(), any::<u8>());
-    let (tally, cases) = claim("changes called off", 40, cases, |tally, ((world, setting), share)| {
+    let (tally, cases) = claim("changes called off", 20, cases, |tally, ((world, setting), share)| {
         let Some(times) = span(&world, &setting) else { return Ok(()) };
         let Some(built) = world.build() else { return Ok(()) };
         let (tables, fabric) = (built.tables.clone(), built.before.clone());
@@ -140,7 +140,7 @@ impl Victim {
 #[test]
 fn a_death_at_any_moment_of_a_change_loses_nothing_to_it() {
     let cases = (gentle(), any::<u8>(), 0usize..64);
-    let (tally, cases) = claim("deaths during changes", 40, cases, |tally, ((world, setting), share, number)| {
+    let (tally, cases) = claim("deaths during changes", 20, cases, |tally, ((world, setting), share, number)| {
         let Some(times) = span(&world, &setting) else { return Ok(()) };
         let Some(built) = world.build() else { return Ok(()) };
         let Some(victim) = Victim::of(&built, number) else { return Ok(()) };

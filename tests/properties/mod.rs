@@ -19,9 +19,9 @@ mod repeated;
 mod replies;
 mod world;
 
-use crate::support::is_thorough;
+use crate::support::{is_thorough, seeded};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
+use proptest::test_runner::{Config, TestRunner};
 use reconfig::sim::{PacketCounts, StuckPacket};
 use reconfig::verify::Wait;
 use std::cell::{Cell, RefCell};
@@ -78,12 +78,7 @@ fn claim<S: Strategy>(
 fn config(cases: u32) -> Config {
     let base =
         Config { max_shrink_iters: 300, failure_persistence: None, max_global_rejects: 1 << 20, ..Config::default() };
-    // Where cargo does not say (`.cargo/config.toml`), the same.
-    let rng_seed = match base.rng_seed {
-        RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
-        RngSeed::Random => RngSeed::Fixed(1),
-    };
-    Config { cases: if is_thorough() { cases * 40 } else { cases }, rng_seed, ..base }
+    Config { cases: if is_thorough() { cases * 40 } else { cases }, ..seeded(base) }
 }
 
 /// Every packet has met exactly one fate.

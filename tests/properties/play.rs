@@ -15,6 +15,7 @@ use reconfig::sim::{
     ArmedPort, Halt, Latch, OutageEnd, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic,
 };
 use reconfig::subnet::{Manager, SourceControl, Timing};
+use reconfig::transport::Transport;
 use reconfig::vet::{self, Objection, Vetted};
 use std::future::Future;
 use std::pin::pin;
@@ -159,10 +160,10 @@ impl Play {
             sm: built.sm,
         };
         let intent = intent(world, setting);
-        let mut manager = Manager::new(transport.clone(), timing(&setting.management), 0);
+        let mut manager = Manager::new(transport.clone().boxed(), timing(&setting.management), 0);
         manager.move_sources(setting.sources);
         manager.count_from_power_on();
-        let driver = Driver::new(Witnessed::new(manager, 0), running, intent);
+        let driver = Driver::new(Witnessed::new(transport.clone(), manager, 0), running, intent);
         Play { transport, driver, built, setting: setting.clone(), dies_at_ns: u64::MAX }
     }
 
@@ -221,9 +222,10 @@ impl Play {
 
     /// A manager takes the place of one that died, and runs a change of what it found, `running`.
     pub fn succeed(&mut self, world: &World, running: Running, prepared: Prepared, deeds: Vec<Deed>) -> End {
-        let mut manager = Manager::new(self.transport.clone(), timing(&self.setting.management), 0);
+        let mut manager = Manager::new(self.transport.clone().boxed(), timing(&self.setting.management), 0);
         manager.move_sources(self.setting.sources);
-        self.driver = Driver::new(Witnessed::new(manager, 0), running, intent(world, &self.setting));
+        self.driver =
+            Driver::new(Witnessed::new(self.transport.clone(), manager, 0), running, intent(world, &self.setting));
         self.dies_at_ns = u64::MAX;
         self.drive(deeds, async |driver| driver.run(prepared).await.map(Some))
     }

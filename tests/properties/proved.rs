@@ -51,7 +51,7 @@ pub fn precondition(error: &ChangeError) -> Option<&'static str> {
 #[test]
 fn every_double_plan_is_proved() {
     let cases = (worlds(), settings(&[Scheme::Double]));
-    let (tally, cases) = claim("double plans", 500, cases, |tally, (world, setting)| {
+    let (tally, cases) = claim("double plans", 200, cases, |tally, (world, setting)| {
         let Some(built) = world.build() else {
             tally.count("nothing to change");
             return Ok(());
@@ -174,7 +174,7 @@ fn what_is_proved_neither_deadlocks_nor_loses_a_packet() {
     let cases =
         (worlds(), settings(&[Scheme::Double, Scheme::Double, Scheme::Ordered, Scheme::Static, Scheme::InPlace]));
     let (tally, cases) =
-        claim("proved plans under load", 100, cases, |tally, (world, setting)| holds(tally, &world, &setting));
+        claim("proved plans under load", 50, cases, |tally, (world, setting)| holds(tally, &world, &setting));
     tally.demand("completed", cases, 2);
     tally.demand("lost nothing", cases, 4);
 }

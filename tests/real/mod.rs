@@ -23,6 +23,7 @@ mod removals;
 mod scene;
 mod sm;
 mod subnet;
+mod surroundings;
 mod survives;
 mod told;
 

@@ -2,7 +2,7 @@
 
 use super::proved::prove;
 use super::subject::{Recipe, Subnet};
-use crate::support::is_thorough;
+use crate::support::{is_thorough, seeded};
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::repair::{Repair, RepairError, WavePurpose};
@@ -182,7 +182,7 @@ impl Tally {
 fn whatever_happens_every_wave_keeps_the_rules() {
     let cases = if is_thorough() { 20_000 } else { 600 };
     let tally = RefCell::new(Tally::default());
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let config = seeded(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let run = runner.run(&any_case(), |case| {
         let Some(subnet) = make(case) else {

@@ -3,17 +3,14 @@
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Guid, Lid, Lmc, PortNum};
+use reconfig::ids::{Guid, Lid, PortNum};
 use reconfig::lid;
-use reconfig::plan::Policy;
 use reconfig::routing::{Engine, Parameters};
-use reconfig::sa::Remote;
 use reconfig::sim::{Halt, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
-use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, Responder, RunUntil, SharedMailbox,
-    SharedResponder, SmError, SubnetArrival, Takeover,
+    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SharedResponder,
+    SmError, SubnetArrival, Takeover,
 };
 use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::transport::{AnyTransport, Datagram};
@@ -88,38 +85,21 @@ fn engine(name: &str) -> Arc<dyn Engine> {
 
 fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
     let config = Config {
-        engine: engine(setup.engine),
-        policy: Policy::default(),
         auto: setup.auto,
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
-        lmc: Lmc::masked(1),
-        lmc_is_required: false,
         data_vls: setup.data_vls,
         data_vls_are_required: true,
         m_key: setup.m_key,
-        m_key_lease_s: 0,
-        m_key_protection: 1,
-        subnet_prefix: 0xfe80_0000_0000_0000,
-        remote: Remote::none().into(),
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
-        subnet_timeout: 18,
         planning: if setup.is_threaded { Planning::Threaded } else { Planning::Inline },
         fallback: setup.falls_back.then(|| engine("up-down-robust")),
         takeover: setup.takeover,
-        foresee: None,
+        ..Config::by(engine(setup.engine))
     };
     let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: 0, guid }) };
-    let kept = RefCell::new(lid::Guid2Lid::new());
-    Context {
-        config,
-        responder: Responder::new(rules, mailbox.clone()),
-        mailbox,
-        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept.borrow())?)),
-        keep: Box::new(|_| {}),
-        pace: SweepPolicy::default(),
-        epoch_ns: 0,
-        journal: None,
-    }
+    let kept = lid::Guid2Lid::new();
+    let assign = Box::new(move |fabric: &Fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept)?));
+    Context { assign, ..Context::of(config, rules, mailbox) }
 }
 
 impl Scene {

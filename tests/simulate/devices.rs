@@ -7,19 +7,16 @@ use super::{assert_clean, run, took_ns, watched};
 use crate::support::bundled::bundled;
 use crate::support::short::short;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Guid, Lmc};
-use reconfig::lid;
+use reconfig::ids::Guid;
 use reconfig::machine::Outcome;
 use reconfig::plan::{Policy, Scheme, TurnedBack};
 use reconfig::routing::UpDown;
-use reconfig::sa::Remote;
 use reconfig::scenario::{self, Departure, Scenario, Watch};
 use reconfig::sim::{Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
-use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, Responder, RunUntil, SharedMailbox,
-    SubnetElement, Takeover,
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, RunUntil, SharedMailbox, SubnetElement,
+    Takeover,
 };
 use reconfig::subnet::{DeviceProfile, Manager, SourceControl};
 use reconfig::transport::AnyTransport;
@@ -64,42 +61,15 @@ impl Managed {
     }
 
     fn context(&self, sm: PortId) -> Context {
-        let lmc = Lmc::masked(1);
         let config = Config {
-            engine: Arc::new(UpDown::default()),
             policy: self.scenario.policy,
             auto: self.scenario.auto,
             sources: self.scenario.sources,
-            lmc,
-            lmc_is_required: false,
-            data_vls: 4,
-            data_vls_are_required: false,
-            m_key: 0,
-            m_key_lease_s: 0,
-            m_key_protection: 1,
-            subnet_prefix: 0xfe80_0000_0000_0000,
-            remote: Remote::none().into(),
-            limits: AgeLimits::default(),
-            subnet_timeout: 18,
-            planning: Planning::Inline,
-            fallback: None,
             takeover: Takeover::Proved,
-            foresee: None,
+            ..Config::by(Arc::new(UpDown::default()))
         };
         let guid = Guid(self.fabric.node(self.fabric.port(sm).node).guid.0 + 1);
-        let rules = ElectionRules::new(Rank { priority: 0, guid });
-        Context {
-            config,
-            responder: Responder::new(rules, self.mailbox.clone()),
-            mailbox: self.mailbox.clone(),
-            assign: Box::new(move |fabric, lmc| {
-                Ok(lid::assign(fabric, lmc).map_err(reconfig::change::BringUpError::from)?)
-            }),
-            keep: Box::new(|_| {}),
-            pace: SweepPolicy::default(),
-            epoch_ns: 0,
-            journal: None,
-        }
+        Context::of(config, ElectionRules::new(Rank { priority: 0, guid }), self.mailbox.clone())
     }
 
     /// What the change takes: from the death, or the first write of a planned one, to its last barrier.

@@ -3,6 +3,7 @@
 
 use super::small;
 use crate::support::bundled::bundled;
+use crate::support::is_thorough;
 use reconfig::change::{ChangeError, engine_named};
 use reconfig::check::certificate;
 use reconfig::plan::{Observer, Plan, Policy};
@@ -123,8 +124,9 @@ fn a_fabric_may_stay_and_its_engine_change() {
 
 #[test]
 fn a_change_may_lead_from_any_engine_to_any_other() {
-    for before in safe() {
-        for after in safe().filter(|&after| after != before) {
+    let step = if is_thorough() { 1 } else { 3 };
+    for (at, before) in safe().enumerate() {
+        for after in safe().skip(at % step).step_by(step).filter(|&after| after != before) {
             let report = run(&layered("fat-tree-4-2", Departure::Planned), engines(before, after));
             let what = format!("{before} to {after}");
             let report = report.unwrap_or_else(|| panic!("{what}: every engine routes a fat tree"));

@@ -19,6 +19,17 @@ pub mod short;
 pub mod tools;
 pub mod with_tables;
 
+use proptest::test_runner::{Config, RngSeed};
+
+/// Random cases that are the same each time, also where cargo does not say which (`.cargo/config.toml`).
+pub fn seeded(config: Config) -> Config {
+    let rng_seed = match config.rng_seed {
+        RngSeed::Fixed(seed) => RngSeed::Fixed(seed),
+        RngSeed::Random => RngSeed::Fixed(1),
+    };
+    Config { rng_seed, ..config }
+}
+
 /// Whether tests run their long forms (docs/TESTING.md).
 pub fn is_thorough() -> bool {
     std::env::var_os("RECONFIG_THOROUGH").is_some_and(|value| value == "1")

@@ -18,6 +18,7 @@ use super::{Arming, Assumption, Draft, DrainLayer, LanePartition, Lanes, Plan, P
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl};
 use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A planner's input. All fabrics share one index space.
@@ -246,11 +247,16 @@ fn block_writes(
 /// Writes of one SL-to-VL table to the chosen (input, output) pairs, in the form that each device supports.
 fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortNum, PortNum) -> bool) -> Vec<Write> {
     let mut writes = Vec::new();
-    for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
-        let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| chosen(node, input, output));
-        writes.extend(scopes(info, pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table }));
+    for (node, _) in fabric.nodes().filter(|(_, info)| info.present) {
+        writes.extend(lane_writes(fabric, node, table, |input, output| chosen(node, input, output)));
     }
     writes
+}
+
+/// The same for one node.
+fn lane_writes(fabric: &Fabric, node: NodeId, table: SlToVl, chosen: impl Fn(PortNum, PortNum) -> bool) -> Vec<Write> {
+    let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| chosen(input, output));
+    scopes(fabric.node(node), pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table }).collect()
 }
 
 /// The writes that bring devices from the tables that they hold to the wanted ones, outside any change: forwarding
@@ -265,6 +271,17 @@ pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<
     });
     let chosen = |node, input, output| held.is_none_or(|held| differs(held, table)(node, input, output));
     writes.extend(sl_to_vl_writes(fabric, table, chosen));
+    writes
+}
+
+/// All writes to a few devices of which nothing is known, as of [`writes_between`].
+pub fn writes_to(fabric: &Fabric, devices: &BTreeSet<NodeId>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
+    let mut switches = by_guid(fabric);
+    switches.retain(|switch| devices.contains(switch));
+    let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
+    let mut writes = block_writes(&switches, most, lfts, |_, _, _| true);
+    let present = devices.iter().filter(|&&device| fabric.node(device).present);
+    writes.extend(present.flat_map(|&device| lane_writes(fabric, device, table, |_, _| true)));
     writes
 }
 

@@ -4,7 +4,8 @@ use super::super::manager::{change_course, change_sentence, manager_event, manag
 use super::super::quantity::{count, counted, duration};
 use super::fabric::{self, Stage};
 use super::parts::{self, TableField, table};
-use maud::{DOCTYPE, Markup, html};
+use super::{HtmlPage, document};
+use maud::{Markup, html};
 use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::machine::ChangeProgress;
@@ -24,38 +25,27 @@ const MOST_WAVES: usize = 60;
 /// The files of the page.
 pub fn live_files() -> PageFiles {
     let part = |id: &str| html! { div id=(id) data-part {} };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                link rel="icon" href="data:,";
-                link rel="stylesheet" href="/style.css";
-                title { "reconfig sm" }
-            }
-            body {
-                a class="skip" href="#main" { "Skip to the state" }
-                header {
-                    p class="kicker" { "reconfig sm " span id="connection" role="status" { "connecting" } }
-                    div id="verdict" data-part aria-live="polite" {}
-                    div id="who" class="what" data-part {}
-                    noscript { p class="refusal" { "This page follows the manager by a script; reconfig status needs none." } }
-                }
-                main id="main" {
-                    (part("figures"))
-                    section { (part("change")) }
-                    section { h2 { "The subnet" } (part("map")) }
-                    section { h2 { "Events, the newest first" } (part("events")) }
-                    section { h2 { "The manager" } (part("facts")) (part("smps")) }
-                }
-                script src="/script.js" {}
-            }
-        }
-    };
+    let page = document(HtmlPage {
+        title: "reconfig sm",
+        head: html! { link rel="stylesheet" href="/style.css"; },
+        skip: "Skip to the state",
+        header: html! {
+            p class="kicker" { "reconfig sm " span id="connection" role="status" { "connecting" } }
+            div id="verdict" data-part aria-live="polite" {}
+            div id="who" class="what" data-part {}
+            noscript { p class="refusal" { "This page follows the manager by a script; reconfig status needs none." } }
+        },
+        main: html! {
+            (part("figures"))
+            section { (part("change")) }
+            section { h2 { "The subnet" } (part("map")) }
+            section { h2 { "Events, the newest first" } (part("events")) }
+            section { h2 { "The manager" } (part("facts")) (part("smps")) }
+        },
+        script: html! { script src="/script.js" {} },
+    });
     let style = [include_str!("style.css"), include_str!("live.css")].concat();
-    PageFiles { page: page.into_string(), style, script: include_str!("live.js").to_string() }
+    PageFiles { page, style, script: include_str!("live.js").to_string() }
 }
 
 /// What the page shows, from state to state.

@@ -59,35 +59,62 @@ struct ResultPage {
 impl ResultPage {
     fn render(&self, version: &str) -> String {
         let (word, class) = self.word;
-        let markup = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    meta http-equiv="Content-Security-Policy"
-                        content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-                    meta name="generator" content={ "reconfig " (version) };
-                    link rel="icon" href="data:,";
-                    title { (self.what) ": " (word) }
-                    style { (PreEscaped(include_str!("style.css"))) }
-                }
-                body {
-                    a class="skip" href="#main" { "Skip to the results" }
-                    header {
-                        p class="kicker" { "reconfig " (self.command) }
-                        h1 { span class={ "word " (class) } { (word) } " " (unbroken(&self.sentence)) }
-                        @for told in &self.beside { p class="beside" { (unbroken(told)) } }
-                        p class="what" { (self.what) }
-                    }
-                    main id="main" { (self.body) }
-                    script { (PreEscaped(include_str!("script.js"))) }
-                }
-            }
-        };
-        markup.into_string()
+        document(HtmlPage {
+            title: &format!("{}: {word}", self.what),
+            head: html! {
+                meta http-equiv="Content-Security-Policy"
+                    content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+                meta name="generator" content={ "reconfig " (version) };
+                style { (PreEscaped(include_str!("style.css"))) }
+            },
+            skip: "Skip to the results",
+            header: html! {
+                p class="kicker" { "reconfig " (self.command) }
+                h1 { span class={ "word " (class) } { (word) } " " (unbroken(&self.sentence)) }
+                @for told in &self.beside { p class="beside" { (unbroken(told)) } }
+                p class="what" { (self.what) }
+            },
+            main: html! { (self.body) },
+            script: html! { script { (PreEscaped(include_str!("script.js"))) } },
+        })
     }
+}
+
+/// What a page has of its own.
+struct HtmlPage<'a> {
+    title: &'a str,
+    /// Policy and style.
+    head: Markup,
+    /// The words of the link past the header.
+    skip: &'a str,
+    header: Markup,
+    main: Markup,
+    script: Markup,
+}
+
+/// A page as HTML.
+fn document(page: HtmlPage<'_>) -> String {
+    let HtmlPage { title, head, skip, header, main, script } = page;
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                link rel="icon" href="data:,";
+                title { (title) }
+                (head)
+            }
+            body {
+                a class="skip" href="#main" { (skip) }
+                header { (header) }
+                main id="main" { (main) }
+                (script)
+            }
+        }
+    };
+    markup.into_string()
 }
 
 /// A text whose numbers no line break parts from their groups of digits or their units.

@@ -8,6 +8,7 @@ use crate::plan::Plan;
 use crate::sim::{Halt, HeldSet, Scripted, Sim, SimConfig, SimError, SimTransport};
 use crate::subnet::{Manager, SmpCounts, SubnetError, SubnetManager, Timing, WriteOrder};
 use crate::tables::{NodeSlToVl, SlToVlScope, Write};
+use crate::transport::{AnyTransport, Transport};
 use crate::wire::{AttributeId, SlToVlModifier};
 use std::future::Future;
 use std::pin::pin;
@@ -56,7 +57,7 @@ pub fn carry_out(plan: &Plan, schedule: &Schedule, config: &SimConfig) -> Result
         light_sweep_ns: None,
         ..Timing::default()
     };
-    let mut manager = Manager::new(transport.clone(), timing, 0);
+    let mut manager = Manager::new(transport.clone().boxed(), timing, 0);
     // This manager discovers nothing: the plan already accounts for the loss.
     manager.set_topology(&draft.surviving, draft.sm);
     // The cycle closes in this wave: later waves are not written.
@@ -122,7 +123,7 @@ fn scope_modifier(scope: SlToVlScope) -> SlToVlModifier {
 }
 
 /// Writes the waves up to `last`, each after the one before is acknowledged; delays decide the order within a wave.
-async fn write_waves(plan: &Plan, last: usize, manager: &mut Manager<SimTransport>) -> Result<(), SubnetError> {
+async fn write_waves(plan: &Plan, last: usize, manager: &mut Manager<AnyTransport>) -> Result<(), SubnetError> {
     for wave in &plan.waves()[..=last] {
         manager.apply(&plan.draft().surviving, &wave.writes, WriteOrder::Any).await?;
     }

@@ -26,6 +26,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// End ports beyond which engines by path, whose work grows with the square, are left out.
 const MANY: usize = 300;
+/// End ports beyond which every engine is left out: a capture so large takes as long as all others together.
+const MOST: usize = 1_500;
 /// Data VLs: as many as engines with layers may ask for.
 const DATA_VLS: u8 = 8;
 
@@ -107,7 +109,8 @@ fn judged(cases: &[Case], small: bool) -> (Tally, Vec<String>) {
     let work = || {
         while let Some(&(case, entry)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (engine, by_path) = engine(entry, case.seed);
-            if by_path && case.fabric.end_ports().count() > MANY && !is_thorough() {
+            let most = if by_path { MANY } else { MOST };
+            if case.fabric.end_ports().count() > most && !is_thorough() {
                 println!("{}: left out for {} (RECONFIG_THOROUGH=1 takes it)", case.name, entry.name);
                 continue;
             }

@@ -9,23 +9,15 @@
 use reconfig::change::engine_named;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{Options, Topology, generate};
-use reconfig::ids::{Guid, Lmc};
-use reconfig::lid;
-use reconfig::plan::Policy;
+use reconfig::ids::Guid;
 use reconfig::routing::{Engine, Parameters};
-use reconfig::sa::Remote;
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
 use reconfig::sm::control::ChannelStatus;
 use reconfig::sm::election::{ElectionRules, Rank};
-use reconfig::sm::pace::SweepPolicy;
-use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, Planning, Responder, RunUntil, SharedMailbox, SmError,
-    Takeover,
-};
+use reconfig::sm::{self, AgeLimits, Config, Context, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SmError};
 use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::transport::AnyTransport;
 use reconfig_measuring::started;
-use std::cell::RefCell;
 use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
@@ -74,6 +66,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     scene.transport.with(|sim| sim.revive_node(spine));
     let back = scene.watch(2 * WATCHED_NS, |_| false)?;
     show("it comes back", back);
+    // What carries traffic is read and proved before the next manager serves it.
+    let mut scene = scene.another(&fabric)?;
+    let adopted = scene.watch(u64::MAX, |said| matches!(said, Happening::Up { .. }))?;
+    show("another manager starts and adopts", adopted);
+    show("settling", scene.watch(WATCHED_NS, |_| false)?);
     Ok(())
 }
 
@@ -101,11 +98,25 @@ impl Scene {
         let sm = fabric.end_ports().next().ok_or("no hosts")?;
         let transport = SimTransport::attach(sim, sm)?;
         transport.with(|sim| sim.set_is_sm(sm, true));
+        Ok(Scene::on(transport, fabric.port_guid(sm)))
+    }
+
+    fn on(transport: SimTransport, guid: Guid) -> Scene {
         let mailbox = Mailbox::new(false);
-        let context = context(fabric.port_guid(sm), mailbox.clone());
+        let context = context(guid, mailbox.clone());
         let manager = Manager::new(Box::new(transport.clone()) as AnyTransport, timing(), 0);
         let manager = Box::pin(sm::run(manager, context, RunUntil::Stopped));
-        Ok(Scene { transport, mailbox, manager })
+        Scene { transport, mailbox, manager }
+    }
+
+    /// The manager dies at once, and another one starts in its place.
+    fn another(self, fabric: &Fabric) -> Result<Scene, Box<dyn Error>> {
+        let Scene { transport, manager, .. } = self;
+        drop(manager);
+        transport.hang_up();
+        let sm = fabric.end_ports().next().ok_or("no hosts")?;
+        transport.with(|sim| sim.attach(sm))?;
+        Ok(Scene::on(transport, fabric.port_guid(sm)))
     }
 
     /// Runs until something has happened, or for so long; what the manager did meanwhile.
@@ -158,36 +169,12 @@ fn engine(name: &str) -> Arc<dyn Engine> {
 /// What `reconfig sm` has by default, but for short limits.
 fn context(guid: Guid, mailbox: SharedMailbox) -> Context {
     let config = Config {
-        engine: engine("fat-tree"),
-        policy: Policy::default(),
-        auto: true,
         sources: SourceControl::Fenced { settle_ns: 200 * MS },
-        lmc: Lmc::masked(1),
-        lmc_is_required: false,
-        data_vls: 4,
-        data_vls_are_required: false,
-        m_key: 0,
-        m_key_lease_s: 0,
-        m_key_protection: 1,
-        subnet_prefix: 0xfe80_0000_0000_0000,
-        remote: Remote::none().into(),
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
-        subnet_timeout: 18,
         planning: Planning::Threaded,
         fallback: Some(engine("up-down-robust")),
-        takeover: Takeover::Rewrite,
-        foresee: None,
+        ..Config::by(engine("fat-tree"))
     };
     let rules = ElectionRules::new(Rank { priority: 0, guid });
-    let kept = RefCell::new(lid::Guid2Lid::new());
-    Context {
-        config,
-        responder: Responder::new(rules, mailbox.clone()),
-        mailbox,
-        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept.borrow())?)),
-        keep: Box::new(|_| {}),
-        pace: SweepPolicy::default(),
-        epoch_ns: 0,
-        journal: None,
-    }
+    Context::of(config, rules, mailbox)
 }

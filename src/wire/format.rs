@@ -164,6 +164,11 @@ macro_rules! wire_enum {
             Unknown($number),
         }
 
+        impl $name {
+            /// All that have a name, by number.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+        }
+
         impl From<$number> for $name {
             #[inline]
             fn from(number: $number) -> $name {

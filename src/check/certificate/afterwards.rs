@@ -85,7 +85,8 @@ fn rounds_needed(during: &Fabric, after: &Fabric) -> Option<usize> {
     Some(sizes.into_iter().max().unwrap_or(0) + 2)
 }
 
-/// Where the paths of each source are specified, each of some ports has one to every other, by a LID that exists.
+/// Verifies, where a plan specifies the paths of each source, that every port has a path to every other by a LID that
+/// exists.
 fn check_open(
     plan: &Plan,
     ways: Option<&PathLayers>,

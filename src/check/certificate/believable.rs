@@ -1,5 +1,5 @@
-//! What a plan claims of the world, as far as the plan itself can contradict it: writes of a wave that undo each
-//! other, barriers that cannot be true, tables that are unknown, ports that are not cut off.
+//! Verifies the claims of a plan about the world, as far as the plan itself can contradict them: writes of a wave that
+//! undo each other, barriers that cannot be true, tables that are unknown, ports that are not cut off.
 
 use super::CertificateFault;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -158,8 +158,8 @@ pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet
     None
 }
 
-/// A barrier that shows lanes empty rests on what its observer rests on, and one that shows sources moved on what moves
-/// them. What stands in the lanes of a port behind a fence has no age, and nobody is asked about it.
+/// A barrier that shows lanes empty rests on the assumptions of its observer, and one that shows sources moved on those
+/// of the way they move. Packets in the lanes of a port behind a fence have no age, and no device is asked about them.
 pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Result<(), CertificateFault> {
     let named = |assumption| need(plan, wave, assumption);
     match (barrier, plan.draft().policy.observer) {
@@ -182,7 +182,8 @@ pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Re
     }
 }
 
-/// A half that end ports have LIDs of, and on which none of them sends when the plan begins, is taken to be unused.
+/// Where end ports have LIDs of a half and none of them sends on it when the plan begins, the plan assumes the half
+/// unused.
 pub(super) fn check_spare_half(plan: &Plan, sent: [bool; 2]) -> Result<(), CertificateFault> {
     let (draft, assumed) = (plan.draft(), Assumption::SpareHalfUnused);
     let has_lids =

@@ -19,7 +19,7 @@ use crate::tables::SubnetTables;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the check counted; see [`Checked`](super::Checked).
+/// The counts of the check; see [`Checked`](super::Checked).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ClosureCounts {
     pub channels: usize,
@@ -36,7 +36,7 @@ pub(super) struct Closure<'a> {
     pub groups: &'a Groups,
     /// By port: whether the new routing omits it.
     stranded: Vec<bool>,
-    /// Whether the plan rests on switches that discard what would turn back.
+    /// Whether the plan assumes that switches discard packets that turn back.
     discards_turned_back: bool,
     /// The manager's port, where the plan does not assume of its answers what is to be checked.
     answerer: Option<Answerer>,
@@ -61,7 +61,7 @@ pub(super) struct Closure<'a> {
     kept: Option<HashMap<(Lid, bool), KeptRow>>,
 }
 
-/// What sources can have in their channels at one moment.
+/// The classes that sources can have in their channels at one moment.
 pub(super) struct Injected {
     /// By switch: for each of its sources in order, by half.
     pub lanes: Vec<Vec<[Packed; 2]>>,
@@ -102,13 +102,13 @@ struct Class {
     /// By channel.
     lanes: Vec<Packed>,
     touched: Vec<u32>,
-    /// Whether places have come since that was last set to false.
+    /// Whether places have been added since this flag was last cleared.
     has_grown: bool,
-    /// What it occupies at the moment counted last.
+    /// The lanes that it occupies at the moment counted last.
     counted: Occupied,
 }
 
-/// What a class occupies at a moment.
+/// The lanes that a class occupies at a moment.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Occupied {
     pub pairs: u64,
@@ -121,7 +121,7 @@ struct Now<'a> {
     class: &'a Class,
     /// By switch: old and new.
     outputs: &'a [[u8; 2]],
-    /// Where its packets may be lost.
+    /// The switches at which its packets may be lost.
     forsaken: &'a Forsaken,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Closure<'a> {
         closure
     }
 
-    /// Whether packets of a half are sent, stay and find lanes at a moment as at the one before.
+    /// Returns whether packets of a half are sent, stay and find lanes at a moment as at the moment before.
     fn repeats(&self, moment: usize, half: Half) -> bool {
         let Some(before) = moment.checked_sub(1) else { return false };
         let at = half.index();
@@ -178,7 +178,7 @@ impl<'a> Closure<'a> {
         self.kept = Some(HashMap::new());
     }
 
-    /// What was kept, and what follows from it at that moment.
+    /// The rows that were kept, and their consequences at that moment.
     pub fn into_base(mut self) -> Option<CheckBase> {
         let found = FirstMoment {
             rows: self.kept.take()?,
@@ -243,7 +243,7 @@ impl<'a> Closure<'a> {
         Err(CertificateFault::Plan { wave: "plan".to_string(), what })
     }
 
-    /// What there are rows of, in their order: LIDs with the half of their levels, answers last.
+    /// The classes that have rows, in the order of the rows: LIDs with the half of their levels, answers last.
     fn rows_in_order(&self) -> Vec<(Lid, PortId, Half, bool)> {
         let lids = (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid);
         // Skipped are LIDs without an owner, and those of switches: only management uses them (assumption
@@ -312,8 +312,8 @@ impl<'a> Closure<'a> {
         let mut under_way = false;
         let mut forsaken = Forsaken::of_plan(self.plan.draft().begins_with_losses);
         for moment in 0..self.moments.all.len() {
-            // The order matters: carried places plus the row are the whole set, and only then is every step out of it
-            // judged.
+            // The order matters: carried places plus the row are the whole set, and only then can every step out of it
+            // be judged.
             class.has_grown = false;
             let stays = self.carry(class, moment);
             let is_steady = self.read_outputs(moment, class.lid, outputs);
@@ -349,7 +349,8 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// Whether packets of the half of the class were sent before the change. Otherwise none was lost when something died.
+    /// Returns whether packets of the class's half were sent before the change. If none were, none were lost when
+    /// something died.
     fn was_sent(&self, class: &Class) -> bool {
         self.moments.all[0].injected[class.half.index()] && self.moments.admits(class.owner, 0, class.half)
     }
@@ -397,8 +398,8 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker. Returns
-    /// whether it says where packets choose, or that they do so nowhere; none where it lists channels.
+    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker.
+    /// Returns whether it says where packets choose, or that they do so nowhere; none where it lists channels.
     fn read_row(
         &self,
         class: &mut Class,
@@ -497,7 +498,7 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// The same for answers: they come from the manager's port alone, and go to the base LID of whoever asked.
+    /// The same for answers: they come from the manager's port alone, and go to the base LID of the port that asked.
     fn check_answers(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Some(Answerer { switch, place, .. }) = self.answerer else { return Ok(()) };
         let half = now.class.half;
@@ -505,7 +506,7 @@ impl<'a> Closure<'a> {
         if lanes == 0 {
             return Ok(());
         }
-        // Not firm: an answer may be lost, and whoever asked asks again.
+        // Not firm: an answer may be lost, since the client asks again.
         self.check_step(now, switch, Some(self.net.sources[switch][place].input), spread(lanes), false)
     }
 
@@ -524,7 +525,7 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// The same where only the sources send whose paths have this DLID.
+    /// The same where only the sources with a path to this DLID send.
     fn check_selected(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let (half, owner) = (class.half, class.owner);
@@ -535,7 +536,7 @@ impl<'a> Closure<'a> {
             for place in 0..self.net.sources[switch].len() {
                 let source = self.net.sources[switch][place];
                 let ways = &self.moments.all[moment].ways[half.index()];
-                // What any of the path layers allows may be sent.
+                // A source may send whatever any of the path layers allows.
                 let layers = ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
                 let mut open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
                 if self.answerer.is_some_and(|answerer| answerer.port == source.port) {
@@ -587,7 +588,7 @@ impl<'a> Closure<'a> {
             if ways.is_empty() {
                 ways.resize(self.net.way_count, 0);
             }
-            // What is discarded waits for nothing.
+            // A discarded packet waits for nothing.
             let goes_on = |&output: &usize| {
                 output < self.net.sides[switch] && !(self.discards_turned_back && output == input.index())
             };
@@ -615,8 +616,8 @@ impl<'a> Closure<'a> {
                 // Rows exist for LIDs of end ports only, so port 0 never belongs to the owner.
                 Outlet::Own => return Err(self.wrong(now, self.fabric.describe_node(self.net.switches[switch]))),
                 outlet @ (Outlet::Hole | Outlet::Dead) => {
-                    // Towards a link that died packets vanish, and hold no lane. Where they had a way that is a loss,
-                    // and on a half that nobody sent on before none was lost to the death.
+                    // Packets sent towards a dead link vanish and hold no lane. That is a loss where they had a way; on
+                    // a half that no source sent on before, the death explains no loss.
                     let may_lose = now.forsaken.may_lose(switch, outlet == Outlet::Dead);
                     if !(self.was_sent(class) && now.forsaken.counts(moment) && may_lose) {
                         self.check_hole(now, switch, output, firm)?;

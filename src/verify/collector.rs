@@ -17,7 +17,7 @@ pub(super) struct DependencyCollector<'a> {
     entered: Vec<Vec<LaneMask>>,
 }
 
-/// What the classes of one moment can wait for, as walked.
+/// The dependencies of the classes at one moment, as walked.
 pub(super) struct WalkedDependencies {
     vls: usize,
     /// By row of its walk: where its masks lie.
@@ -43,7 +43,7 @@ impl<'a> DependencyCollector<'a> {
         DependencyCollector { walker, layout, halves: [half(), half()], entered }
     }
 
-    /// What was walked of a case of one stage, without twins and injection.
+    /// The dependencies walked of a case of one stage, without twins and injection.
     pub fn walked(self) -> WalkedDependencies {
         let [mut lower, mut upper] = self.halves;
         assert_eq!(lower.len(), 1, "the walk of one moment is kept");
@@ -88,7 +88,7 @@ impl<'a> DependencyCollector<'a> {
         for stage in 0..self.entered.len() {
             self.add_injection(stage);
         }
-        // Rule 4, stage after stage, since what was latched may wait through several. It comes after the injection,
+        // Rule 4, stage after stage, since a latched packet may wait through several. It comes after the injection,
         // whose dependencies are latched like any others.
         for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| self.walker.case.is_used(half)) {
             let stages = &mut self.halves[half.index()];

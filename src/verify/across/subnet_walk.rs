@@ -100,7 +100,7 @@ impl<'a> SubnetWalk<'a> {
         Ok(SubnetWalk { name, walker, halves, edges, dependencies, arrived, senders })
     }
 
-    /// How many stages: 1 where nothing changes.
+    /// The number of stages: 1 where nothing changes.
     pub fn stages(&self) -> usize {
         self.walker.case.stages.len()
     }
@@ -110,7 +110,7 @@ impl<'a> SubnetWalk<'a> {
         self.walker.case.stages[stage].name.clone()
     }
 
-    /// How many lanes are numbered.
+    /// The number of lanes.
     pub fn lane_count(&self) -> usize {
         self.walker.net.channels() * self.walker.lanes.vls
     }
@@ -120,7 +120,7 @@ impl<'a> SubnetWalk<'a> {
         &self.edges[stage]
     }
 
-    /// How many distinct ones there are, all stages together.
+    /// The number of distinct dependencies, over all stages together.
     pub fn dependency_count(&self) -> usize {
         self.dependencies
     }
@@ -229,7 +229,7 @@ fn reach(graph: &Graph, order: &[u32], starts: &[u32]) -> Vec<u64> {
 #[derive(Default)]
 struct Arrivals {
     groups: usize,
-    /// LIDs and groups of answers to routers, which a router takes like any end port, and hands to nobody.
+    /// LIDs and groups of answers to routers. A router takes them like any end port, and forwards none.
     answers: BTreeSet<(Lid, usize)>,
     /// By router port: the channel that leads to it, and by stage and group the lanes.
     ports: BTreeMap<PortId, (usize, Vec<LaneMask>)>,

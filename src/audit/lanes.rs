@@ -1,4 +1,4 @@
-//! Which lanes a service level can take at each hop: the old and the new SL-to-VL tables together.
+//! The lanes that a service level can take at each hop: the old and the new SL-to-VL tables together.
 //!
 //! A switch whose tables agree for every cabled (input, output) is held as one table, however the dump spells it.
 

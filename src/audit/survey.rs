@@ -29,7 +29,7 @@ pub(super) struct FaultSurvey<'a> {
     occupied: Vec<LaneMask>,
     /// Switches that the class in hand can reach.
     reached: Reached,
-    /// Whether the class in hand met a fault.
+    /// Whether the current class met a fault.
     suspicious: bool,
     loops: Findings<AuditedLoop>,
     black_holes: Findings<AuditedHole>,
@@ -320,7 +320,7 @@ impl Knots {
     }
 }
 
-/// Which forwarding entry of a switch names an output port.
+/// The forwarding entry of a switch that names an output port.
 pub(super) fn entry_of(case: &AuditCase<'_>, node: NodeId, lid: Lid, output: Option<PortNum>) -> EntryAge {
     let [old, new] = case.snapshots().map(|snapshot| snapshot.lfts[node.index()].get(lid));
     EntryAge::of(&old, &new, &output)

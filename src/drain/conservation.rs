@@ -65,8 +65,8 @@ impl ConservationJudge {
         }
     }
 
-    /// Adds a reading. It belongs to the current wave if it was requested after the previous wave was complete; the
-    /// first such reading of a port counts.
+    /// Adds a reading. It belongs to the current wave if it was requested after the previous wave was complete; only
+    /// the first such reading of a port is used.
     pub fn fold(&mut self, reading: &CounterReading) {
         // A reading requested before the previous wave was complete may miss what was sent while that wave ended; then
         // "sent by the end of one wave ≤ sent by the next", the last link of the chain, would not hold.
@@ -83,8 +83,8 @@ impl ConservationJudge {
         }
     }
 
-    /// A port died that had sent or received. Without its counters the sums may be equal while a packet is under way:
-    /// what the others received of it stands for what they have sent and not received.
+    /// A port that had sent or received died. Without its counters the sums may be equal while a packet is under way,
+    /// because packets received from it make up for packets sent by others and not yet received.
     pub fn lose(&mut self, port: ChannelId) {
         self.spoilt.get_or_insert(NoVerdict::Uncounted { port });
     }

@@ -1,5 +1,5 @@
 //! The flush of the new lanes: every device reports that each packet latched before its write has left, and that its
-//! neighbours' flush tokens came behind such packets.
+//! neighbours' flush tokens arrived after such packets.
 
 use super::{DeviceId, Flushed, NoVerdict, PARTS, Ticket, Verdict};
 use crate::ids::VlSet;
@@ -14,7 +14,7 @@ pub struct FlushReading {
     pub round: u32,
     /// The lanes that it concerns.
     pub lanes: VlSet,
-    /// Whether its part is complete.
+    /// Whether the device has completed its part.
     pub flushed: bool,
 }
 
@@ -73,8 +73,8 @@ impl FlushJudge {
     }
 }
 
-/// A flush of lanes into which tables lead what was sent before, wherever it stands: rounds first, in each of which every
-/// device sends off what stood in it, until that has come to its end.
+/// A flush of lanes into which tables lead packets sent before, wherever they stand. It begins with rounds in each of
+/// which every device sends off its packets, until all of these have come to their end.
 #[derive(Clone, Debug)]
 pub struct StraysJudge {
     ticket: Ticket,
@@ -93,7 +93,7 @@ impl StraysJudge {
         StraysJudge { ticket, lanes, rounds, done: 0 }
     }
 
-    /// What to flush now, under which ticket; none if all is done.
+    /// The lanes to flush now, with the ticket of the question; none if all is done.
     pub fn due(&self) -> Option<(Ticket, VlSet)> {
         let lanes = if self.done < self.rounds { VlSet::EMPTY } else { self.lanes };
         (self.done <= self.rounds).then(|| (self.ticket.part(usize::from(self.done)), lanes))

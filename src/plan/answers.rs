@@ -9,7 +9,7 @@ use crate::ids::{PortMask, VlSet};
 use crate::verify::{self, AnswerWay, Refusal, Transition};
 use std::collections::BTreeMap;
 
-/// What a plan has where answers are assumed to stay within the halves.
+/// The record of a plan in which answers are assumed to stay within the halves.
 #[derive(Clone, Debug)]
 pub struct AssumedAnswers {
     drain: Vec<DrainLayer>,
@@ -31,7 +31,7 @@ pub enum AnswersUnproved {
 }
 
 impl Plan {
-    /// Whether the manager's answers are among the classes that the judges of the plan follow.
+    /// Returns whether the manager's answers are among the classes that the judges of the plan follow.
     pub fn proves_answers(&self) -> bool {
         !self.draft.assumptions.contains(&Assumption::AnswersAreLegal)
     }

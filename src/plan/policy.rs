@@ -72,8 +72,8 @@ choice! {
         InPlace = "in-place";
     }
     besides {
-        /// What a change left that was not ended is mended: one half is kept, the other follows it. Nobody chooses it; a
-        /// subnet manager takes it where it finds such a subnet.
+        /// What a change left that was not ended is mended: one half is kept, the other follows it. Nobody chooses it;
+        /// a subnet manager takes it where it finds such a subnet.
         Recover = "recover";
     }
 }
@@ -95,7 +95,7 @@ choice! {
 choice! {
     /// The observer that shows that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
     Observer, "drain observer" {
-        /// Agents in the devices pass tokens on behind the data.
+        /// Agents in the devices pass tokens on after the data.
         Token = "token";
         /// The subnet manager queries device by device, in the order of the channel dependency graph.
         Poll = "poll";
@@ -119,7 +119,7 @@ choice! {
 choice! {
     /// What moves sources from one half to the other, and shows that they have moved (docs/PROTOCOL.md, P3.5 and P3.8).
     MovedBy, "way of moving sources" {
-        /// Agents at end ports: each is told its half, and says when it has moved.
+        /// Agents at end ports: each is notified of its half, and reports when it has moved.
         Told = "told";
         /// Clients are asked to query again, and then a fence closes at every end port.
         Fence = "fence";
@@ -127,7 +127,7 @@ choice! {
 }
 
 impl MovedBy {
-    /// A fence gives clients a time to query again; who is told needs none.
+    /// A fence gives clients a time to query again; hosts that are notified need none.
     pub fn of_settle(settle_ns: Option<u64>) -> MovedBy {
         if settle_ns.is_some() { MovedBy::Fence } else { MovedBy::Told }
     }
@@ -223,7 +223,7 @@ fn is_temporary(partition: &LanePartition) -> bool {
     *partition == LanePartition::default()
 }
 
-/// What switches are taken to do by plans that do not say.
+/// The treatment of packets that turn back in plans that do not state it.
 fn discarded() -> TurnedBack {
     TurnedBack::Discarded
 }

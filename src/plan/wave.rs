@@ -19,8 +19,8 @@ pub enum Barrier {
     /// These lanes are empty everywhere, and nobody sends into them any more.
     Drained(VlSet),
     /// After the last write every device has sent off what stood in it, this many times in a row. At the end of a plan:
-    /// nothing stands in what leaves, and nothing is latched for it, except packets to and from end ports that leave with
-    /// it. Between waves: what was sent before the last write was acknowledged has come to its end.
+    /// nothing stands in what leaves, and nothing is latched for it, except packets to and from end ports that leave
+    /// with it. Between waves: what was sent before the last write was acknowledged has come to its end.
     Vacated(u8),
 }
 
@@ -65,8 +65,8 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// How often in a row its barriers have every device send off what stood in it, after the last write; none without
-    /// such a barrier.
+    /// The number of consecutive rounds after the last write in which the wave's barriers have every device send off
+    /// its packets; none without such a barrier.
     pub fn vacating_rounds(&self) -> Option<usize> {
         let rounds = self.barriers.iter().filter_map(|barrier| match barrier {
             Barrier::Vacated(rounds) => Some(usize::from(*rounds)),

@@ -42,7 +42,8 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
 }
 
-/// What leaves as planned carries packets until the last block is written, and nothing of this scheme drains it (V.1).
+/// Elements that leave as planned carry packets until the last block is written, and nothing in this scheme drains them
+/// (V.1).
 pub(super) fn vacated(input: &PlanInput) -> Result<Option<Barrier>, PlanError> {
     match rounds_to_vacate(&input.surviving, &input.after) {
         None => Ok(None),

@@ -90,7 +90,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// Whether no row above needs this one.
+    /// Returns whether no row above needs this one.
     fn spare(&self, row: usize) -> bool {
         row != self.target && self.served_above(row).all(|above| self.below[above] > 1)
     }

@@ -40,7 +40,7 @@ impl RandomWays {
         let weight = |row: usize, down: bool| u128::from(counts[row * 2 + usize::from(down)]);
         while row != to {
             let choices = || ahead.onward(channels, to, row, came_down);
-            // u128: a sum of counts that may each stand at 2^64.
+            // u128: a sum of counts that may each be saturated.
             let total: u128 = choices().map(|(_, channel)| weight(channel.to, !channel.up)).sum();
             let Some(mut drawn) = (total > 0).then(|| rng.random_range(0..total)) else { return };
             for (number, channel) in choices() {

@@ -13,15 +13,15 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which way ports of routers look at partitions.
+/// The direction in which router ports enforce partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartEnforce {
-    /// At what comes in and at what goes out.
+    /// On packets that enter and on packets that leave.
     Both,
     /// At what comes in.
     In,
-    /// At what goes out.
+    /// On packets that leave.
     Out,
     /// Not at all.
     Off,
@@ -70,7 +70,7 @@ impl FromStr for PartEnforce {
 pub struct Partitioning {
     /// Everybody's keys.
     pub keys: KeyTables,
-    /// What ports of routers look at.
+    /// The direction in which router ports enforce partitions.
     pub enforce: PartEnforce,
 }
 
@@ -84,17 +84,17 @@ impl Partitioning {
         spoken_of.map(|enforce| Partitioning { keys: KeyTables::of(subnets, managers), enforce })
     }
 
-    /// Whether a router's port lets a key come in.
+    /// Returns whether a router's port lets a key come in.
     pub fn admits_in(&self, at: SubnetPort, key: PKey) -> bool {
         !self.enforce.looks_in() || key.is_among(self.keys.keys(at))
     }
 
-    /// Whether a router's port lets a key go out.
+    /// Returns whether a router's port lets a key go out.
     pub fn admits_out(&self, at: SubnetPort, key: PKey) -> bool {
         !self.enforce.looks_out() || key.is_among(self.keys.keys(at))
     }
 
-    /// What a router's port enforces.
+    /// The enforcement of a router port.
     pub fn enforcement(&self, at: SubnetPort) -> Enforcement {
         let keys = |enforced: bool| enforced.then(|| self.keys.keys(at).to_vec());
         Enforcement { inbound: keys(self.enforce.looks_in()), outbound: keys(self.enforce.looks_out()) }

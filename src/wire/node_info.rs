@@ -22,7 +22,7 @@ attribute! {
         base_version: u8 = 0, 8;
         /// Version of subnet management: 1.
         class_version: u8 = 8, 8;
-        /// What kind of node.
+        /// The kind of node.
         node_type: NodeType = 16, 8;
         /// External ports.
         num_ports: u8 = 24, 8;

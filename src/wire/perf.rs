@@ -28,7 +28,7 @@ wire_enum! {
 layout! {
     /// A MAD of performance management (class 0x04), which travels on data lanes to QP 1.
     PerfMad {
-        /// What it asks for.
+        /// The method.
         method: Method = 24, 8;
         /// See [`status`](super::status).
         status: u16 = 32, 16;

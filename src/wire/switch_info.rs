@@ -15,9 +15,9 @@ attribute! {
         multicast_fdb_cap: u16 = 32, 16;
         /// The last LID that the linear table routes; beyond it packets are discarded.
         linear_fdb_top: Lid = 48, 16;
-        /// Where unknown destinations go, with random tables only.
+        /// The output for unknown destinations, with random tables only.
         default_port: PortNum = 64, 8;
-        /// Where multicast without a group goes.
+        /// The output for multicast without a group.
         default_multicast_primary_port: PortNum = 72, 8;
         /// The same, for packets that came in by the former.
         default_multicast_not_primary_port: PortNum = 80, 8;
@@ -33,7 +33,7 @@ attribute! {
         partition_enforcement_cap: u16 = 112, 16;
         /// Can enforce partitions on what comes in.
         inbound_enforcement_cap: bool = 128, 1;
-        /// Can enforce partitions on what goes out.
+        /// Can enforce partitions on packets that leave.
         outbound_enforcement_cap: bool = 129, 1;
         /// Can discard raw packets that come in.
         filter_raw_inbound_cap: bool = 130, 1;
@@ -47,7 +47,7 @@ attribute! {
 }
 
 impl SwitchInfo {
-    /// Whether one SMP can set the SL-to-VL tables of all ports.
+    /// Returns whether one SMP can set the SL-to-VL tables of all ports.
     pub fn takes_optimised_sl_to_vl(&self) -> bool {
         self.optimised_sl_to_vl_programming & 1 == 1
     }

@@ -9,7 +9,7 @@ record! {
     NodeRecord: 112; {
         /// The end port's base LID.
         lid: Lid = 0, 16;
-        /// What the node is, as this port says it.
+        /// The NodeInfo of the node, as seen at this port.
         info: NodeInfo = 32, 320;
         /// Its description.
         description: NodeDescription = 352, 512;

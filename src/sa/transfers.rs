@@ -17,7 +17,7 @@ type Client = (Lid, u32, u64);
 struct Answer {
     /// The request.
     asked: Datagram,
-    /// The port whose share it takes.
+    /// The port to whose share it belongs.
     port: Guid,
     sender: Sender,
 }

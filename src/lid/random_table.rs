@@ -46,7 +46,7 @@ impl RandomTable {
         self.entries.len()
     }
 
-    /// Whether nothing is routed.
+    /// Returns whether nothing is routed.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -46,7 +46,7 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// Whether the fewest found are proved to be the minimum.
+    /// Returns whether the fewest found are proved to be the minimum.
     pub fn is_proved(&self) -> bool {
         self.configurations.count() == self.least
     }

@@ -1,4 +1,4 @@
-//! What goes wrong with a journal.
+//! The errors of a journal.
 
 use super::line::LineFault;
 use std::io;

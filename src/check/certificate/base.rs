@@ -64,8 +64,8 @@ pub(super) struct JudgedRows<'b> {
 }
 
 impl CheckBase {
-    /// Checks a plan that changes nothing, and keeps what was found of the moment before its first wave. None where
-    /// that plan is not of such a kind.
+    /// Checks a plan that changes nothing, and keeps the results for the moment before its first wave. None for a plan
+    /// that does change something.
     ///
     /// # Errors
     /// The first fault of the certificate.

@@ -48,7 +48,7 @@ fn reach(fabric: &Fabric, sm: PortId) -> Vec<bool> {
     reached
 }
 
-/// Nothing is known of the tables of a switch that has come: it forwards by what the waves write.
+/// The tables of a switch that has come are unknown: it forwards by the entries that the waves write.
 fn check_newcomers(plan: &Plan) -> Result<(), CertificateFault> {
     let fabric = &*plan.draft().before;
     for node in fabric.switches() {
@@ -59,7 +59,7 @@ fn check_newcomers(plan: &Plan) -> Result<(), CertificateFault> {
             return Err(fault("plan", what));
         }
     }
-    // What follows concerns pairs of ports of which one has come; mostly none has.
+    // The checks below concern pairs of ports of which one has come; in most plans none has.
     if !fabric.ports().any(|(port, _)| plan.has_come(port)) {
         return Ok(());
     }

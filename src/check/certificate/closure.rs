@@ -38,7 +38,7 @@ pub(super) struct Closure<'a> {
     stranded: Vec<bool>,
     /// Whether the plan assumes that switches discard packets that turn back.
     discards_turned_back: bool,
-    /// The manager's port, where the plan does not assume of its answers what is to be checked.
+    /// The manager's port, unless the plan only assumes that its answers are legal.
     answerer: Option<Answerer>,
     /// By moment: the switches that end with another table than they begin with, where all begin with the one that they
     /// had at the end of the moment before; otherwise none.
@@ -322,8 +322,8 @@ impl<'a> Closure<'a> {
                 forsaken.begin(self.net, moment, outputs);
             }
             let (half, owner) = (class.half, class.owner);
-            // Every step is one that was judged a moment ago, from the same places to the same places. What waits there
-            // is carried over by `rising`, as what was latched is.
+            // Every step was judged at the moment before, from the same places to the same places. `rising` carries
+            // over the waits there, as it does those of latched packets.
             let is_judged = stays
                 && is_steady
                 && !class.has_grown
@@ -355,12 +355,13 @@ impl<'a> Closure<'a> {
         self.moments.all[0].injected[class.half.index()] && self.moments.admits(class.owner, 0, class.half)
     }
 
-    /// Keeps what the barrier before a moment left. Whether that is everything.
+    /// Keeps the places that the barrier before a moment left. Returns whether those are all of them.
     fn carry(&self, class: &mut Class, moment: usize) -> bool {
         let Class { lanes, touched, half, .. } = class;
         let mut stays = true;
         let begins = &self.moments.all[moment];
-        // Rule 1. What is left is kept before the row is read, so an empty row means "only what was left".
+        // Rule 1. The places that are left are kept before the row is read, so an empty row means that there are no
+        // others.
         let left = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         touched.retain(|&channel| {
             let own = &mut lanes[channel as usize];
@@ -372,8 +373,8 @@ impl<'a> Closure<'a> {
         stays
     }
 
-    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one. Whether each entry is
-    /// known to be what it was at that moment, old and new alike.
+    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one. Returns whether each
+    /// entry is known to be the same as at that moment, old and new alike.
     fn read_outputs(&self, moment: usize, lid: Lid, outputs: &mut [[u8; 2]]) -> bool {
         let [old, new] = self.moments.all[moment].tables;
         let output = |tables: &SubnetTables, switch: usize| {
@@ -398,8 +399,8 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker.
-    /// Returns whether it says where packets choose, or that they do so nowhere; none where it lists channels.
+    /// Adds the places of a row to those that were left. A row that lists too many makes the check stricter, never
+    /// weaker. Returns whether the row names switches at which packets choose; none where it lists channels.
     fn read_row(
         &self,
         class: &mut Class,
@@ -719,7 +720,7 @@ impl<'a> Closure<'a> {
         class.answers || self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner)
     }
 
-    /// Counts what a class occupies.
+    /// The lanes that a class occupies.
     fn occupied_by(&mut self, class: &Class) -> Occupied {
         let mut all: Packed = 0;
         let mut pairs = 0;
@@ -735,7 +736,7 @@ impl<'a> Closure<'a> {
         Occupied { pairs, lanes: of_any(all) }
     }
 
-    /// Adds what a class occupies at a moment to what all do.
+    /// Adds the lanes that a class occupies at a moment to those of all classes.
     fn count(&mut self, occupied: Occupied, half: Half, moment: usize) -> Result<(), CertificateFault> {
         let Occupied { pairs, lanes } = occupied;
         self.found.pairs += pairs;
@@ -749,8 +750,8 @@ impl<'a> Closure<'a> {
 
     fn inject(&self, moment: usize) -> Injected {
         let begins = &self.moments.all[moment];
-        // The barrier before this moment applies to what the moment before left; moments are added in order, so that
-        // is the last one.
+        // The barrier before this moment applies to the places of the moment before; moments are added in order, so
+        // that is the last one.
         let kept = begins.gone.map(|gone| if gone { 0 } else { !for_all(begins.empty.0) });
         let mut injected = Injected { lanes: Vec::new(), together: Vec::new() };
         for (switch, sources) in self.net.sources.iter().enumerate() {

@@ -76,7 +76,7 @@ impl File {
         Ok(File { header, packed })
     }
 
-    /// Compares what the header states of the plan with the plan, and its name for it with `name`.
+    /// Compares the header's statements about the plan with the plan, and the digest that it names with `name`.
     pub fn check_binding(&self, plan: &Plan, name: &str) -> Result<(), CertificateFault> {
         let Header { plan: told, fabric, scheme, assumptions, .. } = &self.header;
         let digest = plan.digest().to_string();
@@ -206,7 +206,7 @@ impl Rows<'_> {
 
     /// Nothing must follow, packed or unpacked.
     pub fn finish(mut self) -> Result<(), CertificateFault> {
-        // Only at the end is the checksum of what was unpacked compared.
+        // The checksum of the unpacked bytes is compared only at the end.
         let whole =
             self.returned.is_empty() && self.unpacked()?.is_empty() && self.bytes.get_ref().get_ref().is_empty();
         if whole { Ok(()) } else { Err(damaged("bytes follow the last row")) }

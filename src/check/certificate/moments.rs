@@ -87,7 +87,7 @@ impl<'a> PlanMoments<'a> {
 struct State<'a> {
     plan: &'a Plan,
     fabric: &'a Fabric,
-    /// By half: whether its packets may be sent: by a source, or as replies to what a source sent.
+    /// By half: whether its packets may be sent, by a source or as replies to a source's packets.
     sent: [bool; 2],
     /// Whether sources confirmed the half that they were last notified of.
     moved: bool,
@@ -192,7 +192,7 @@ impl<'a> State<'a> {
         cabled.all(|(id, _)| matches!(tables.port_states[id.index()], PortState::Initialize | PortState::Down))
     }
 
-    /// Updates the state to what the barriers at the end of a wave leave.
+    /// Applies the barriers at the end of a wave to the state.
     fn pass(
         &mut self,
         moments: &PlanMoments<'_>,

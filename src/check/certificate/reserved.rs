@@ -19,7 +19,7 @@ fn fault<T>(wave: &str, what: String) -> Result<T, CertificateFault> {
     Err(CertificateFault::Plan { wave: wave.to_string(), what })
 }
 
-/// Verifies the claim, and that a plan without one assumes what it replaces.
+/// Verifies the claim, or that a plan without one names the assumptions that it replaces.
 pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
     let draft = plan.draft();
     let (lanes, kept) = (draft.lanes, Assumption::ReservedLevelIsKept);
@@ -145,8 +145,8 @@ fn check_followed(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> R
     mixture.clear();
     let mut last = steady;
     for moment in waves {
-        // Only ports that all discard what they hold leave nothing here; what barriers say is about other lanes.
-        // An aged barrier makes `gone` true as well, but its rounds say nothing of this lane (K.4).
+        // Only if all ports discard their packets is nothing left here; barriers speak of other lanes. An aged barrier
+        // makes `gone` true as well, but its rounds say nothing of this lane (K.4).
         let discarded = moment.gone == [true; 2] && moment.aged.is_none();
         if discarded {
             mixture.check(&last.name, 1)?;

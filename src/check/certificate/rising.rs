@@ -59,7 +59,7 @@ impl Judge<'_> {
         for moment in 0..self.moments.all.len() {
             let begins = &self.moments.all[moment];
             self.enter(&mut entered, moment, half);
-            // Rule 4 before rule 3: what was latched earlier still waits, unless the barrier excludes it.
+            // Rule 4 before rule 3: a packet latched earlier still waits, unless the barrier excludes it.
             if moment > 0 && self.is_under_way(moment - 1, half) {
                 waits.carry(moment, begins.gone[half.index()], begins.empty);
             }

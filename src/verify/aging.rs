@@ -8,12 +8,12 @@ use crate::tables::SubnetTables;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
-/// Rounds after which nothing is left of what was sent before these tables were acknowledged everywhere: one for what
-/// an older entry has latched, or what was on a cable, and one for each channel of the longest way by the tables over
-/// the cables of `surviving`. Packets are also on their way to end ports of `before` that have died.
+/// Rounds after which no packet is left that was sent before these tables were acknowledged everywhere: one for packets
+/// that an older entry has latched or that were on a cable, and one for each channel of the longest way by the tables
+/// over the cables of `surviving`. Packets are also on their way to end ports of `before` that have died.
 ///
-/// A way that ends at a hole ends there for packets too. Ways that lead into a ring are passed over: no packet is on
-/// one where the wave that led to the tables is free of loops.
+/// A way that ends at a hole ends there for packets too. Ways that lead into a ring are ignored: no packet is on one
+/// where the wave that led to the tables is free of loops.
 pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
     let mut ways = WayEnds::new(surviving.node_count());
     let lids =

@@ -72,10 +72,10 @@ pub struct BaseInput {
 }
 
 impl ProofBase {
-    /// Proves tables by themselves, and keeps what it finds.
+    /// Proves tables by themselves, and keeps the results.
     ///
     /// # Errors
-    /// What is wrong with them; as [`super::prove_tables`].
+    /// The fault of the tables; as [`super::prove_tables`].
     pub fn of(input: BaseInput) -> Result<ProofBase, Refusal> {
         let BaseInput { fabric, tables, scope, answerer, reserved } = input;
         let alone = KeptWalk::alone(&fabric, &tables, &scope)?;

@@ -17,7 +17,7 @@ pub(super) struct ProofCase<'a> {
     pub fabric: &'a Fabric,
     /// Stage 0: the tables before the change on both sides; then the waves.
     pub stages: Vec<ProofWave<'a>>,
-    /// By stage: what the barrier at its end reports drained. Stages beyond the last claim nothing.
+    /// By stage: the drain that the barrier at its end reports. Stages beyond the last claim nothing.
     pub drains: Vec<Option<DrainClaim<'a>>>,
     /// By port: omitted by the new routing function.
     pub stranded: Vec<bool>,
@@ -42,7 +42,7 @@ pub(super) struct ProofCase<'a> {
     pub reserved: Option<Sl>,
 }
 
-/// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
+/// Ports of routers in one subnet. They send any packet to its hosts, but to each other only where a way between
 /// subnets leads through both.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct RelayPorts {

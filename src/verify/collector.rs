@@ -52,7 +52,7 @@ impl<'a> DependencyCollector<'a> {
         WalkedDependencies { vls: self.layout.vls, sections: self.layout.sections().collect(), halves, entered }
     }
 
-    /// Begins stage 0 with what was walked before; `rows` are the rows of that walk, by row of this one.
+    /// Begins stage 0 with the results of an earlier walk; `rows` are the rows of that walk, by row of this one.
     pub fn begin_with(&mut self, walked: &WalkedDependencies, rows: impl Iterator<Item = Option<usize>>) {
         for (own, row) in self.layout.sections().zip(rows) {
             let Some(row) = row else { continue };
@@ -63,7 +63,7 @@ impl<'a> DependencyCollector<'a> {
         self.entered[0].copy_from_slice(&walked.entered);
     }
 
-    /// The same after a walk of leading classes alone: what they can do, their twins can do on their own lanes.
+    /// The same after a walk of leading classes alone: their twins have the same steps on their own lanes.
     pub fn with_twins(mut self) -> Self {
         let (channels, vls) = (self.layout.net.channels(), self.layout.vls);
         for half in [Half::Lower, Half::Upper] {

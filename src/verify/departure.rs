@@ -42,7 +42,7 @@ pub fn rounds_to_vacate(during: &Fabric, after: &Fabric) -> Option<usize> {
     Some(largest + 2)
 }
 
-/// A way into what leaves.
+/// A way into a leaving element.
 #[derive(Clone, Copy)]
 struct WayIn {
     lid: Lid,
@@ -50,7 +50,7 @@ struct WayIn {
     output: PortNum,
 }
 
-/// Watches which classes are led from what stays into what leaves.
+/// Watches for classes that are led from remaining elements into leaving ones.
 pub(super) struct DepartureWatch<'a> {
     walker: &'a Walker<'a>,
     during: &'a Fabric,
@@ -69,7 +69,7 @@ pub(super) struct DepartureWatch<'a> {
     repeated: bool,
     /// Of the class in hand: a way in that its packets may have taken since its half was last found gone.
     taken: Option<WayIn>,
-    /// The first class that may have packets in what leaves.
+    /// The first class that may have packets in a leaving element.
     lingering: Option<WayIn>,
     /// The first class that the final tables lead there.
     led_on: Option<WayIn>,
@@ -161,7 +161,7 @@ impl Sink for DepartureWatch<'_> {
         if self.walker.case.stages[now.stage].gone[self.walker.half(now.class).index()] {
             self.taken = None;
         }
-        // Stage 0 is over before the first write; what it leaves is walked again at stage 1.
+        // Stage 0 is over before the first write; the packets that it leaves are followed again at stage 1.
         if now.stage > 0 {
             self.taken = self.taken.or(self.last.first().copied());
         }

@@ -257,7 +257,7 @@ impl<'a> LoopSearch<'a> {
 
     /// The hops of a round trip among the edges, as (row, output), by depth-first search.
     fn round(&mut self) -> Option<Vec<(usize, PortNum)>> {
-        // In rising order of rows, then outputs: what is found depends on the class alone, not on the walk.
+        // In rising order of rows, then outputs: the result depends on the class alone, not on the walk.
         self.rows.sort_unstable();
         self.rows.iter().for_each(|&row| self.edges[row].sort_unstable_by_key(|output| (output.is_none(), *output)));
         // A switch that was entered before and is not on the path leads to no cycle: the search would have ended

@@ -24,7 +24,7 @@ pub(super) struct Injection {
     masks: Vec<LaneMask>,
     /// By stage and group.
     seeds: Vec<Vec<Seed>>,
-    /// By stage and group: whether sources have what they had at the stage before.
+    /// By stage and group: whether sources have the packets that they had at the stage before.
     repeats: Vec<bool>,
 }
 
@@ -70,8 +70,8 @@ impl Injection {
         }
         let injects = facts.injects(half) && case.admits(own.port, stage, half);
         let fresh = if injects { lanes.at_source(stage, own.port, group) } else { 0 };
-        // Rule 1 for injection channels: when a source no longer sends on a half, its channel still holds what it put
-        // there, until a barrier shows otherwise.
+        // Rule 1 for injection channels: when a source no longer sends on a half, its channel still holds the packets
+        // that it put there, until a barrier shows otherwise.
         let stays = stage > 0 && !facts.begins_without(half);
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }

@@ -17,7 +17,7 @@ pub(super) struct LostRows {
     /// By stage, then row; empty where no entry for the DLID has changed yet. There a lost row is one whose entry leads
     /// into a dead element, and the others are not needed.
     stages: Vec<Vec<bool>>,
-    /// By row: whether the first entries led into what died; empty where no entry for the DLID changes.
+    /// By row: whether the first entries led into a dead element; empty where no entry for the DLID changes.
     died: Vec<bool>,
     /// Whether rows that the first entries led nowhere are lost rows.
     begins_with_losses: bool,
@@ -30,7 +30,7 @@ pub(super) struct LostRows {
 enum End {
     /// At a port.
     Arrives,
-    /// In what died.
+    /// In a dead element.
     Dies,
     /// Without a route.
     Nowhere,

@@ -67,7 +67,7 @@ use std::sync::Arc;
 
 /// The part of a plan that the prover reads.
 pub trait Transition {
-    /// The fabric before the change, LIDs assigned, and what has come to it.
+    /// The fabric before the change, LIDs assigned, with the elements that have come to it.
     fn fabric(&self) -> &Fabric;
 
     /// The elements that exist while the waves run, with the same indices: `fabric` without those that died beforehand.

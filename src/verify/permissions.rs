@@ -162,7 +162,7 @@ impl<'a> Permissions<'a> {
         self.kind_at[stage][half.index()].is_none_or(|kind| self.kinds[kind].rows[row] >> group & 1 == 1)
     }
 
-    /// Returns whether a stage permits what the stage before it permits.
+    /// Returns whether a stage has the permissions of the stage before it.
     pub fn repeats(&self, stage: usize, half: Half) -> bool {
         self.kind_at[stage][half.index()] == self.kind_at[stage - 1][half.index()]
     }

@@ -108,7 +108,7 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
 /// Proves every moment of a transition, the one before its first wave included.
 ///
 /// # Errors
-/// The value back, and what is wrong with it.
+/// The value, returned with its fault.
 pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
     match judge_transition(&transition, false) {
         Ok(judged) => Ok(Proved { value: transition, statistics: judged.statistics }),
@@ -119,7 +119,7 @@ pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
 /// The same, with the certificate; none for a transition without waves, of which there is nothing to certify.
 ///
 /// # Errors
-/// The value back, and what is wrong with it.
+/// The value, returned with its fault.
 pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Option<Certificate>), (T, Refusal)> {
     match judge_transition(&transition, true) {
         Ok(judged) => Ok((Proved { value: transition, statistics: judged.statistics }, judged.certificate)),
@@ -127,11 +127,11 @@ pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Optio
     }
 }
 
-/// The same for a transition that may begin with tables of which something is known. What is known changes nothing but
-/// the time that it takes.
+/// The same for a transition that may begin with the tables of a base. The base changes nothing but the time that the
+/// proof takes.
 ///
 /// # Errors
-/// The value back, and what is wrong with it.
+/// The value, returned with its fault.
 pub fn prove_certified_from<T: Transition>(
     base: &ProofBase,
     transition: T,

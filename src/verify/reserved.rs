@@ -28,7 +28,7 @@ pub struct Reservation {
     pub unknown: Vec<NodeId>,
 }
 
-/// Judges what a transition says of its reserved level.
+/// Judges the statements of a transition about its reserved level.
 ///
 /// # Errors
 /// Another level on its lane, a lane of its own that is not kept; a cycle, or a wrong arrival, where packets are
@@ -131,7 +131,7 @@ fn follow(
     mixture(transition.fabric(), vec![(STEADY, first.before)]).judge()?;
     let mut moments: Vec<(&str, &SubnetTables)> = Vec::new();
     for facts in waves {
-        // Every port discarded what it held, on this lane too; while all ports do, nothing moves.
+        // Every port discarded its packets, on this lane too; while all ports do, nothing moves.
         let nothing_left = facts.gone == [true; 2];
         if nothing_left {
             mixture(transition.surviving(), std::mem::take(&mut moments)).judge()?;

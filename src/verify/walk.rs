@@ -82,7 +82,7 @@ pub(crate) enum DeadEnd {
     Wrong { at: PortId },
 }
 
-/// Receives everything that can happen. `O` is what the walk records of a packet's origin.
+/// Receives everything that can happen. `O` is the type of a packet's recorded origin.
 pub(crate) trait Sink<O = ()> {
     /// Whether only the first fault matters. If so, packets do not enter a channel that leads to a wrong port;
     /// otherwise they do, and the walk follows them to their end.
@@ -258,14 +258,14 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Follows a class through all stages. What it can occupy at the last one remains until [`Walk::clear`].
+    /// Follows a class through all stages. The lanes that it can occupy at the last one remain until [`Walk::clear`].
     pub fn follow(&mut self, class: &Class, senders: &impl Senders<O>, sink: &mut impl Sink<O>) {
         // The limit is read once: a fault that this class causes shortens the walk of later classes, not of this one.
         let stages = self.stages.start..self.stages.end.min(sink.limit());
         for stage in stages {
             let now = Now { class, stage };
-            // The occupied lanes are a least fixed point of what is left, sent and passed on. Where none of the three
-            // changes, neither does it.
+            // The occupied lanes are a least fixed point of the packets left, sent and passed on. Where none of the
+            // three changes, neither does it.
             if !sink.hears_repeats() && senders.repeats(now, &self.columns, &self.touched) {
                 sink.repeat(stage);
             } else {

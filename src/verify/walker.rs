@@ -57,8 +57,8 @@ impl<A: ProofSink, B: ProofSink> ProofSink for super::walk::Both<A, B> {
     }
 }
 
-/// A case with everything that its walk reads. It can be walked again: a second pass reports the same hops in the
-/// same order, and so finds which class causes what the first one found.
+/// A case with everything that its walk reads. It can be walked again: a second pass reports the same hops in the same
+/// order, and so finds the class that causes each result of the first.
 pub(super) struct Walker<'a> {
     pub case: ProofCase<'a>,
     pub net: FlatFabric,
@@ -111,7 +111,7 @@ impl Answerer {
 }
 
 impl<'a> Walker<'a> {
-    /// Prepares the walk of a case; `surviving` is what remains of its fabric while the waves run.
+    /// Prepares the walk of a case; `surviving` is the part of its fabric that remains while the waves run.
     ///
     /// # Errors
     /// A table that sends a service level in use onto a lane which the link does not carry; a manager's port whose
@@ -221,7 +221,7 @@ impl<'a> Walker<'a> {
             if read != Some(class.lid) {
                 self.read(&mut walk.columns, class.lid);
                 judge.lost.turn_to(&self.net, &walk.columns, self.is_sent_to(&class));
-                // The sources are those of stage 0 at every stage: what died keeps its rank (see `net`).
+                // The sources are those of stage 0 at every stage: a dead source keeps its rank (see `net`).
                 let target = OwnedLid { owner: class.owner, lid: class.lid };
                 senders.permissions.turn_to(self.case.fabric, self.net.senders(0), target);
                 read = Some(class.lid);
@@ -229,7 +229,7 @@ impl<'a> Walker<'a> {
             walk.follow(&class, &senders, &mut judge);
             walk.clear();
             judge.sink.walked(&class, &walk.columns);
-            // A sink for which no stage matters any more has found what it was looking for.
+            // A sink to which no stage matters any more has its result.
             if judge.sink.limit() == 0 {
                 break;
             }
@@ -379,7 +379,7 @@ impl ProofSenders<'_> {
         let masks = self.permissions.at(now.stage, self.walker.half(now.class));
         for index in seed.first..seed.end {
             let source = net.senders(0)[index];
-            // A source that no longer sends is included as long as its channel may hold what it sent.
+            // A source that no longer sends is included as long as its channel may hold its packets.
             let from = injection.mask(now.stage, index, group);
             let open = masks.is_none_or(|masks| masks[index] >> group & 1 == 1);
             let sends = open && source.port != owner && case.relays.admit(source.port, owner);
@@ -422,8 +422,8 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
     }
 
     fn dead_end(&mut self, now: Now<'_>, columns: &Columns, end: DeadEnd) {
-        // Only an earlier stage replaces what was found. Of faults of one stage the first class is kept, so the
-        // evidence depends on the order of classes alone.
+        // Only a fault of an earlier stage replaces the present one. Of faults of one stage the first class is kept, so
+        // the evidence depends on the order of classes alone.
         if now.stage >= self.first_unsound() {
             return;
         }

@@ -155,8 +155,8 @@ impl<'a> SubnetWalk<'a> {
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
             let (sl, source) = (half.sl_of(rank), source?);
             let group = self.walker.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
-            // Beyond a router rules 1 and 2 apply to its channel: what it may send now, and what it sent before that
-            // may still be there.
+            // Beyond a router rules 1 and 2 apply to its channel: the packets that it may send now, and those sent
+            // before that may still be there.
             let mask = stages.clone().fold(0, |mask, stage| mask | self.walker.injection.mask(stage, source, group));
             (mask != 0).then(|| LevelLanes { sl, first: self.first_lane(port), mask })
         })

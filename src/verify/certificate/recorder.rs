@@ -1,4 +1,4 @@
-//! Records from the walk, LID by LID, what the checker must find closed.
+//! Records from the walk, LID by LID, the places that the checker must find closed.
 
 use super::{Certificate, CertifiedMoment};
 use crate::ids::{Half, Lid, PortNum};

@@ -48,7 +48,7 @@ pub struct Question<'a> {
     pub partitioning: Option<&'a Partitioning>,
 }
 
-/// What was found of the paths.
+/// The results for the paths.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathAudit {
     /// Paths by routers crossed, from none on; numbers of crossings that no pair has are omitted.

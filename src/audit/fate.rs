@@ -139,7 +139,7 @@ impl<'c, 'a> Fates<'c, 'a> {
             }
             Exit::NoRoute if !self.is_known[row] => Step::Ends(Some(LossReason::NotKnown)),
             Exit::NoRoute | Exit::NoCable(_) => Step::Ends(Some(LossReason::BlackHole)),
-            // A cable that died loses packets whatever the tables are.
+            // A cable that died loses packets, whatever the tables.
             Exit::Died(_) => Step::Ends(None),
         }
     }

@@ -4,10 +4,10 @@ use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::verify::{EntryAge, LoopHop, NamedDevice, PortLane, WrongArrival};
 use serde::Serialize;
 
-/// How many findings of a kind are reported with their evidence; all are counted.
+/// The number of findings of a kind that are reported with their evidence; all are counted.
 pub const SHOWN: usize = 10;
 
-/// How many there are, and the first of them.
+/// The number of findings, and the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Findings<T> {
     /// All.
@@ -45,7 +45,7 @@ pub enum AuditVerdict {
 }
 
 impl AuditVerdict {
-    /// Of two routings together: a fault of one is a fault, and what is not known of one is not known.
+    /// The verdict on two routings together: a fault of one is a fault, and if one is not known, neither is the whole.
     pub fn and(self, other: AuditVerdict) -> AuditVerdict {
         match (self, other) {
             (AuditVerdict::Unsafe, _) | (_, AuditVerdict::Unsafe) => AuditVerdict::Unsafe,
@@ -84,10 +84,10 @@ pub enum Ends {
     EndPortsAndSwitches,
 }
 
-/// What was found of one routing, or of all mixtures of two.
+/// The results for one routing, or for all mixtures of two.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Audit {
-    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
+    /// The kinds of faults found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
     /// `wrong-arrivals`, `unreachable-pairs`.
     pub faults: Vec<&'static str>,
     /// The fabric.
@@ -253,7 +253,7 @@ pub enum LossReason {
     NotKnown,
 }
 
-/// What was found of an update: of each routing by itself, and of every mixture of both.
+/// The results for an update: for each routing by itself, and for every mixture of both.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct UpdateAudit {
     /// The routing before.

@@ -15,7 +15,7 @@ pub struct AuditReport {
     pub schema: &'static str,
     /// Whether nothing was found, at any moment and in any subnet.
     pub verdict: AuditVerdict,
-    /// What was found.
+    /// The results.
     #[serde(flatten)]
     pub found: Audited,
     /// The subnets.
@@ -25,13 +25,13 @@ pub struct AuditReport {
     pub captured: Option<Completeness>,
 }
 
-/// What was judged, and how it is.
+/// The subject of the audit, with its results.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Audited {
     /// Tables of one subnet, as they run.
     Tables {
-        /// What was found: in the routing, or in any mixture of both.
+        /// The results: for the routing, or for any mixture of both.
         #[serde(flatten)]
         found: Audit,
         /// The routings of an update, each by itself.
@@ -55,7 +55,7 @@ pub struct TransitionReport {
 pub struct Judged {
     /// Whether nothing was found.
     pub verdict: AuditVerdict,
-    /// What was found.
+    /// The results.
     #[serde(flatten)]
     pub found: Audit,
 }

@@ -23,7 +23,8 @@ pub(super) trait AuditSink: Sink<PortId> {
     }
 }
 
-/// The flat view of what is audited. Senders are end ports at switches by row, then all others, each in index order.
+/// The flat view of the fabrics of the audit. Senders are end ports at switches by row, then all others, each in index
+/// order.
 pub(super) fn flat(case: &AuditCase<'_>) -> FlatFabric {
     FlatFabric::of_update(case.earlier, case.fabric, |net, fabric, stage| {
         let ports = fabric.lid_ports().filter(|&port| fabric.port(port).lid.is_some());
@@ -245,7 +246,7 @@ impl AuditSenders<'_> {
 }
 
 impl Senders<PortId> for AuditSenders<'_> {
-    /// An update waits for nothing: whatever was sent before it may still be under way.
+    /// An update waits for nothing: every packet sent before it may still be under way.
     fn left(&self, _now: Now<'_>) -> LaneMask {
         !0
     }

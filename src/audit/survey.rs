@@ -1,4 +1,4 @@
-//! Collects what the walk reports: dependencies and lanes, faults with their evidence, and the pairs that they
+//! Collects the reports of the walk: dependencies and lanes, faults with their evidence, and the pairs that they
 //! affect.
 
 use super::fate::{self, Fates, Reached, Scratch};
@@ -221,7 +221,7 @@ impl Sink<PortId> for FaultSurvey<'_> {
     }
 
     fn dead_end(&mut self, Now { class, stage }: Now<'_>, _: &Columns, end: DeadEnd) {
-        // A cable that died loses packets whatever the tables are.
+        // A cable that died loses packets, whatever the tables.
         if stage != NOW || matches!(end, DeadEnd::Hole { exit: Exit::Died(_), .. }) {
             return;
         }

@@ -32,7 +32,7 @@ pub struct RoutedSubnets<'a> {
     pub part_enforce: Option<PartEnforce>,
 }
 
-/// What was found of subnets and the routers between them.
+/// The results for subnets and the routers between them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WholeAudit {
     /// The engine that routed them.

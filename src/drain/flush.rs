@@ -87,7 +87,7 @@ impl StraysJudge {
     /// The most rounds before the flush itself: each has a ticket of its own.
     pub const MOST: u32 = PARTS - 1;
 
-    /// A judge of the flush of `lanes` after as many `rounds` as what was sent takes to its end, at most
+    /// A judge of the flush of `lanes` after as many `rounds` as packets sent before need to come to their end, at most
     /// [`StraysJudge::MOST`].
     pub fn new(ticket: Ticket, lanes: VlSet, rounds: u8) -> StraysJudge {
         StraysJudge { ticket, lanes, rounds, done: 0 }
@@ -99,7 +99,7 @@ impl StraysJudge {
         (self.done <= self.rounds).then(|| (self.ticket.part(usize::from(self.done)), lanes))
     }
 
-    /// Adds the proof of what was due; one of anything else does not count.
+    /// Adds the proof that is due; any other is ignored.
     pub fn fold(&mut self, flushed: &Flushed) {
         self.done += u8::from(self.due() == Some((flushed.ticket, flushed.lanes)));
     }
@@ -129,7 +129,7 @@ mod tests {
     fn strays_leave_before_their_lanes_are_flushed() {
         let mut judge = StraysJudge::new(Ticket(32), VlSet(0b10), 2);
         let flushed = |part: u32, lanes: u16| Flushed { ticket: Ticket(32 + part), lanes: VlSet(lanes) };
-        // The flush itself, before what was sent has left; a round out of turn.
+        // The flush itself, before strays have left; a round out of turn.
         [flushed(0, 0b10), flushed(1, 0)].iter().for_each(|early| judge.fold(early));
         assert_eq!((judge.due(), judge.verdict()), (Some((Ticket(32), VlSet::EMPTY)), None));
         [flushed(0, 0), flushed(1, 0)].iter().for_each(|round| judge.fold(round));

@@ -42,8 +42,8 @@ pub struct AgeQuestion {
     pub ticket: Ticket,
     /// The lanes to be empty.
     pub lanes: VlSet,
-    /// From when packets age: when the sources had moved, or the last write was acknowledged. If end ports are fenced,
-    /// when their lanes had sent what they held.
+    /// The time from which packets age: when the sources had moved, or the last write was acknowledged. If end ports
+    /// are fenced, when their lanes had sent their contents.
     pub since_ns: u64,
     /// The longest time between the moment at which a device begins to send a packet and its arrival at the next.
     pub wire_ns: u64,
@@ -222,7 +222,7 @@ impl DrainAge {
     }
 }
 
-/// Switches hold nothing for some lanes, by age: what was latched before the last write leaves its switch within one
+/// Switches hold nothing for some lanes, by age: a packet latched before the last write leaves its switch within one
 /// lifetime, and the next switch within another (F.6).
 #[derive(Clone, Debug)]
 pub struct FlushAge {

@@ -16,7 +16,7 @@ pub struct AssumedAnswers {
     assumptions: Vec<Assumption>,
 }
 
-/// Why a plan can only assume of answers what it does not prove.
+/// The reason for which a plan only assumes that answers are legal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnswersUnproved {
     /// Answers of a switch stand in no lane of a source.
@@ -36,11 +36,11 @@ impl Plan {
         !self.draft.assumptions.contains(&Assumption::AnswersAreLegal)
     }
 
-    /// The plan with the manager's answers among its classes instead of the assumption about them, and what it gave
-    /// up for that.
+    /// The plan with the manager's answers among its classes instead of the assumption about them, and the record of
+    /// that assumption.
     ///
     /// # Errors
-    /// The plan as it was, and why.
+    /// The plan as it was, and the reason.
     pub fn prove_answers(mut self) -> Result<(Plan, AssumedAnswers), Box<(Plan, AnswersUnproved)>> {
         let fabric = &self.draft.before;
         if fabric.node(fabric.port(self.draft.sm).node).is_switch() {

@@ -73,11 +73,11 @@ pub enum Assumption {
     AgentsKeepTheProtocol,
     /// Nobody else resets the counters of data by service level, and nothing but unicast data between end ports counts.
     CountersAreUntouched,
-    /// A switch discards what is older than the lifetime that it reports.
+    /// A switch discards packets older than the lifetime that it reports.
     LifetimesAreEnforced,
     /// An end port discards what its host sends on a service level that the port has answered to map to VL 15.
     FencesDiscard,
-    /// What an end port had mapped to a lane before it was fenced has left within the user's time.
+    /// Packets that an end port had mapped to a lane before it was fenced have left within the user's time.
     FencedLanesRunEmpty,
     /// A switch discards a packet whose output port is its input port (PortRcvSwitchRelayErrors, *looping*; InfiniBand
     /// Architecture, volume 1, PortCounters).
@@ -294,7 +294,7 @@ impl Plan {
     }
 
     /// The writes that revert the SL-to-VL tables and port states of waves 0 to `reached`. Entries of the spare half's
-    /// LIDs stay: nobody uses them, and the next plan starts from what is read back.
+    /// LIDs stay: no host uses them, and the next plan starts from the tables that are read back.
     pub fn undo_writes(&self, reached: usize) -> Vec<Write> {
         undo::writes(&self.draft, reached)
     }
@@ -307,7 +307,7 @@ impl Plan {
         Plan { called_off: true, ..plan }
     }
 
-    /// The plan with a note on what was not taken, and why.
+    /// The plan with a note on the way that was not taken, and the reason.
     #[must_use]
     pub fn note_passed_over(mut self, what: &str, why: &str) -> Plan {
         self.draft.notes.push(format!("{what} was passed over: {why}"));
@@ -437,7 +437,7 @@ impl Transition for Plan {
     }
 
     fn remainder(&self) -> Remainder<'_> {
-        // Only a barrier after the last write: what an earlier one shows, later writes may undo.
+        // Only a barrier after the last write shows it: later writes may undo the result of an earlier one.
         let last = self.draft.waves.len().checked_sub(1);
         let rounds = last.and_then(|last| self.draft.waves[last].vacating_rounds());
         let gone = last.map_or([false; 2], |last| self.gone_after(last));

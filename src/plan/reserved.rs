@@ -1,8 +1,8 @@
-//! The reserved service level of a plan: what is on it besides multicast is proved, or assumed to pause.
+//! The reserved service level of a plan: traffic on it other than multicast is proved, or assumed to pause.
 //!
-//! A plan is made with assumption `switch-management-paused`. With a reserved level it gives that up, unless the prover
-//! finds that packets to LIDs of switches could wait for each other, go round or arrive elsewhere (section K of
-//! docs/PROTOCOL.md).
+//! A plan is made with assumption `switch-management-paused`. With a reserved level it drops that assumption, unless
+//! the prover finds that packets to LIDs of switches could wait for each other, go round or arrive elsewhere (section K
+//! of docs/PROTOCOL.md).
 
 use super::{Assumption, Plan};
 use crate::ids::ReservedLevel;

@@ -1,7 +1,7 @@
 //! Scheme `double`: the Double Scheme (Pinkston, Zafar, Duato), in five phases (docs/PROTOCOL.md).
 //!
 //! *Restore* returns every service level to the lane of its rank in its half, mod V, including those of the retired
-//! half: nobody uses them until they are spare in the next change, and the tables are then the same before and after
+//! half: no host uses them until they are spare in the next change, and the tables are then the same before and after
 //! every change. Under a standing partition the tables of *split* are those of the steady state, so neither phase
 //! writes any, and no class changes its lane (P1.6).
 
@@ -82,7 +82,7 @@ fn install(input: &PlanInput) -> Vec<Wave> {
 }
 
 /// The tables switch by switch in GUID order, the ports of a switch ARMED meanwhile (A.5). Its cables' other ends,
-/// hosts' ports among them, stay ACTIVE: what they send is received, and waits.
+/// hosts' ports among them, stay ACTIVE: packets that they send are received, and wait.
 fn install_in_turn(input: &PlanInput, writes: Vec<Write>) -> Vec<Wave> {
     let fabric = &*input.surviving;
     let mut of_switch: FxHashMap<NodeId, Vec<Write>> = FxHashMap::default();

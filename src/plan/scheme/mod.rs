@@ -125,7 +125,7 @@ fn check_capacity(input: &PlanInput) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Checks that the reserved level is nobody's virtual layer, that lanes are left beside its own, and that the tables in
+/// Checks that the reserved level is no virtual layer's, that lanes are left beside its own, and that the tables in
 /// force give it that lane already: a wave that moved it would move multicast packets that no judge follows (K.1).
 fn check_reserved(scheme: Scheme, input: &PlanInput) -> Result<(), PlanError> {
     let Some(reserved) = Lanes::of_fabric(&input.before, input.policy.reserved_sl).reserved else { return Ok(()) };

@@ -104,8 +104,8 @@ fn readying(input: &PlanInput, lanes: Lanes) -> Option<Wave> {
     (!writes.is_empty()).then(|| wave(Phase::Install.to_string(), Phase::Install, writes))
 }
 
-/// The blocks in which a step differs from the tables before it. A switch that is to leave keeps its own, and what has
-/// come has its last ones already.
+/// The blocks in which a step differs from the tables before it. A switch that is to leave keeps its own, and a new
+/// switch has its last ones already.
 pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present && !input.is_new(switch));
@@ -115,7 +115,7 @@ pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lf
     })
 }
 
-/// Barriers that wait until what was sent before these tables has left (W.3).
+/// Barriers that wait until packets sent before these tables have left (W.3).
 pub(super) fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
     let tables = SubnetTables { lfts: lfts.to_vec(), ..input.initial.clone() };
     let rounds = verify::rounds_to_age(&input.before, &input.surviving, &tables);

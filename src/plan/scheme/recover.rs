@@ -3,9 +3,9 @@
 //!
 //! It begins at the tables that devices report, whatever phase they are of: SL-to-VL tables that are split at some
 //! devices and steady at others, fences at some end ports, halves that lead by two routings, or by parts of them. So no
-//! wave relies on what an earlier manager meant, and the prover has sources send on both halves throughout, wherever
-//! the tables let them. Only packets that stood in the subnet before were sent under tables that can no longer be read:
-//! the first wave waits until they have left.
+//! wave relies on the intentions of an earlier manager, and the prover has sources send on both halves throughout,
+//! wherever the tables let them. Only packets that stood in the subnet before were sent under tables that can no longer
+//! be read: the first wave waits until they have left.
 
 use super::ordered::{aging, step_writes};
 use super::{PlanInput, about_other_packets, about_spare_half, differs, sl_to_vl_writes};

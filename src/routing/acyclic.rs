@@ -2,7 +2,7 @@
 //! JEA 11, 2006) over flat bit sets.
 //!
 //! A refused dependency stays refused as long as none is removed, so refusals are remembered: every dependency is
-//! searched for at most once, whatever the number of paths that want it.
+//! searched for at most once, however many paths need it.
 
 use super::flat_graph::FlatGraph;
 

@@ -181,7 +181,7 @@ impl<'a> Layers<'a> {
             let known = layer.has(net, before, after);
             if !layer.admit(net, before, after) {
                 if !self.fresh.is_empty() {
-                    // Refused for the sake of what leaves again.
+                    // Refused because of dependencies that are removed again.
                     layer.forgive(net, before, after);
                 }
                 self.fresh.iter().for_each(|&(before, after)| layer.dismiss(net, before, after));

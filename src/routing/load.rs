@@ -12,7 +12,7 @@ const EARLIER_PATH: u64 = 1 << 40;
 
 /// Weights of channels.
 pub(super) struct Load {
-    /// Ways of all classes, and what a channel weighs without any.
+    /// Ways of all classes, and the weight of a channel without any.
     all: Vec<u64>,
     /// By class, the ways of that class alone; empty if there is only one class.
     classes: Vec<Vec<u64>>,

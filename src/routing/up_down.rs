@@ -18,7 +18,7 @@ const FAR: u32 = u32::MAX;
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpDown {
-    /// The root; if none is given, [`choose_root`] among the switches that bear what is demanded.
+    /// The root; if none is given, [`choose_root`] among the switches of the demanded ports.
     pub root: Option<NodeId>,
 }
 

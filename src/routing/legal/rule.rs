@@ -30,7 +30,7 @@ pub enum TurnModel {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TurnRule {
     root: NodeId,
-    /// By node; `u32::MAX` for what is no switch, has left, or is not reached by the root.
+    /// By node; `u32::MAX` for nodes that are no switch, have left, or are not reached by the root.
     rank: Vec<u32>,
 }
 

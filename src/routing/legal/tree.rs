@@ -38,7 +38,7 @@ impl<'a> Tree<'a> {
             self.down[row] = self.hops_down(row).is_some();
             self.below[row] = self.served_by(row).count() as u32;
         }
-        // By rising number: whatever is above is settled.
+        // By rising number: every switch above is settled.
         for &row in channels.order() {
             let above = channels.out_of(row).filter(|(_, channel)| channel.up);
             let over = above.map(|(_, channel)| self.hops[channel.to].saturating_add(1)).min().unwrap_or(FAR);

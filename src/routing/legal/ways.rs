@@ -62,7 +62,7 @@ fn count(channels: &Channels, ahead: &Ahead, target: usize, counts: &mut [u64]) 
         let (row, came_down) = (state / 2, state % 2 == 1);
         states.extend(ahead.hops(target, row, came_down).map(|hops| (hops, row, came_down)));
     }
-    // By rising hops: whatever a state leads on to is counted before it.
+    // By rising hops: every state that a state leads on to is counted before it.
     states.sort_unstable();
     for (hops, row, came_down) in states {
         let on = ahead.onward(channels, target, row, came_down);

@@ -137,8 +137,8 @@ impl Levels {
         rank % self.layers
     }
 
-    /// The level, by its rank in its half, on which a source sends what is to cross routers: of layer 0. `service` is
-    /// any number; equal ones give equal levels.
+    /// The level, by its rank in its half, on which a source sends packets that are to cross routers: one of layer 0.
+    /// `service` is any number; equal ones give equal levels.
     pub fn at_source(self, service: u32) -> u8 {
         (service % u32::from(self.classes())) as u8 * self.layers
     }
@@ -154,7 +154,7 @@ impl Levels {
         rank / self.layers
     }
 
-    /// The level, by its rank in its half, of a packet that a router hands on; none where there is no layer left.
+    /// The level, by its rank in its half, of a packet that a router forwards; none where there is no layer left.
     /// `falls`: whether the crossing leads to a subnet that is later in the order of subnets; none where it leads back
     /// into the same one.
     pub fn crossing(self, traffic_class: u8, rank: u8, falls: Option<bool>) -> Option<u8> {

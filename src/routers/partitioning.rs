@@ -1,8 +1,8 @@
-//! Partitions between subnets: which hosts may communicate, and how ports of routers enforce it.
+//! Partitions between subnets: the pairs of hosts that may communicate, and the enforcement by ports of routers.
 //!
 //! A packet carries a P_Key of its sender's table, and no router changes it: a partition that spans subnets has one key
-//! in all of them. Which ports look at it, and which way, is what OpenSM's `part_enforce` is for ports of switches that
-//! face end ports; here it is for ports of routers, each of which enforces its own table.
+//! in all of them. OpenSM's `part_enforce` selects the direction in which ports of switches that face end ports enforce
+//! it; here the same words apply to ports of routers, each of which enforces its own table.
 
 use super::Enforcement;
 use crate::fabric::PortId;
@@ -19,7 +19,7 @@ use std::str::FromStr;
 pub enum PartEnforce {
     /// On packets that enter and on packets that leave.
     Both,
-    /// At what comes in.
+    /// On packets that enter.
     In,
     /// On packets that leave.
     Out,
@@ -75,8 +75,8 @@ pub struct Partitioning {
 }
 
 impl Partitioning {
-    /// What is asked for, or both ways where the subnets have partitions; none where no one specifies any. The subnet
-    /// managers run at these ports.
+    /// The enforcement that is requested, or both ways where the subnets have partitions; none without either. The
+    /// subnet managers run at these ports.
     ///
     /// Panics where there are not as many managers as subnets.
     pub fn of(subnets: &Subnets, managers: &[Option<PortId>], asked: Option<PartEnforce>) -> Option<Partitioning> {

@@ -70,7 +70,7 @@ pub struct Forwarded {
     pub level: u8,
     /// The hop limit that is left.
     pub hop_limit: u8,
-    /// Picks one of several paths in the next subnet: what is left of the choice by the flow label.
+    /// Picks one of several paths in the next subnet: the remaining choice by the flow label.
     pub path: u32,
 }
 

@@ -96,7 +96,7 @@ impl Routes {
     }
 
     /// The same for packets that set out by these ways or by `after`, at some moment of which the first become the
-    /// second; a packet under way continues by what the next router uses then.
+    /// second; a packet under way continues by the ways that the next router uses then.
     pub fn most_raises_until(&self, rule: LevelsRule, after: &Routes, subnets: &Subnets) -> u8 {
         let mut router = BTreeMap::new();
         for (rank, own) in subnets.routers().iter().enumerate() {

@@ -1,5 +1,5 @@
-//! ClassPortInfo (section 13.4.8.1): what a manager or agent of a class can do, and where it redirects requests.
-//! Reserved: byte 32.
+//! ClassPortInfo (section 13.4.8.1): the capabilities of a manager or agent of a class, and the target to which it
+//! redirects requests. Reserved: byte 32.
 
 use super::Gid;
 use super::format::wire_format;

@@ -20,7 +20,7 @@ wire_format! {
         payload_length: u16 = 32, 16;
         /// NxtHdr: [`Grh::TRANSPORT`] where InfiniBand's transport headers follow.
         next_header: u8 = 48, 8;
-        /// HopLmt: routers take one off, and discard what comes with less than 2.
+        /// HopLmt: each router decrements it, and discards a packet that arrives with less than 2.
         hop_limit: u8 = 56, 8;
         /// SGID.
         sgid: Gid = 64, 128;

@@ -35,7 +35,7 @@ pub mod status {
     pub const UNSUPPORTED_METHOD_ATTRIBUTE: u16 = 0x000C;
     /// A field of attribute or modifier is invalid.
     pub const INVALID_VALUE: u16 = 0x001C;
-    /// Subnet administration (section 15.2.2): no room for what was asked.
+    /// Subnet administration (section 15.2.2): no resources for the request.
     pub const NO_RESOURCES: u16 = 0x0100;
     /// Subnet administration: the request makes no sense.
     pub const REQUEST_INVALID: u16 = 0x0200;

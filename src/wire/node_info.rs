@@ -1,4 +1,5 @@
-//! NodeInfo (section 14.2.5.3): what a node is. Read only; one for each port that asks. Reserved: bytes 40–63.
+//! NodeInfo (section 14.2.5.3): the kind and identity of a node. Read only; one for each port by which it is queried.
+//! Reserved: bytes 40–63.
 
 use super::format::{attribute, wire_enum};
 use crate::ids::{Guid, PortNum};

@@ -81,7 +81,7 @@ impl PerfMad {
 }
 
 wire_format! {
-    /// PortXmitDataSL or PortRcvDataSL: what a port sent or received of each service level. Reserved: byte 0, bytes
+    /// PortXmitDataSL or PortRcvDataSL: data that a port sent or received, by service level. Reserved: byte 0, bytes
     /// 68–191.
     PortDataSl: PERF_DATA_SIZE; {
         /// The port asked about.

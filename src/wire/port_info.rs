@@ -257,7 +257,7 @@ attribute! {
         hoq_life: u8 = 339, 5;
         /// Data lanes in use; 0 (`Unknown`) in a Set leaves them.
         operational_vls: VlCount = 344, 4;
-        /// Partitions are enforced on what comes in.
+        /// Partitions are enforced on packets that enter.
         partition_enforcement_inbound: bool = 348, 1;
         /// Partitions are enforced on packets that leave.
         partition_enforcement_outbound: bool = 349, 1;

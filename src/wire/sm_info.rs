@@ -1,4 +1,4 @@
-//! SMInfo (section 14.2.5.13): what a subnet manager says of itself to others. Reserved: bytes 21–63.
+//! SMInfo (section 14.2.5.13): the priority and state that a subnet manager reports to others. Reserved: bytes 21–63.
 
 use super::format::{attribute, wire_enum};
 use crate::ids::Guid;

@@ -1,5 +1,5 @@
-//! SwitchInfo (section 14.2.5.4): what a switch can do and how far its tables go. Reserved: bits 5–7 of byte 16, byte
-//! 17 and bytes 20–63.
+//! SwitchInfo (section 14.2.5.4): the capabilities of a switch and the sizes of its tables. Reserved: bits 5–7 of byte
+//! 16, byte 17 and bytes 20–63.
 
 use super::format::attribute;
 use crate::ids::{Lid, PortNum};
@@ -31,7 +31,7 @@ attribute! {
         lids_per_port: u16 = 96, 16;
         /// Entries of the partition tables that it enforces.
         partition_enforcement_cap: u16 = 112, 16;
-        /// Can enforce partitions on what comes in.
+        /// Can enforce partitions on packets that enter.
         inbound_enforcement_cap: bool = 128, 1;
         /// Can enforce partitions on packets that leave.
         outbound_enforcement_cap: bool = 129, 1;

@@ -1,4 +1,5 @@
-//! NodeRecord (section 15.2.5.2): what a node is, once for each of its end ports. Reserved: bytes 2–3.
+//! NodeRecord (section 15.2.5.2): the NodeInfo and description of a node, once for each of its end ports. Reserved:
+//! bytes 2–3.
 
 use super::component::{components, record};
 use crate::ids::Lid;

@@ -1,9 +1,9 @@
 //! A snapshot of the subnet from which subnet administration answers, indexed by LID and GUID.
 //!
-//! On entry ([`DirectoryFacts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
-//! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every
-//! switch its SwitchInfo, and the SM's port is among them. A directory is immutable: share it by `Arc`, and replace it
-//! when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
+//! On entry ([`DirectoryFacts`]): the facts that the subnet manager read and wrote, by the indices of one fabric. On
+//! return of [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo,
+//! every switch its SwitchInfo, and the SM's port is among them. A directory is immutable: share it by `Arc`, and
+//! replace it when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
 
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use subscriptions::{SubscriptionContext, Subscriptions};
 use transfers::Transfers;
 
-/// Limits on what is kept for clients, and timeouts.
+/// Limits on the state kept for clients, and timeouts.
 #[derive(Clone, Debug)]
 pub struct SaLimits {
     /// The key that marks a client as trusted (SAHeader:SM_Key). Requests with another key, except zero, are dropped.
@@ -208,7 +208,7 @@ impl Sa {
         self.transfers.due_ns().min(self.subscriptions.due_ns())
     }
 
-    /// Performs what is due. Returns the datagrams to send.
+    /// Performs the actions that are due. Returns the datagrams to send.
     pub fn wake(&mut self, now_ns: u64) -> Vec<Datagram> {
         let mut sent = self.transfers.wake(now_ns, &mut self.events);
         if let Some(directory) = self.directory.clone() {

@@ -44,7 +44,7 @@ pub(super) struct Subscriptions {
     transaction: u32,
 }
 
-/// What a subscription's answers and reports depend on.
+/// The facts on which a subscription's answers and reports depend.
 #[derive(Clone, Copy)]
 pub(super) struct SubscriptionContext<'a> {
     pub(super) directory: &'a Directory,

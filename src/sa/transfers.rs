@@ -123,7 +123,7 @@ impl Transfers {
         sent
     }
 
-    /// Frees what an answer has of its port's share.
+    /// Returns an answer's resources to its port's share.
     fn over(&mut self, answer: &Answer) {
         self.room.give_back(&answer.port, 1);
         self.byte_room.give_back(&answer.port, answer.sender.bytes());

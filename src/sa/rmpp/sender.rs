@@ -125,7 +125,7 @@ impl Sender {
         RmppStep::send(self.send_on(now_ns))
     }
 
-    /// Sends what the window allows and restarts the timer.
+    /// Sends the segments that the window allows and restarts the timer.
     fn send_on(&mut self, now_ns: u64) -> Vec<SaMad> {
         let most = self.acknowledged.saturating_add(MOST_AT_ONCE);
         let last = self.segments.min(self.window_last).min(most);

@@ -58,7 +58,7 @@ pub fn request_along(path: &PathRecord) -> CmPath {
     }
 }
 
-/// The request as the passive side reads it: what is 0xFFFF comes from the completion.
+/// The request as the passive side reads it: LIDs of 0xFFFF are taken from the completion.
 #[must_use]
 pub fn completed(mut request: ConnectRequest, completion: Completion) -> ConnectRequest {
     let primary = &mut request.primary;

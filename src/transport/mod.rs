@@ -68,8 +68,8 @@ pub trait Transport {
     }
 }
 
-/// Any transport. What is generic over transports is compiled once for each; what takes this one is compiled with the
-/// library, once for all: the subnet manager is a fifth of the program.
+/// Any transport. Code that is generic over transports is compiled once for each; code that takes this one is compiled
+/// with the library, once for all: the subnet manager is a fifth of the program.
 pub type AnyTransport = Box<dyn Transport>;
 
 /// The expansion of `async` in these methods, written out: the futures are those of the boxed transport, and not boxed

@@ -228,8 +228,8 @@ impl Library {
         if code < 0 { Err(error_of(code)) } else { Ok(text(&path)) }
     }
 
-    /// Registers for a management class: for answers to what is sent through the agent, and for every unsolicited MAD
-    /// of that class with one of `methods`. Multi-packet transfers are our own (RMPP version 0).
+    /// Registers for a management class: for answers to MADs sent through the agent, and for every unsolicited MAD of
+    /// that class with one of `methods`. Multi-packet transfers are our own (RMPP version 0).
     pub(super) fn register(&self, port: PortHandle, class: u8, version: u8, methods: &[u8]) -> io::Result<Agent> {
         const BITS: usize = c_long::BITS as usize;
         let mut mask: [c_long; 128 / BITS] = [0; 128 / BITS];
@@ -309,7 +309,7 @@ impl Library {
     }
 }
 
-/// A MAD to be sent, with what the local route header needs.
+/// A MAD to be sent, with the values for the local route header.
 pub(super) struct Outgoing<'a> {
     pub(super) bytes: &'a [u8; MAD_SIZE],
     pub(super) lid: Lid,

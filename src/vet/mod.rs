@@ -1,9 +1,10 @@
-//! The door to the first write: what the machine may run.
+//! The door to the first write: makes the plans that the machine may run.
 //!
 //! On entry: a [`Plan`] from any source. On return: [`Vetted`], which only this module makes, or an [`Objection`] with
 //! the plan. Three judges examine a plan, and none of them relies on another: the prover; the checker, which reads the
-//! prover's certificate and shares no code with it; the lint, which shares no code with either. Neither of the first
-//! two is wrong unnoticed unless both are. Deliberately omitted: any way past one of them for a plan that was proved.
+//! prover's certificate and shares no code with it; the lint, which shares no code with either. An error of one of the
+//! first two goes unnoticed only if the other one errs too. Deliberately omitted: any way past one of them for a plan
+//! that was proved.
 
 use crate::check::certificate::{self, CertificateFault, CheckBase};
 use crate::check::{self, Finding};

@@ -229,7 +229,7 @@ impl Journal {
         }
     }
 
-    /// Keeps the old file under a second name, and begins a new one with what is still needed.
+    /// Keeps the old file under a second name, and begins a new one with the records that are still needed.
     fn begin_anew(&mut self, now_ns: u64) -> Result<(), JournalError> {
         self.file.renew(&self.place, &self.place.with_added_extension("old"))?;
         (self.len, self.is_torn) = (0, false);
@@ -243,8 +243,8 @@ fn opened() -> JournalRecord {
     JournalRecord::Opened { schema: SCHEMA.to_string(), version: env!("CARGO_PKG_VERSION").to_string() }
 }
 
-/// Reads a journal, which its manager may be writing meanwhile: its whole records, and what is wrong with its tail, if
-/// anything is.
+/// Reads a journal, which its manager may be writing meanwhile: its whole records, and the fault of its tail, if there
+/// is one.
 ///
 /// # Errors
 /// It cannot be read, or is damaged before its tail.

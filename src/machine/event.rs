@@ -103,7 +103,7 @@ impl fmt::Display for ChangePosition {
     }
 }
 
-/// Output of the machine: what the driver must do now.
+/// Output of the machine: an action for the driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Send the writes of a wave of the plan; answer with `Acknowledged` or `WriteFailed`.
@@ -154,7 +154,7 @@ pub enum Command {
     },
     /// Report the outcome to the user.
     Report(Outcome),
-    /// Sweep, and plan a change from what is present now; `Begin` follows if one is needed.
+    /// Sweep, and plan a change from the elements that are present; `Begin` follows if one is needed.
     Replan,
     /// Remember that the subnet changed; `Replan` follows when this change has ended. Dead elements are excused from
     /// writes and readings from now on.

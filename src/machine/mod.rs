@@ -42,8 +42,8 @@ pub enum State {
     Starting(ChangeProgress),
     /// Forwarding tables are being overwritten under traffic.
     Rewriting(ChangeProgress),
-    /// Every device sends off what stood in it, round by round: at the end until what leaves is vacated, between two
-    /// waves until all that was sent before has come to its end.
+    /// Every device sends off its packets, round by round: at the end until the leaving elements are vacated, between
+    /// two waves until all packets sent before have come to their end.
     Vacating(ChangeProgress),
     /// The split is being undone.
     CallingOff(ChangeProgress, CallOff),

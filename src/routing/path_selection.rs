@@ -117,7 +117,7 @@ impl PathEngine for PathSelection {
         };
         let pairs = Pairs::of(&problem, usize::from(self.alternatives));
         let units = Units::of(&problem, self.rule.between);
-        // Lists of paths hold numbers of 32 bits: they make up most of the memory of large problems.
+        // Lists of paths hold numbers of 32 bits.
         if units.count().pow(2) * usize::from(self.alternatives) > u32::MAX as usize {
             let why = format!(
                 "pairs of {} ends with {} alternatives each are beyond its 2^32 paths",

@@ -119,7 +119,6 @@ fn is_of_switch(fabric: &Fabric, port: PortId) -> bool {
 fn ends_in_loss(plan: &Plan, lfts: &[Arc<Lft>], start: NodeId, lid: Lid) -> bool {
     let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
     let mut at = start;
-    // A way of more steps than there are nodes passes one of them twice, which is a loop and not a loss.
     for _ in 0..after.node_count() {
         let output = lfts[at.index()].get(lid).and_then(|output| before.port_at(at, output));
         let Some(output) = output else { return false };

@@ -219,8 +219,6 @@ impl<'a> Towards<'a> {
         let mut next = 0;
         while let Some(&row) = queue.get(next) {
             next += 1;
-            // Breadth-first from the target against the direction down, so each switch is first met with its fewest
-            // hops.
             for above in self.graph.neighbours(row).iter().filter(|above| rank[above.row] < rank[row]) {
                 if self.down[above.row] == FAR {
                     self.down[above.row] = self.down[row] + 1;

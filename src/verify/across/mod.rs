@@ -34,7 +34,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use subnet_walk::SubnetWalk;
 
-/// The routing in force in one subnet.
+/// The tables of one subnet, or the change that runs there.
 #[derive(Clone, Copy)]
 pub enum Part<'a> {
     /// Tables that do not change.
@@ -55,7 +55,7 @@ pub enum Part<'a> {
 pub struct Whole<'a> {
     /// The subnets.
     pub subnets: &'a Subnets,
-    /// The routing in force in each, in the order of the subnets.
+    /// The part of each, in the order of the subnets.
     pub parts: Vec<Part<'a>>,
     /// The ways between them: a router may follow any of these at any moment. Several where ways change meanwhile.
     pub routes: Vec<&'a Routes>,

@@ -7,6 +7,7 @@
 //! from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an
 //! unproved plan of scheme `double`.
 
+mod absent;
 mod at_once;
 mod base;
 mod bring_up;
@@ -19,6 +20,7 @@ mod repairing;
 mod routed;
 mod what_if;
 
+pub use absent::{AbsentRows, absent_rows};
 pub use at_once::prepare_at_once;
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
@@ -325,7 +327,7 @@ impl<'a> Outset<'a> {
         assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
         if input.base().is_none() {
-            verify::prove_tables(&input.before, &input.tables, &input.scope()).map_err(ChangeError::Old)?;
+            absent::prove_in_force(&input.before, &input.tables, &input.scope()).map_err(ChangeError::Old)?;
         }
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));

@@ -9,7 +9,7 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting};
 use super::installed::{self, InstalledTables};
-use super::planning::{Planning, computed};
+use super::planning::{Planning, breathe, computed};
 use super::settings::{self, Common};
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
 use crate::driver::{Running, StandingChange};
@@ -25,6 +25,8 @@ use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// How many ports are set up at a time.
+const PART: usize = 4096;
 /// How often a link that was taken down is looked at while it trains, and the pause between two looks.
 const TRAINING: usize = 100;
 const TRAINING_POLL_NS: u64 = 50_000_000;
@@ -109,6 +111,7 @@ pub(super) async fn bring_up<T: Transport>(
     let sm = found.sm_port;
     check_reserved(&fabric, config)?;
     manager.set_topology(&fabric, sm);
+    breathe(manager, config.planning).await?;
     refuse_adaptive(manager, &fabric).await?;
     let fabric = Arc::new(fabric);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
@@ -480,7 +483,32 @@ pub(super) async fn configure<T: Transport>(
     common: &Common,
 ) -> Result<Vec<PortId>, SmError> {
     let (retrained, ports) = retrain(manager, config, fabric, ports, common).await?;
-    let held = known_port_infos(manager, fabric, &ports).await?;
+    let (mut fault, mut fresh) = (None, Vec::new());
+    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of them.
+    for part in ports.chunks(PART) {
+        let told = configure_some(manager, config, fabric, part, common, &mut fault).await?;
+        fresh.extend(told);
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
+    fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
+    configure_switches(manager, config, fabric, &ports).await?;
+    Ok(retrained)
+}
+
+/// Writes the settings of some ports. Returns those that are ARMED now and were in INITIALIZE. The first fault is told, and all
+/// are on record: who is left out for them is decided once.
+async fn configure_some<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    fabric: &Fabric,
+    ports: &[PortId],
+    common: &Common,
+    fault: &mut Option<SmError>,
+) -> Result<Vec<PortId>, SmError> {
+    let held = known_port_infos(manager, fabric, ports).await?;
     let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
     let mut asks = Vec::new();
     let mut asked = Vec::new();
@@ -499,45 +527,38 @@ pub(super) async fn configure<T: Transport>(
         }
     }
     let told = manager.ask(asks).await?;
-    // The first fault is told, and all are on record: who is left out for them is decided once.
-    let mut fault: Option<SmError> = None;
     let mut refused = Vec::new();
     for (at, told) in told.into_iter().enumerate() {
         match told {
             Ok(data) => {
                 let (port, wanted) = &asked[at];
-                fault = fault.or(check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data)));
+                keep_first(fault, check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data)));
             }
             // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
             // become ARMED. So a refused port is read back.
             Err(SubnetError::Refused { .. }) => refused.push(at),
             Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => fault = fault.or(Some(error.into())),
+            Err(error) => keep_first(fault, Some(error.into())),
         }
     }
     let again =
         |&at: &usize| Ask::get(RequestTarget::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
     for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
         let (port, wanted) = &asked[at];
-        let answered = match told {
-            Ok(data) => PortInfo::decode(&data),
+        match told {
+            Ok(data) => keep_first(fault, check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data))),
             Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                fault = fault.or(Some(error.into()));
-                continue;
-            }
-        };
-        fault = fault.or(check_taken(manager, fabric, *port, wanted, &answered));
+            Err(error) => keep_first(fault, Some(error.into())),
+        }
     }
-    if let Some(fault) = fault {
-        return Err(fault);
+    let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
+    Ok(armed.map(|(port, _)| port).collect())
+}
+
+fn keep_first<E>(first: &mut Option<E>, next: Option<E>) {
+    if first.is_none() {
+        *first = next;
     }
-    let armed = asked.iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed).map(|(port, _)| *port);
-    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
-    let fresh: Vec<PortId> = armed.collect();
-    fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
-    configure_switches(manager, config, fabric, &ports).await?;
-    Ok(retrained)
 }
 
 /// Takes down links whose ACTIVE ports need other lanes or another MTU. Returns their ports, and `ports` with them.
@@ -548,18 +569,22 @@ async fn retrain<T: Transport>(
     ports: &[PortId],
     common: &Common,
 ) -> Result<(Vec<PortId>, Vec<PortId>), SmError> {
-    let held = known_port_infos(manager, fabric, ports).await?;
-    let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
-    let needs = |(port, held): &(&PortId, &PortInfo)| {
-        let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
-        settings::must_retrain(held, &wanted)
-    };
-    // Of both ends, the one that is nearer: its answer does not come back over the link.
-    let near = |port: PortId| match fabric.peer(port) {
-        Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
-        _ => port,
-    };
-    let links: BTreeSet<PortId> = ports.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)).collect();
+    let mut links = BTreeSet::new();
+    for part in ports.chunks(PART) {
+        breathe(manager, config.planning).await?;
+        let held = known_port_infos(manager, fabric, part).await?;
+        let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
+        let needs = |(port, held): &(&PortId, &PortInfo)| {
+            let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
+            settings::must_retrain(held, &wanted)
+        };
+        // Of both ends, the one that is nearer: its answer does not come back over the link.
+        let near = |port: PortId| match fabric.peer(port) {
+            Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
+            _ => port,
+        };
+        links.extend(part.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)));
+    }
     if links.is_empty() {
         return Ok((Vec::new(), ports.to_vec()));
     }

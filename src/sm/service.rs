@@ -11,6 +11,7 @@ use super::keys;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
+use super::planning::breathe;
 use super::upkeep::Upkeep;
 use crate::change;
 use crate::ids::Half;
@@ -354,6 +355,7 @@ async fn begin<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     let lmc = context.config.lmc;
+    breathe(manager, context.config.planning).await?;
     let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
     bring_up::bring_up(manager, &context.config, found, fabric).await
 }

@@ -15,6 +15,7 @@ use crate::tables::{PortState, SlToVlScope, Write};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many requests of a wave are made at a time.
@@ -38,12 +39,41 @@ struct Job {
     path: DirectedPath,
     modifier: u32,
     kind: Kind,
+    /// Its place in the list of writes, or of the first of them.
+    write: usize,
+}
+
+/// The writes of a wave, and the `Set`s that they become. Tables are encoded as they are sent: a thousand switches have two
+/// hundred thousand blocks.
+struct JobList<'a> {
+    writes: Vec<Cow<'a, Write>>,
+    jobs: Vec<Job>,
+}
+
+impl JobList<'_> {
+    /// The table that a job writes, if it writes one.
+    fn table(&self, job: &Job) -> Option<WrittenTable> {
+        match &job.kind {
+            Kind::Table(_) => Some((job.modifier, self.data(job))),
+            Kind::Port(..) => None,
+        }
+    }
+
+    /// The attribute's data, of a table.
+    fn data(&self, job: &Job) -> Box<[u8; SMP_DATA_SIZE]> {
+        match &*self.writes[job.write] {
+            Write::LftBlock { entries, .. } => entries.clone(),
+            Write::SlToVl { table, .. } => Box::new(SlToVlMappingTable(table.0).encode()),
+            Write::ActiveHalf { half, .. } => Box::new(ActiveHalf { half: *half, settled: false }.encode()),
+            write => unreachable!("{} is no table", name_of(write)),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
     /// A table, written as given.
-    Table(AttributeId, Box<[u8; SMP_DATA_SIZE]>),
+    Table(AttributeId),
     /// PortInfo, based on its current value.
     Port(PortId, PortChange),
 }
@@ -107,20 +137,16 @@ impl<T: Transport> Manager<T> {
         on_failure: OnFailure,
     ) -> Result<Applied, SubnetError> {
         let given = writes.len();
-        let fenced;
-        let writes = match self.sources {
-            SourceControl::ByAgent => writes,
-            SourceControl::Fenced { .. } => {
-                // P3.8: a device without ActiveHalf is controlled by its SL-to-VL tables.
-                fenced = self.fenced(fabric, writes);
-                &fenced
-            }
+        let writes: Vec<Cow<'_, Write>> = match self.sources {
+            SourceControl::ByAgent => writes.iter().map(Cow::Borrowed).collect(),
+            // P3.8: a device without ActiveHalf is controlled by its SL-to-VL tables.
+            SourceControl::Fenced { .. } => self.fenced(fabric, writes),
         };
-        let jobs = self.jobs(fabric, writes)?;
+        let wave = JobList { jobs: self.jobs(fabric, &writes)?, writes };
         // Only now, with a path for every write: a wave refused above must not move the SA. And before the first `Set`,
         // so that the SA already answers with the new half when end ports are notified (P3.1).
-        for write in writes {
-            if let Write::SaHalf { half } = write {
+        for write in &wave.writes {
+            if let Write::SaHalf { half } = &**write {
                 self.sa_half = *half;
                 if let Some(attendant) = &self.attendant {
                     attendant.borrow_mut().half_moved(*half);
@@ -132,11 +158,11 @@ impl<T: Transport> Manager<T> {
         match order {
             WriteOrder::Any => {
                 // In parts: the requests of a whole wave take long to make, and whoever asks meanwhile waits.
-                for (rank, part) in jobs.chunks(PART).enumerate() {
+                for (rank, part) in wave.jobs.chunks(PART).enumerate() {
                     let requests = (rank * PART..).zip(part).filter(|(_, job)| !course.gave_up(job.device));
-                    let requests = requests.map(|(tag, job)| self.first_request(fabric, job, job.device.0, tag as u64));
+                    let requests = requests.map(|(tag, job)| self.first_request(fabric, &wave, tag, job.device.0));
                     let requests: Vec<MadRequest> = requests.collect();
-                    self.send_jobs(self.timing, requests, &jobs, &mut course).await?;
+                    self.send_jobs(self.timing, requests, &wave, &mut course).await?;
                     if course.has_ended() {
                         break;
                     }
@@ -146,9 +172,8 @@ impl<T: Transport> Manager<T> {
                 let window = usize::from(window).max(1);
                 let timing = Timing { window, per_device: window, ..self.timing };
                 // A single queue keeps the order of the list; its window is then that of the wave.
-                let requests = jobs.iter().enumerate().map(|(tag, job)| self.first_request(fabric, job, 0, tag as u64));
-                let requests = requests.collect();
-                self.send_jobs(timing, requests, &jobs, &mut course).await?;
+                let requests = (0..wave.jobs.len()).map(|tag| self.first_request(fabric, &wave, tag, 0)).collect();
+                self.send_jobs(timing, requests, &wave, &mut course).await?;
             }
         }
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
@@ -157,8 +182,8 @@ impl<T: Transport> Manager<T> {
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
         }
         for (tag, fails) in course.failed {
-            let job = &jobs[tag as usize];
-            match job.table() {
+            let job = &wave.jobs[tag as usize];
+            match wave.table(job) {
                 Some(written) if fails == FailingAs::HoldsOther => {
                     self.keeps_another(job.device, job.attribute(), written);
                 }
@@ -173,8 +198,8 @@ impl<T: Transport> Manager<T> {
                 Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
             }
             None => {
-                self.all_work(&jobs);
-                self.fence_stands(fabric, writes);
+                self.all_work(&wave);
+                self.fence_stands(fabric, &wave.writes);
                 let retried = self.counts.since(&before).retries;
                 Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
@@ -185,28 +210,28 @@ impl<T: Transport> Manager<T> {
         &mut self,
         timing: Timing,
         requests: Vec<MadRequest>,
-        jobs: &[Job],
+        wave: &JobList<'_>,
         course: &mut WaveProgress,
     ) -> Result<(), SubnetError> {
         let mut exchange = Exchange::new(timing);
         requests.into_iter().for_each(|request| exchange.submit(request));
-        self.run(&mut exchange, |exchange, done| course.take(jobs, exchange, done)).await
+        self.run(&mut exchange, |exchange, done| course.take(wave, exchange, done)).await
     }
 
     /// Every one of these was carried out.
-    fn all_work(&mut self, jobs: &[Job]) {
+    fn all_work(&mut self, wave: &JobList<'_>) {
         if self.ailments().next().is_none() {
             return;
         }
-        for job in jobs {
-            match job.table() {
+        for job in &wave.jobs {
+            match wave.table(job) {
                 Some(written) => self.table_was_taken(job.device, job.attribute(), &written),
                 None => self.request_went(job.device, job.attribute(), Method::Set, Ok(())),
             }
         }
     }
 
-    fn jobs(&self, fabric: &Fabric, writes: &[Write]) -> Result<Vec<Job>, SubnetError> {
+    fn jobs(&self, fabric: &Fabric, writes: &[Cow<'_, Write>]) -> Result<Vec<Job>, SubnetError> {
         let topology = self.topology("applying writes")?;
         let (given, known) = (fabric.port_count(), topology.fabric.port_count());
         if given != known {
@@ -214,7 +239,7 @@ impl<T: Transport> Manager<T> {
         }
         let mut jobs: Vec<Job> = Vec::with_capacity(writes.len());
         let mut ports: BTreeMap<PortId, usize> = BTreeMap::new();
-        for write in writes.iter().filter(|write| !self.is_so_by_nature(write)) {
+        for (at, write) in writes.iter().enumerate().filter(|(_, write)| !self.is_so_by_nature(write)) {
             let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
             if let Kind::Port(port, change) = kind {
                 // PortInfo is written whole: of two `Set`s the second, built from the same reading, would undo the
@@ -233,7 +258,7 @@ impl<T: Transport> Manager<T> {
             let path = path.ok_or_else(|| SubnetError::NoPath {
                 attempted: format!("{} of {}", name_of(write), fabric.describe_node(device)),
             })?;
-            jobs.push(Job { device, path, modifier, kind });
+            jobs.push(Job { device, path, modifier, kind, write: at });
         }
         Ok(jobs)
     }
@@ -248,9 +273,10 @@ impl<T: Transport> Manager<T> {
         Sl::all().all(|sl| table.get(sl) == Vl::masked(0)) && self.lacks_sl_to_vl(*node, output)
     }
 
-    fn first_request(&self, fabric: &Fabric, job: &Job, queue: u32, tag: u64) -> MadRequest {
+    fn first_request(&self, fabric: &Fabric, wave: &JobList<'_>, tag: usize, queue: u32) -> MadRequest {
+        let (job, tag) = (&wave.jobs[tag], tag as u64);
         match &job.kind {
-            Kind::Table(attribute, data) => job.request(queue, tag, Method::Set, *attribute, data.clone()),
+            Kind::Table(attribute) => job.request(queue, tag, Method::Set, *attribute, wave.data(job)),
             Kind::Port(port, change) => {
                 let owner = fabric.port(*port);
                 match self.port_infos.get(&(fabric.node(owner.node).guid, owner.num)) {
@@ -287,10 +313,10 @@ impl WaveProgress {
         self.given_up.contains(&device)
     }
 
-    fn take(&mut self, jobs: &[Job], exchange: &mut Exchange, done: Completed) {
+    fn take(&mut self, wave: &JobList<'_>, exchange: &mut Exchange, done: Completed) {
         let judged = match settled(done) {
-            Ok((request, answer)) => self.judge(&jobs[request.tag as usize], exchange, request, answer),
-            Err(failed) => self.doubt(jobs, exchange, failed),
+            Ok((request, answer)) => self.judge(wave, exchange, request, answer),
+            Err(failed) => self.doubt(&wave.jobs, exchange, failed),
         };
         if let Err(failure) = judged {
             let (request, fails) = failure.at();
@@ -299,7 +325,7 @@ impl WaveProgress {
                 OnFailure::Ends => exchange.abandon(),
                 OnFailure::GoesOnElsewhere => {
                     exchange.withdraw(request.device, |_| true);
-                    self.given_up.insert(jobs[request.tag as usize].device);
+                    self.given_up.insert(wave.jobs[request.tag as usize].device);
                 }
             }
             self.failed.extend(fails.map(|fails| (request.tag, fails)));
@@ -323,14 +349,15 @@ impl WaveProgress {
 
     fn judge(
         &mut self,
-        job: &Job,
+        wave: &JobList<'_>,
         exchange: &mut Exchange,
         request: MadRequest,
         answer: MadAnswer,
     ) -> Result<(), Failure> {
         let MadData::Smp(_, answered) = answer.data else { return Ok(()) };
+        let job = &wave.jobs[request.tag as usize];
         match &job.kind {
-            Kind::Table(attribute, asked) => same_table(*attribute, asked, &answered)
+            Kind::Table(attribute) => same_table(*attribute, &wave.data(job), &answered)
                 .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
@@ -358,16 +385,8 @@ impl WaveProgress {
 impl Job {
     fn attribute(&self) -> AttributeId {
         match &self.kind {
-            Kind::Table(attribute, _) => *attribute,
+            Kind::Table(attribute) => *attribute,
             Kind::Port(..) => AttributeId::PortInfo,
-        }
-    }
-
-    /// The table that it writes, if it writes one.
-    fn table(&self) -> Option<WrittenTable> {
-        match &self.kind {
-            Kind::Table(_, data) => Some((self.modifier, data.clone())),
-            Kind::Port(..) => None,
         }
     }
 
@@ -485,14 +504,12 @@ impl Target {
 fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Target, u32, Kind)> {
     let number = |port: PortId| u32::from(fabric.port(port).num.0);
     Some(match write {
-        Write::LftBlock { switch, block, entries } => {
-            let kind = Kind::Table(AttributeId::LinearForwardingTable, entries.clone());
-            (Target::Node(*switch), u32::from(*block), kind)
+        Write::LftBlock { switch, block, .. } => {
+            (Target::Node(*switch), u32::from(*block), Kind::Table(AttributeId::LinearForwardingTable))
         }
-        Write::SlToVl { node, scope, table } => {
-            let data = Box::new(SlToVlMappingTable(table.0).encode());
+        Write::SlToVl { node, scope, .. } => {
             let (target, modifier) = sl_to_vl_target(fabric, *node, *scope);
-            (target, modifier, Kind::Table(AttributeId::SlToVlMappingTable, data))
+            (target, modifier, Kind::Table(AttributeId::SlToVlMappingTable))
         }
         Write::PortState { port, state } => {
             let change = PortChange { state: Some(*state), ..PortChange::default() };
@@ -509,10 +526,7 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Ta
             let change = PortChange { reregister: true, ..PortChange::default() };
             (Target::Port(*port), number(*port), Kind::Port(*port, change))
         }
-        Write::ActiveHalf { port, half } => {
-            let data = Box::new(ActiveHalf { half: *half, settled: false }.encode());
-            (Target::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf, data))
-        }
+        Write::ActiveHalf { port, .. } => (Target::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf)),
         Write::SaHalf { .. } => return None,
     })
 }

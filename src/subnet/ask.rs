@@ -47,6 +47,14 @@ impl Ask {
 /// The attribute in the device's answer, or why there is none.
 pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 
+/// How many requests are made at a time.
+const PART: usize = 4096;
+
+/// Whether two requests ask one device for the same attribute.
+fn is_alike(request: &MadRequest, other: &MadRequest) -> bool {
+    request.device == other.device && request.asks_the_same(other)
+}
+
 impl<T: Transport> Manager<T> {
     /// Sends requests to as many devices at once as the windows allow, to each in order. Returns the answers in the
     /// order of `asks`; a failed request does not stop the others, but who is silent on one is not asked for the same
@@ -55,15 +63,38 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// No fabric is known, or the port failed.
     pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
+        let mut told = Vec::with_capacity(asks.len());
+        let mut silent = Vec::new();
+        let mut asks = asks.into_iter();
+        while asks.len() > 0 {
+            told.extend(self.ask_some(asks.by_ref().take(PART), &mut silent).await?);
+        }
+        self.quieten().await?;
+        Ok(told)
+    }
+
+    /// Asks some of many: whoever asks the manager something does not wait until all its requests are made. `silent` has what
+    /// nobody answered.
+    async fn ask_some(
+        &mut self,
+        asks: impl Iterator<Item = Ask>,
+        silent: &mut Vec<Completed>,
+    ) -> Result<Vec<AskResult>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
-        let mut told: Vec<Option<AskResult>> = asks.iter().map(|_| None).collect();
-        for (tag, ask) in asks.into_iter().enumerate() {
-            match self.request_of(ask, tag as u64)? {
-                Ok(request) => exchange.submit(request),
+        let (mut told, mut done): (Vec<Option<AskResult>>, Vec<Completed>) = (Vec::new(), Vec::new());
+        for (tag, ask) in asks.enumerate() {
+            let request = self.request_of(ask, tag as u64)?;
+            told.push(None);
+            match request {
+                Ok(request) => match silent.iter().find(|other| is_alike(&request, &other.request)) {
+                    None => exchange.submit(request),
+                    Some(&Completed { sent, last_sent_ns, .. }) => {
+                        done.push(Completed { request, sent, last_sent_ns, answer: None });
+                    }
+                },
                 Err(error) => told[tag] = Some(Err(error)),
             }
         }
-        let mut done = Vec::new();
         self.run(&mut exchange, |exchange, completed| {
             if completed.answer.is_none() {
                 // Each of them would cost all tries.
@@ -71,11 +102,11 @@ impl<T: Transport> Manager<T> {
                 let Completed { sent, last_sent_ns, .. } = completed;
                 let alike = exchange.withdraw(completed.request.device, same);
                 done.extend(alike.into_iter().map(|request| Completed { request, sent, last_sent_ns, answer: None }));
+                silent.push(completed.clone());
             }
             done.push(completed);
         })
         .await?;
-        self.quieten().await?;
         for completed in done {
             let tag = completed.request.tag as usize;
             told[tag] = Some(match settled(completed) {

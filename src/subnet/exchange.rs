@@ -139,20 +139,62 @@ pub(super) struct Exchange {
     again: VecDeque<u32>,
     /// Transactions that have had all their tries while MADs are being lost. They are sent again when all others are done.
     parked: VecDeque<u32>,
-    /// Requests answered, and those of them that were answered only when sent again.
-    answered: (usize, usize),
-    /// Whether MADs were being lost when this began.
-    expects_loss: bool,
-    /// How many times over a request has its tries while MADs are being lost.
+    answered: Answered,
+    /// The answers of operations shortly before this one, if they met loss.
+    earlier: Answered,
+    /// How many times over a request may have its tries while MADs are being lost.
     rounds_under_loss: u32,
+}
+
+/// Requests that were answered.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Answered {
+    all: usize,
+    /// Those that were answered only when sent again.
+    late: usize,
 }
 
 /// Out of so many answers one that came only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
-/// How many times over a request has its tries while MADs are being lost: with one in five lost on each way, one of ten
-/// million requests stays unanswered, instead of one of sixty.
+/// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way, one of
+/// ten million requests stays unanswered, instead of one of sixty.
 const ROUNDS_UNDER_LOSS: u32 = 4;
+
+/// Of requests to devices that answer, the share that may stay unanswered while MADs are being lost.
+const MAY_STAY_UNANSWERED: f64 = 1e-7;
+
+impl Answered {
+    /// Beyond so many answers the oldest count for less.
+    const MANY: usize = 2_000;
+
+    /// These and later ones.
+    fn and(self, later: Answered) -> Answered {
+        let (all, late) = (self.all + later.all, self.late + later.late);
+        if all > Answered::MANY { Answered { all: all / 2, late: late / 2 } } else { Answered { all, late } }
+    }
+
+    /// Whether MADs are being lost.
+    fn shows_loss(self) -> bool {
+        self.late * LOSS_IS_ONE_IN > self.all
+    }
+
+    /// The share of requests whose first copy, or its answer, is lost: two standard deviations above what was counted, for
+    /// few answers tell little.
+    fn loss(self) -> f64 {
+        let late = self.late as f64;
+        (late + 2.0 * late.sqrt() + 2.0) / (self.all.max(1) as f64)
+    }
+
+    /// How often a request must be sent so that hardly any that could be answered is not, but not more often than `most`.
+    fn tries(self, most: u32) -> u32 {
+        let (loss, mut unanswered, mut tries) = (self.loss(), 1.0, 0);
+        while unanswered > MAY_STAY_UNANSWERED && tries < most {
+            (unanswered, tries) = (unanswered * loss, tries + 1);
+        }
+        tries
+    }
+}
 
 impl Exchange {
     /// No request yet.
@@ -166,8 +208,8 @@ impl Exchange {
             deadlines: BTreeSet::new(),
             again: VecDeque::new(),
             parked: VecDeque::new(),
-            answered: (0, 0),
-            expects_loss: false,
+            answered: Answered::default(),
+            earlier: Answered::default(),
             rounds_under_loss: ROUNDS_UNDER_LOSS,
         }
     }
@@ -245,27 +287,27 @@ impl Exchange {
         self.again.pop_front()
     }
 
-    /// Whether answers came only when requests were sent again.
-    pub(super) fn met_loss(&self) -> bool {
-        let (all, late) = self.answered;
-        late * LOSS_IS_ONE_IN > all
+    /// The answers of this operation and of those before it, if those of this one show that MADs are being lost.
+    pub(super) fn met_loss(&self) -> Option<Answered> {
+        self.answered.shows_loss().then(|| self.earlier.and(self.answered))
     }
 
-    /// MADs are being lost, as earlier operations showed.
-    pub(super) fn expect_loss(&mut self) {
-        self.expects_loss = true;
+    /// MADs are being lost, as the answers of earlier operations showed.
+    pub(super) fn expect_loss(&mut self, earlier: Answered) {
+        self.earlier = earlier;
     }
 
-    /// Whether a request that was sent so often is given up. Where MADs are being lost it has more tries: what is lost is
-    /// asked again later, not once for all. Except of other managers: one that is gone must not hold up every survey, and the
-    /// next one asks again.
+    /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as that loss asks
+    /// for: what is lost is asked again later, not once for all, and a device that is silent costs no more time than it
+    /// must. Except of other managers: one that is gone must not hold up every survey, and the next one asks again.
     fn gives_up_after(&self, flight: &Flight) -> bool {
         let Flight { request, sent, .. } = flight;
         let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })
             && request.method == Method::Get;
-        let lossy = (self.expects_loss || self.met_loss()) && !is_of_manager;
-        let rounds = if lossy { self.rounds_under_loss } else { 1 };
-        *sent >= (self.timing.retries + 1) * rounds
+        let tries = self.timing.retries + 1;
+        let is_lossy = !is_of_manager && (self.earlier.shows_loss() || self.answered.shows_loss());
+        let needed = if is_lossy { self.earlier.and(self.answered).tries(tries * self.rounds_under_loss) } else { 0 };
+        *sent >= tries.max(needed)
     }
 
     /// Takes back the unsent requests of a device that `picked` names.
@@ -292,7 +334,8 @@ impl Exchange {
         self.again.retain(|&other| other != tid);
         self.parked.retain(|&other| other != tid);
         let sent_again = self.flights[&tid].sent > 1;
-        self.answered = (self.answered.0 + 1, self.answered.1 + usize::from(sent_again));
+        self.answered.all += 1;
+        self.answered.late += usize::from(sent_again);
         Some(self.land(tid, Some(answer)))
     }
 
@@ -354,8 +397,7 @@ impl Exchange {
     /// end bounds how long such copies can live (P1.3).
     pub(super) fn abandon(&mut self) {
         self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
-        self.expects_loss = false;
-        self.answered = (0, 0);
+        (self.earlier, self.answered) = Default::default();
         // Unlisted, or a device whose queue is refilled would never be listed again.
         self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
     }
@@ -426,6 +468,15 @@ mod tests {
         assert!(exchange.answer(1, done()).is_none(), "too late");
         assert!(exchange.answer(2, done()).is_some());
         assert_eq!(exchange.deadline_ns(), None);
+    }
+
+    #[test]
+    fn the_less_is_lost_the_fewer_tries_are_needed() {
+        let tries = |late, all| Answered { all, late }.tries(16);
+        assert!(!Answered { all: 1_000, late: 20 }.shows_loss() && Answered { all: 1_000, late: 21 }.shows_loss());
+        // Two MADs in a hundred lost on each way, one in five, and too few answers to tell.
+        assert_eq!((tries(40, 1_000), tries(360, 1_000), tries(1, 10)), (6, 16, 16));
+        assert_eq!(Answered { all: 1_000, late: 360 }.tries(4), 4);
     }
 
     #[test]

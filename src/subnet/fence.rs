@@ -12,6 +12,7 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Half, PortNum, Sl, Vl};
 use crate::tables::{SlToVl, SlToVlScope, Write};
 use crate::transport::Transport;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far a change by scheme `double` has moved the sources.
@@ -115,15 +116,17 @@ impl<T: Transport> Manager<T> {
     /// The writes of a wave with the fence in them (P3.8). A port whose table must change and that the wave does not
     /// name is written to first: it is opened before its clients are notified, since the writes of one device are sent
     /// in this order.
-    pub(super) fn fenced(&mut self, fabric: &Fabric, writes: &[Write]) -> Vec<Write> {
+    pub(super) fn fenced<'a>(&mut self, fabric: &Fabric, writes: &'a [Write]) -> Vec<Cow<'a, Write>> {
         let named: BTreeMap<EndPort, SlToVl> = writes.iter().filter_map(|write| end_table(fabric, write)).collect();
         self.fence.wanted.extend(&named);
-        let mut fenced = self.fence_writes(fabric, |port| !named.contains_key(port));
+        let first = self.fence_writes(fabric, |port| !named.contains_key(port));
+        let mut fenced: Vec<Cow<'a, Write>> = first.into_iter().map(Cow::Owned).collect();
         fenced.extend(writes.iter().map(|write| match (write, end_table(fabric, write)) {
             (&Write::SlToVl { node, scope, .. }, Some((port, table))) => {
-                Write::SlToVl { node, scope, table: self.fence.closed(&port, table, self.reserved_sl()) }
+                let table = self.fence.closed(&port, table, self.reserved_sl());
+                Cow::Owned(Write::SlToVl { node, scope, table })
             }
-            _ => write.clone(),
+            _ => Cow::Borrowed(write),
         }));
         // Until each is acknowledged, nobody knows which table is in force.
         let written = fenced.iter().filter_map(|write| end_table(fabric, write));
@@ -143,7 +146,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// These writes were acknowledged.
-    pub(super) fn fence_stands(&mut self, fabric: &Fabric, writes: &[Write]) {
+    pub(super) fn fence_stands(&mut self, fabric: &Fabric, writes: &[Cow<'_, Write>]) {
         self.fence.in_force.extend(writes.iter().filter_map(|write| end_table(fabric, write)));
     }
 

@@ -3,7 +3,7 @@
 use super::apply::OnFailure;
 use super::attendant::Attendant;
 use super::error::status_meaning;
-use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
+use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
 use super::paths::DirectedPaths;
@@ -108,8 +108,8 @@ pub struct Manager<T> {
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
     pub(super) health: Health,
-    /// Until when MADs count as being lost: some were answered only when sent again.
-    lossy_until_ns: u64,
+    /// The last answers that showed that MADs are being lost, and until when that counts.
+    loss: (Answered, u64),
 }
 
 /// What sweeps and glances found.
@@ -174,7 +174,7 @@ impl<T: Transport> Manager<T> {
             without_adaptive: BTreeSet::new(),
             callers: BTreeSet::new(),
             health: Health::default(),
-            lossy_until_ns: 0,
+            loss: (Answered::default(), 0),
         }
     }
 
@@ -229,8 +229,9 @@ impl<T: Transport> Manager<T> {
         mut on: impl FnMut(&mut Exchange, Completed),
         is_settled: impl Fn(&Manager<T>) -> bool,
     ) -> Result<(), SubnetError> {
-        if self.transport.now_ns() < self.lossy_until_ns {
-            exchange.expect_loss();
+        let (loss, until_ns) = self.loss;
+        if self.transport.now_ns() < until_ns {
+            exchange.expect_loss(loss);
         }
         loop {
             // Expired requests make room in the window, so they are handled before the next is sent.
@@ -240,8 +241,8 @@ impl<T: Transport> Manager<T> {
             }
             self.send_due(exchange).await?;
             let Some(deadline_ns) = exchange.deadline_ns() else {
-                if exchange.met_loss() {
-                    self.lossy_until_ns = self.transport.now_ns().saturating_add(LOSSY_NS);
+                if let Some(answered) = exchange.met_loss() {
+                    self.loss = (answered, self.transport.now_ns().saturating_add(LOSSY_NS));
                 }
                 return Ok(());
             };

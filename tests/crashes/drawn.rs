@@ -286,6 +286,14 @@ fn what_went_wrong_once_does_not_again() {
             ],
             deaths: vec![(379, Successor::Itself), (67, Successor::Standby)],
         },
+        Case {
+            setting: Setting { fenced: true, load: 0.0, loss: 0.02, ..agents("mesh:3x3,1") },
+            deeds: vec![
+                (0, DeviceSickens(0, sick(AttributeId::SwitchInfo, Sickness::Silent, false))),
+                (0, DeviceSickens(1, sick(AttributeId::LinearForwardingTable, Sickness::Silent, false))),
+            ],
+            deaths: Vec::new(),
+        },
     ];
     cases.iter().for_each(|case| _ = live(case));
 }

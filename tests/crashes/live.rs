@@ -1,5 +1,5 @@
 //! What others notice of a loss that the manager, alive and with defaults, routes around: on a leaf-spine tree of 16 switches,
-//! with standard devices and hosts that never ask for a path again.
+//! with standard devices and hosts that never ask for a path again. `-- --nocapture` prints what was lost.
 
 use super::world::{Death, Deed, Life, Setting, World};
 use super::{AUTO, sound};
@@ -20,7 +20,16 @@ fn loses(node: impl FnOnce(&World) -> NodeId) -> (Life, PacketCounts, u64) {
     let gap_ns = world.longest_gap_ns();
     sound(&world, world.sm, &life, false, "a loss");
     assert!(life.changes.iter().all(|outcome| outcome == "Completed") && !life.closed_a_half, "{life:?}");
-    (life, world.packets(), gap_ns)
+    let packets = world.packets();
+    let PacketCounts { delivered, stranded, lost_to_failure, lost_to_change, .. } = packets;
+    println!(
+        "{delivered} delivered, {stranded} to or from what died, {lost_to_failure} lost to the failure, {lost_to_change} to the \
+         change; {:.3} ms without a delivery at most; {} MADs in {:.1} ms",
+        gap_ns as f64 / 1e6,
+        life.sent,
+        life.took_ns as f64 / 1e6
+    );
+    (life, packets, gap_ns)
 }
 
 #[test]

@@ -178,6 +178,39 @@ fn opensm_of_higher_priority_is_handed_over_to_and_survived() {
     all_is_well(&scene.subnet, &expected(&scene.topology, 1, half), &[half]);
 }
 
+/// A change is ended first, in whatever phase the other one comes.
+#[test]
+fn opensm_that_waits_through_every_phase_is_handed_over_to_at_the_end() {
+    if !installed() {
+        return;
+    }
+    let mut scene = Scene::set();
+    let options =
+        ["--scheme", "double", "--pause-at-barriers", "--priority", "5", "--standby-poll", "1", "--sweep", "1"];
+    let manager = scene.manager(&options);
+    let other = scene.other();
+    scene.root_goes();
+    let mut opensm = None;
+    let states = manager.at_each_barrier(&scene.subnet, |state| {
+        let start = || OpenSm::start(&scene.subnet, Some(&other), "higher", "sm_priority 15\nlmc 1\n");
+        opensm.get_or_insert_with(start);
+        assert_eq!(manager.says(&scene.subnet, "role"), "master", "{state}");
+    });
+    assert!(states.len() > 4, "it waited in {states:?}");
+    let opensm = opensm.expect("it has come");
+    scene.role_is(&manager, "standby");
+    scene.subnet.wait("OpenSM to be master", AGREEING, || opensm.says("Entering MASTER state"));
+    drop(opensm);
+    scene.role_is(&manager, "master");
+    scene.subnet.wait("the subnet to be up again", AGREEING, || {
+        // A recovery waits at its barriers too; without one there is nothing to be continued.
+        let _ = manager.ask(&scene.subnet, "change", &["--continue"]);
+        manager.status(&scene.subnet)["subnet_up"] == true
+    });
+    let half = scene.half(&manager);
+    all_is_well(&scene.subnet, &expected(&scene.rest(), 1, half), &[half]);
+}
+
 #[test]
 fn a_second_one_of_higher_priority_is_handed_over_to_and_survived() {
     if !installed() {

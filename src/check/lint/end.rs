@@ -6,7 +6,7 @@ use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::plan::{LanePartition, Lanes, Plan, Scheme};
-use crate::tables::{Lft, PathLayers, SlToVl};
+use crate::tables::{LFT_BLOCK, Lft, PathLayers, SlToVl};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -70,10 +70,14 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let reached_ends: Vec<PortId> =
         fabric.end_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
     let (mut known, steps) = (vec![Way::Unknown; fabric.node_count()], Steps::of(fabric));
-    let (first, mut known_first) = (&plan.tables_at(0).lfts, known.clone());
+    let (mut last, mut first) = (Entries::of(&tables.lfts), Entries::of(&plan.tables_at(0).lfts));
+    let mut known_first = known.clone();
     let mut has_hosts = vec![false; fabric.node_count()];
     reached_ends.iter().filter_map(|&port| fabric.neighbour(port)).for_each(|home| has_hosts[home.index()] = true);
-    for owner in fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]) {
+    // In the order of LIDs, so that those of a block follow each other.
+    let mut owners: Vec<PortId> = fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
+    owners.sort_by_key(|&port| fabric.port(port).lid);
+    for owner in owners {
         let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none()).map(|lid| (None, lid));
         let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());
         for (path, lid) in divided.map(|(path, lid)| (Some(path), lid)).chain(undivided) {
@@ -84,7 +88,8 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                 (Some(path), Some(ways)) => &senders(fabric, &reached_ends, ways, owner, path),
                 _ => &starts,
             };
-            let mut lost = starts.iter().filter(|&&start| !steps.lead(&tables.lfts, start, (lid, owner), &mut known));
+            let entries = last.column(lid);
+            let mut lost = starts.iter().filter(|&&start| !steps.lead(entries, start, owner, &mut known));
             let mut is_fresh = true;
             let mut may_stay = |&&start: &&NodeId| {
                 if std::mem::take(&mut is_fresh) {
@@ -95,7 +100,7 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                 // round.
                 plan.scheme() == Scheme::Ordered
                     && (is_of_switch(fabric, owner) || !has_hosts[start.index()])
-                    && !steps.lead(first, start, (lid, owner), &mut known_first)
+                    && !steps.lead(first.column(lid), start, owner, &mut known_first)
                     && ends_in_loss(plan, &tables.lfts, start, lid)
             };
             if let Some(&start) = lost.find(|start| !may_stay(start)) {
@@ -186,17 +191,19 @@ impl Steps {
         }
     }
 
-    fn at(&self, switch: NodeId, output: Option<PortNum>) -> Step {
+    fn at(&self, switch: NodeId, output: PortNum) -> Step {
         match output {
-            Some(num) if num.0 <= self.highest[switch.index()] => {
+            // No port has the number of what has no route.
+            num if num != PortNum::NO_ROUTE && num.0 <= self.highest[switch.index()] => {
                 self.by_port[self.first[switch.index()] + num.index()]
             }
             _ => Step::Nowhere,
         }
     }
 
-    /// Follows a LID from a switch until its end is known, and records that end for every switch on the way.
-    fn lead(&self, lfts: &[Arc<Lft>], start: NodeId, (lid, owner): (Lid, PortId), known: &mut [Way]) -> bool {
+    /// Follows the entries of a LID from a switch until their end is known, and records that end for every switch on the
+    /// way.
+    fn lead(&self, entries: &[PortNum], start: NodeId, owner: PortId, known: &mut [Way]) -> bool {
         let mut at = start;
         let way = loop {
             match known[at.index()] {
@@ -205,7 +212,7 @@ impl Steps {
             }
             // A switch met again on this path is astray already, and so ends a round trip.
             known[at.index()] = Way::Astray;
-            match self.at(at, lfts[at.index()].get(lid)) {
+            match self.at(at, entries[at.index()]) {
                 Step::Port(port) if port == owner => break Way::Home,
                 Step::Switch(next) => at = next,
                 Step::Port(_) | Step::Nowhere => break Way::Astray,
@@ -215,12 +222,41 @@ impl Steps {
         let mut back = start;
         while way == Way::Home && known[back.index()] == Way::Astray {
             known[back.index()] = Way::Home;
-            match self.at(back, lfts[back.index()].get(lid)) {
+            match self.at(back, entries[back.index()]) {
                 Step::Switch(next) => back = next,
                 Step::Port(_) | Step::Nowhere => break,
             }
         }
         way == Way::Home
+    }
+}
+
+/// The entries of one block of LIDs at a time, those of each LID together: looked up one by one, each would be fetched
+/// from memory anew.
+struct Entries<'a> {
+    lfts: &'a [Arc<Lft>],
+    block: Option<u16>,
+    /// By LID of the block, then by node.
+    columns: Vec<PortNum>,
+}
+
+impl<'a> Entries<'a> {
+    fn of(lfts: &'a [Arc<Lft>]) -> Entries<'a> {
+        Entries { lfts, block: None, columns: vec![PortNum::NO_ROUTE; LFT_BLOCK * lfts.len()] }
+    }
+
+    /// By node: its entry for a LID, [`PortNum::NO_ROUTE`] where it has none.
+    fn column(&mut self, lid: Lid) -> &[PortNum] {
+        let (nodes, block) = (self.lfts.len(), (lid.index() / LFT_BLOCK) as u16);
+        if self.block.replace(block) != Some(block) {
+            for (node, lft) in self.lfts.iter().enumerate() {
+                for (at, entry) in lft.block(block).into_iter().enumerate() {
+                    self.columns[at * nodes + node] = PortNum(entry);
+                }
+            }
+        }
+        let at = lid.index() % LFT_BLOCK;
+        &self.columns[at * nodes..(at + 1) * nodes]
     }
 }
 

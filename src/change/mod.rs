@@ -728,21 +728,14 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
     // The lanes that the layers are on before the first write: all, unless the partition stood already.
     let resting = if is_on_lanes(input, lanes.a) { lanes.a } else { lanes.all };
     let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
-    let of_layer = |set: VlSet, layer: usize| {
-        // Lanes that no layer claims go with the last one: the drain must watch every lane of the set.
-        let own = |at: usize| at == layer || layer + 1 == count && at > layer;
-        set.iter()
-            .enumerate()
-            .filter(|&(at, _)| own(at))
-            .fold(VlSet::EMPTY, |set, (_, vl)| VlSet(set.0 | 1 << vl.get()))
-    };
     let layer = |layer: usize| {
         let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
-        let steady = of_layer(resting, layer);
+        // The drain must watch every lane of the set.
+        let steady = Lanes::of_layer(resting, layer, count);
         let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
         let graph = graph.map_err(ChangeError::Old)?;
         let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
-        Ok(DrainLayer { lanes: of_layer(lanes.a, layer), graph })
+        Ok(DrainLayer { lanes: Lanes::of_layer(lanes.a, layer, count), graph })
     };
     (0..count).map(layer).collect()
 }

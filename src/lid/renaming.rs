@@ -127,8 +127,8 @@ impl Renaming {
         PathLids::new(self.ids.clone(), self.needed.clone())
     }
 
-    /// The random forwarding tables of all switches, by node: each name as the LID of that number in a half. `capacity` is
-    /// each switch's SwitchInfo:RandomFDBCap, which bounds its table (seed 000, section 4.1).
+    /// The random forwarding tables of all switches, by node: each name as the LID of that number in a half. `capacity`
+    /// is each switch's SwitchInfo:RandomFDBCap, which bounds its table (seed 000, section 4.1).
     ///
     /// # Errors
     /// A switch has room for fewer entries.

@@ -278,8 +278,8 @@ impl Plan {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
 
-    /// A channel dependency graph as a Graphviz digraph: the one that is drained or, where nothing is, that of the routing
-    /// that the plan ends with. None where that routing has no such graph, as that of a refused plan.
+    /// A channel dependency graph as a Graphviz digraph: the one that is drained or, where nothing is, that of the
+    /// routing that the plan ends with. None where that routing has no such graph, as that of a refused plan.
     pub fn dependencies_dot(&self) -> Option<String> {
         let Draft { surviving, after, drain, .. } = &self.draft;
         if !drain.is_empty() {

@@ -201,8 +201,8 @@ impl Steps {
         }
     }
 
-    /// Follows the entries of a LID from a switch until their end is known, and records that end for every switch on the
-    /// way.
+    /// Follows the entries of a LID from a switch until their end is known, and records that end for every switch on
+    /// the way.
     fn lead(&self, entries: &[PortNum], start: NodeId, owner: PortId, known: &mut [Way]) -> bool {
         let mut at = start;
         let way = loop {

@@ -31,8 +31,12 @@ use reconfig::scenario::{
     self, Accounting, Departure, Detection, Engines, LinkLoads, Periods, Scenario, ScenarioChange, ScenarioError,
     SimulationReport, Standby, adversary,
 };
-use reconfig::sim::{Dispersal, Latch, Monitor, PathChoice, SimConfig, SimError, Spray, Traffic};
+use reconfig::sim::{
+    ArrivalProcess, AttributeTime, Dispersal, Latch, MessageShare, Monitor, PathChoice, SimConfig, SimError, Spray,
+    Traffic,
+};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
+use reconfig::wire::AttributeId;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -193,6 +197,14 @@ struct SourceArguments {
     /// Packets in a message, sent back to back (each packet of a trace is a message of its own).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     message: u16,
+    /// Sizes of messages in bytes, each with its share of the messages, in place of --message: 256:0.9,65536:0.1 is nine
+    /// short ones to a long one. A message travels in packets of --packet-bytes, the last of which takes the rest.
+    #[arg(long, value_name = "BYTES:SHARE,…", value_delimiter = ',', value_parser = message_share, conflicts_with = "message")]
+    message_mix: Vec<MessageShare>,
+    /// How the messages of a host follow each other: poisson, or on-off:MESSAGES (bursts of so many on average at the rate
+    /// of the link, with silences between them, at the same load).
+    #[arg(long, value_name = "PROCESS", default_value = "poisson", value_parser = arrivals)]
+    arrivals: ArrivalProcess,
     /// Count packets that arrive after a later one of their flow, and of their class (SLID, DLID, SL); implied by any of
     /// the options above.
     #[arg(long)]
@@ -254,7 +266,8 @@ impl SourceArguments {
 
     /// Whether order is counted: by default if it can be lost without a change, or if messages have several packets.
     fn counts_order(&self) -> bool {
-        self.count_order || self.dispersal() != Dispersal::default() || self.message > 1
+        let whole = self.message == 1 && self.message_mix.is_empty();
+        self.count_order || self.dispersal() != Dispersal::default() || !whole
     }
 }
 
@@ -304,6 +317,10 @@ struct HardwareArguments {
     /// Switch lifetime limit, in nanoseconds; 0: none [default: 0; on standard devices OpenSM's 1.07 s]
     #[arg(long, value_name = "NS")]
     switch_life: Option<u64>,
+    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls, and discards all for eight
+    /// times that limit (VLStallCount); 0: never [default: 0; on standard devices OpenSM's 7]
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u8).range(0..=7))]
+    vl_stall: Option<u8>,
     /// Whether end ports move their paths when they are notified.
     #[arg(long, value_enum, default_value_t = PathCacheChoice::Told)]
     path_cache: PathCacheChoice,
@@ -327,6 +344,16 @@ struct ManagementArguments {
     /// Time that a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
+    /// An attribute that takes another time, in nanoseconds, such as LinearForwardingTable=40000; may be repeated.
+    #[arg(long, value_name = "ATTRIBUTE=NS", value_parser = attribute_time, action = clap::ArgAction::Append)]
+    smp_time_of: Vec<AttributeTime>,
+    /// The processor of a switch hands directed-route SMPs on, one at a time, each in so many nanoseconds, and serves SMPs
+    /// besides; 0: its hardware does, at once.
+    #[arg(long, value_name = "NS", default_value_t = 0)]
+    smi_processor: u64,
+    /// SMPs that came by one port and wait for a device's processor (the VL 15 buffer); the next is dropped. 0: any number.
+    #[arg(long, value_name = "SMPS", default_value_t = 0)]
+    vl15_buffer: u16,
     /// How the manager hears of the change: by traps, or because it polls the switches (light sweeps; devices send no
     /// traps then, and each event occurs just after a sweep, which is the worst case).
     #[arg(long, value_enum, value_name = "WAY", default_value_t = DetectionChoice::Trap)]
@@ -814,6 +841,15 @@ impl Arguments {
             traffic: self.traffic.pattern(ends)?,
             dispersal: self.traffic.sources.dispersal(),
             message_packets: self.traffic.sources.message,
+            arrivals: self.traffic.sources.arrivals,
+            message_mix: self.traffic.sources.message_mix.clone(),
+            vl_stall_count: hardware.vl_stall.unwrap_or(match self.devices() {
+                DeviceProfile::Agents => 0,
+                DeviceProfile::Standard => 7,
+            }),
+            sma_times: management.smp_time_of.clone(),
+            smi_processor_ns: management.smi_processor,
+            vl15_buffer: management.vl15_buffer,
             count_order: self.traffic.sources.counts_order(),
             replies: self.traffic.replies,
             monitor: self.traffic.monitor(),
@@ -836,6 +872,8 @@ impl TrafficArguments {
             (self.load.is_some(), "--load"),
             (self.packet_bytes.is_some(), "--packet-bytes"),
             (self.sources.message > 1, "--message"),
+            (!self.sources.message_mix.is_empty(), "--message-mix"),
+            (self.sources.arrivals != ArrivalProcess::Poisson, "--arrivals"),
         ];
         let given = given.into_iter().find(|(given, _)| *given && self.traffic.starts_with("trace:"));
         if let Some((_, name)) = given {
@@ -872,6 +910,35 @@ impl From<LatchChoice> for Latch {
             LatchChoice::Grant => Latch::Grant,
         }
     }
+}
+
+/// Parses an entry of `--message-mix`.
+fn message_share(text: &str) -> Result<MessageShare, String> {
+    let parts = text.split_once(':').and_then(|(bytes, share)| Some((bytes.parse().ok()?, share.parse().ok()?)));
+    let (bytes, share) = parts.ok_or("expected BYTES:SHARE, such as 65536:0.1")?;
+    Ok(MessageShare { bytes, share })
+}
+
+/// Parses `--arrivals`.
+fn arrivals(text: &str) -> Result<ArrivalProcess, String> {
+    let burst = text.strip_prefix("on-off:").and_then(|burst| burst.parse().ok());
+    match (text, burst) {
+        ("poisson", _) => Ok(ArrivalProcess::Poisson),
+        (_, Some(burst)) => Ok(ArrivalProcess::OnOff { burst }),
+        _ => Err("expected poisson, or on-off:MESSAGES with the mean number of messages of a burst".to_string()),
+    }
+}
+
+/// Parses an entry of `--smp-time-of`.
+fn attribute_time(text: &str) -> Result<AttributeTime, String> {
+    let (name, time) = text.split_once('=').ok_or("expected ATTRIBUTE=NS, such as LinearForwardingTable=40000")?;
+    let service_ns = time.parse().map_err(|_| format!("{time:?} is no number of nanoseconds"))?;
+    let served = AttributeId::ALL.iter().find(|attribute| format!("{attribute:?}").eq_ignore_ascii_case(name));
+    let attribute = u16::from(*served.ok_or_else(|| {
+        let names: Vec<String> = AttributeId::ALL.iter().map(|attribute| format!("{attribute:?}")).collect();
+        format!("no attribute is called {name:?}; there are {}", names.join(", "))
+    })?);
+    Ok(AttributeTime { attribute, service_ns })
 }
 
 /// Parses `--traffic` for `ends` end ports.

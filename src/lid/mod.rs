@@ -112,7 +112,7 @@ pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
     Ok(assigned)
 }
 
-/// Whether every port that needs a LID has one, and every end port has enough of them, aligned.
+/// Returns whether every port that needs a LID has one, and every end port has enough of them, aligned.
 pub fn suffices(fabric: &Fabric, lmc: Lmc) -> bool {
     fabric.lid_ports().all(|port| is_enough(fabric, port, lmc))
 }
@@ -137,7 +137,7 @@ fn number_anew(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
     }
     let ranges = ends.iter().zip((step..).step_by(step)).map(|(&port, lid)| (port, Lid(lid as u16), lmc));
     let ones = switches.iter().zip(singles).map(|(&port, lid)| (port, Lid(lid as u16), Lmc::default()));
-    Ok(fabric.with_lids(ranges.chain(ones)).expect("ranges numbered one behind the other never meet"))
+    Ok(fabric.with_lids(ranges.chain(ones)).expect("ranges numbered one after the other never meet"))
 }
 
 fn check_capacity(fabric: &Fabric, lmc: Lmc) -> Result<(), LidError> {

@@ -73,7 +73,7 @@ impl RandomTable {
         }
     }
 
-    /// Whether nothing is routed.
+    /// Returns whether nothing is routed.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

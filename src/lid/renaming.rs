@@ -58,7 +58,7 @@ pub struct Renaming {
 /// # Errors
 /// The ids do not suffice: the paper's `HALT`.
 pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -> Result<Renaming, IdsExhausted> {
-    // A hash map only while ids are sought; what is returned is ordered.
+    // A hash map only while ids are sought; the result is ordered.
     let mut entries: FxHashMap<(NodeId, Name), PortNum> = FxHashMap::default();
     let mut chosen = Vec::with_capacity(paths.len());
     let mut most: FxHashMap<PortId, u32> = FxHashMap::default();

@@ -5,8 +5,8 @@ use crate::fabric::Fabric;
 use crate::ids::{Half, ReservedLevel, Sl, Vl, VlSet};
 use crate::tables::SlToVl;
 
-/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets; the last one apart, where a service level
-/// is reserved.
+/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets; the last one apart, where a service
+/// level is reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
@@ -62,7 +62,7 @@ impl Lanes {
         self.all.iter().chain(self.reserved.map(|reserved| reserved.vl)).collect()
     }
 
-    /// How many data VLs are in operation.
+    /// The number of data VLs in operation.
     pub fn count(&self) -> usize {
         self.in_operation().len()
     }

@@ -268,7 +268,7 @@ fn traffic(text: &mut String, report: &SimulationReport) {
         devices(text, &settings.devices);
     }
     offered(text, &shown);
-    if let Some(used) = settings.sources {
+    if let Some(used) = &settings.sources {
         sources(text, used, settings.lmc);
     }
     // Among several subnets those that a change cuts off stand beside that change.
@@ -317,6 +317,12 @@ fn packets(text: &mut String, report: &SimulationReport) {
         line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
     }
     run::ages(text, report.lifetime_discards, report.deadlocks_broken);
+    if report.vl_stalls > 0 {
+        line(text, format_args!("lanes stalled (VLStallCount) {}", counted(report.vl_stalls, "time")));
+    }
+    if report.smps_dropped > 0 {
+        line(text, format_args!("VL 15 buffers had no room for {}", counted(report.smps_dropped, "SMP")));
+    }
 }
 
 fn deadlock(text: &mut String, report: &SimulationReport) {

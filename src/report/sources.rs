@@ -4,11 +4,11 @@ use super::quantity::{count, counted, percent};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::scenario::{DisorderCause, LinkLoads, OvertakenReport, Periods, SourceReport};
-use reconfig::sim::{Dispersal, MOST_PAIRED, OrderCounts, PathChoice, Spray};
+use reconfig::sim::{Dispersal, MOST_PAIRED, MessageShare, OrderCounts, PathChoice, Spray};
 
 /// How sources use their paths, in a line; `lmc` is the greatest LMC of end ports, which use one half at a time.
-pub(super) fn sources(text: &mut String, report: SourceReport, lmc: u8) {
-    let SourceReport { dispersal, message_packets } = report;
+pub(super) fn sources(text: &mut String, report: &SourceReport, lmc: u8) {
+    let &SourceReport { dispersal, message_packets, ref message_mix, burst } = report;
     let used = used(dispersal, lmc);
     let choice = match dispersal.choice {
         PathChoice::Single => "one path for each destination",
@@ -21,7 +21,13 @@ pub(super) fn sources(text: &mut String, report: SourceReport, lmc: u8) {
         Spray::Message => ", a turn for each message",
         Spray::Packet => ", a turn for each packet",
     };
-    line(text, format_args!("sources  {choice}{used}{turn}; {} a message", counted(message_packets.into(), "packet")));
+    let size = |size: &MessageShare| format!("{} bytes ({})", count(size.bytes.into()), size.share);
+    let messages = match &message_mix[..] {
+        [] => format!("{} a message", counted(message_packets.into(), "packet")),
+        mix => format!("messages of {}, by share", mix.iter().map(size).collect::<Vec<_>>().join(", ")),
+    };
+    let bursts = burst.map_or_else(String::new, |burst| format!(", in bursts of {burst} on average"));
+    line(text, format_args!("sources  {choice}{used}{turn}; {messages}{bursts}"));
 }
 
 /// How many of a half's LIDs are used at either end, where that is a choice. An engine may leave fewer of them open to one
@@ -107,7 +113,8 @@ mod tests {
         let told = |choice, paths, lmc| {
             let mut text = String::new();
             let dispersal = Dispersal { choice, paths, spray: Spray::Message };
-            sources(&mut text, SourceReport { dispersal, message_packets: 2 }, lmc);
+            let report = SourceReport { dispersal, message_packets: 2, message_mix: Vec::new(), burst: None };
+            sources(&mut text, &report, lmc);
             text
         };
         for (choice, paths, lmc, part) in [

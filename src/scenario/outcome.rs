@@ -14,7 +14,7 @@ use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid, Lid, Lmc};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::sim::{Dispersal, GmpCounts, OrderCounts, PacketCounts, QuestionCounts, Traffic};
+use crate::sim::{Dispersal, GmpCounts, MessageShare, OrderCounts, PacketCounts, QuestionCounts, Traffic};
 use crate::subnet::{DeviceProfile, DeviceSettings};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
@@ -120,6 +120,12 @@ pub struct SimulationReport {
     pub deadlocks_broken: u64,
     /// Packets that lifetime limits discarded.
     pub lifetime_discards: u64,
+    /// How often a lane stalled for packets that the head-of-queue limit had discarded in a row (VLStallCount).
+    #[serde(skip_serializing_if = "is_none_of")]
+    pub vl_stalls: u64,
+    /// SMPs for which the VL 15 buffer of a port had no room.
+    #[serde(skip_serializing_if = "is_none_of")]
+    pub smps_dropped: u64,
     /// From send queue to delivery, by period of delivery.
     pub latency_ns: Periods<Latency>,
     /// Bytes delivered, as a fraction of what all end ports could receive.
@@ -534,14 +540,24 @@ impl TrafficReport {
     }
 }
 
-/// How sources use their paths.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
+fn is_none_of(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How sources use their paths, and when they send what.
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SourceReport {
     /// The choice of LID pairs, their number, and what advances to the next pair.
     #[serde(flatten)]
     pub dispersal: Dispersal,
     /// Packets in a message.
     pub message_packets: u16,
+    /// The sizes of messages, where they differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub message_mix: Vec<MessageShare>,
+    /// The mean number of messages of a burst, where they come in bursts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<f64>,
 }
 
 /// Loads of the channels between switches in a period, as fractions of their capacity.

@@ -26,7 +26,7 @@ use crate::ids::SubnetId;
 use crate::lid::{self, MovedLids, describe_moved};
 use crate::plan::{Draft, LanePartition, Policy, Scheme};
 use crate::routing::{Connectivity, Imported};
-use crate::sim::{ConnectionSetup, Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
+use crate::sim::{ArrivalProcess, ConnectionSetup, Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
@@ -130,6 +130,8 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
             .map(|(cycle, plan)| foresight(plan, cycle)),
         deadlocks_broken,
         lifetime_discards,
+        vl_stalls: sim.vl_stalls(),
+        smps_dropped: sim.smps_dropped(),
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
         throughput: periods(sim, |index| throughput(sim, index, capacity(setup, sim, made, index))),
         order: scenario.sim.count_order.then(|| periods(sim, |index| sim.periods()[index].order)),
@@ -341,9 +343,13 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
 
 /// How sources use their paths, if it differs from the default.
 fn sources(config: &SimConfig) -> Option<SourceReport> {
-    let SimConfig { dispersal, message_packets, .. } = *config;
-    let plain = dispersal == Dispersal::default() && message_packets == 1;
-    (!plain).then_some(SourceReport { dispersal, message_packets })
+    let SimConfig { dispersal, message_packets, ref message_mix, arrivals, .. } = *config;
+    let burst = match arrivals {
+        ArrivalProcess::Poisson => None,
+        ArrivalProcess::OnOff { burst } => Some(burst),
+    };
+    let plain = dispersal == Dispersal::default() && message_packets == 1 && message_mix.is_empty() && burst.is_none();
+    (!plain).then(|| SourceReport { dispersal, message_packets, message_mix: message_mix.clone(), burst })
 }
 
 pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {

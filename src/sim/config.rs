@@ -4,6 +4,7 @@
 use super::dispersal::Dispersal;
 use super::monitor::Monitor;
 use crate::ids::ReservedLevel;
+use crate::wire::AttributeId;
 use serde::{Deserialize, Serialize};
 
 /// When a switch chooses output port and lane for a packet (docs/GLOSSARY.md, *latch*).
@@ -53,6 +54,55 @@ pub enum Traffic {
     Trace(Vec<(u64, u32, u32, u16)>),
 }
 
+/// How the messages of a source follow each other.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArrivalProcess {
+    /// After exponential times.
+    #[default]
+    Poisson,
+    /// In bursts at the rate of the link, with silences between them: the number of messages of a burst is geometric, and a
+    /// silence lasts an exponential time whose mean makes the load what is configured.
+    OnOff {
+        /// The mean number of messages of a burst, 1 at least.
+        burst: f64,
+    },
+}
+
+/// One size among the messages of a mix.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MessageShare {
+    /// Bytes of the message, headers included. It travels in packets of [`SimConfig::packet_bytes`], and the last one
+    /// takes the rest, 64 bytes at least.
+    pub bytes: u32,
+    /// How many of the messages are of this size, beside the shares of the others.
+    pub share: f64,
+}
+
+impl MessageShare {
+    /// Its packets, where a packet has so many bytes; and the bytes of the last one.
+    pub(super) fn packets(self, packet_bytes: u16) -> (u16, u16) {
+        let packets = self.bytes.div_ceil(packet_bytes.into()).max(1);
+        let rest = self.bytes - (packets - 1) * u32::from(packet_bytes);
+        (packets as u16, rest.max(SHORTEST_PACKET.into()) as u16)
+    }
+
+    /// Bytes that it has on the wire.
+    fn on_the_wire(self, packet_bytes: u16) -> f64 {
+        let (packets, last) = self.packets(packet_bytes);
+        f64::from(packets - 1) * f64::from(packet_bytes) + f64::from(last)
+    }
+}
+
+/// The time in which a subnet management agent serves one attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AttributeTime {
+    /// The attribute's number (IBA table 126).
+    pub attribute: u16,
+    /// The time, in nanoseconds.
+    pub service_ns: u64,
+}
+
 /// Hardware, management, traffic and faults of a run. Its yes-or-no settings stay `bool`s: each is chosen by itself, and
 /// every combination makes sense.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -77,6 +127,11 @@ pub struct SimConfig {
     pub hoq_lifetime_ns: u64,
     /// Switch lifetime limit in nanoseconds; 0: off.
     pub switch_lifetime_ns: u64,
+    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls (PortInfo:VLStallCount): it
+    /// then discards all it gets for eight times that limit (IBA 18.2.5.4). 0: never. At first the ports' own value, where
+    /// limits are as programmed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub vl_stall_count: u8,
     /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as
     /// the two limits above.
     pub limits_as_programmed: bool,
@@ -92,8 +147,19 @@ pub struct SimConfig {
     pub send_queue: u16,
     /// Time in which an SMA serves one MAD, in nanoseconds.
     pub sma_service_ns: u64,
+    /// Attributes that an SMA serves in another time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sma_times: Vec<AttributeTime>,
     /// Time in which a switch hands a directed-route SMP on, in nanoseconds.
     pub smi_forward_ns: u64,
+    /// Time in which the processor of a switch hands a directed-route SMP on, in nanoseconds: it does one thing at a time,
+    /// and serves as SMA besides. 0: the switch's hardware does, in [`SimConfig::smi_forward_ns`] and any number at once.
+    #[serde(default, skip_serializing_if = "is_zero_ns")]
+    pub smi_processor_ns: u64,
+    /// SMPs that came in by one port and may wait for the device's processor (the VL 15 buffer); the next is dropped
+    /// (PortCounters:VL15Dropped). 0: any number.
+    #[serde(default, skip_serializing_if = "is_zero_count")]
+    pub vl15_buffer: u16,
     /// Probability that a MAD is lost between two end points.
     pub smp_loss: f64,
     /// Probability that a MAD is delivered a second time, late.
@@ -122,6 +188,12 @@ pub struct SimConfig {
     /// messages come as much more rarely as they are longer. Each packet of a trace is a message by itself.
     #[serde(default = "one_packet")]
     pub message_packets: u16,
+    /// How messages follow each other.
+    #[serde(default, skip_serializing_if = "is_poisson")]
+    pub arrivals: ArrivalProcess,
+    /// The sizes of messages, where they differ; then [`SimConfig::message_packets`] means nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub message_mix: Vec<MessageShare>,
     /// The service level that hosts count to neither half, and its lane, which no barrier speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<ReservedLevel>,
@@ -154,6 +226,7 @@ impl Default for SimConfig {
             armed: ArmedPort::default(),
             hoq_lifetime_ns: 0,
             switch_lifetime_ns: 0,
+            vl_stall_count: 0,
             limits_as_programmed: false,
             packet_bytes: 1024,
             load: 0.3,
@@ -161,7 +234,10 @@ impl Default for SimConfig {
             replies: 0.0,
             send_queue: 16,
             sma_service_ns: 18_600,
+            sma_times: Vec::new(),
             smi_forward_ns: 100,
+            smi_processor_ns: 0,
+            vl15_buffer: 0,
             smp_loss: 0.0,
             smp_duplicate: 0.0,
             smp_delay_ns: 0,
@@ -171,6 +247,8 @@ impl Default for SimConfig {
             dispersal: Dispersal::default(),
             undivided: false,
             message_packets: one_packet(),
+            arrivals: ArrivalProcess::Poisson,
+            message_mix: Vec::new(),
             reserved: None,
             monitor: None,
             count_order: false,
@@ -182,6 +260,27 @@ impl Default for SimConfig {
 
 /// The most that flight time and routing delay of one hop may take together, in nanoseconds.
 const LONGEST_HOP_NS: u64 = 100_000_000;
+
+/// The fewest bytes of a packet.
+const SHORTEST_PACKET: u16 = 64;
+
+// Settings that are off by default are left out of what is written, so that what was written before stays as it is.
+
+fn is_zero(count: &u8) -> bool {
+    *count == 0
+}
+
+fn is_zero_count(count: &u16) -> bool {
+    *count == 0
+}
+
+fn is_zero_ns(ns: &u64) -> bool {
+    *ns == 0
+}
+
+fn is_poisson(arrivals: &ArrivalProcess) -> bool {
+    *arrivals == ArrivalProcess::Poisson
+}
 
 fn one_packet() -> u16 {
     1
@@ -239,6 +338,26 @@ pub enum SimError {
 }
 
 impl SimConfig {
+    /// Mean bytes of a message on the wire.
+    pub(super) fn message_bytes(&self) -> f64 {
+        if self.message_mix.is_empty() {
+            return f64::from(self.packet_bytes) * f64::from(self.message_packets);
+        }
+        let shares: f64 = self.message_mix.iter().map(|size| size.share).sum();
+        self.message_mix.iter().map(|size| size.share * size.on_the_wire(self.packet_bytes)).sum::<f64>() / shares
+    }
+
+    /// Whether a message may have several packets.
+    pub(super) fn sends_messages(&self) -> bool {
+        self.message_packets > 1 || !self.message_mix.is_empty()
+    }
+
+    /// The time in which an SMA serves an attribute, in nanoseconds.
+    pub(super) fn service_ns(&self, attribute: AttributeId) -> u64 {
+        let own = self.sma_times.iter().find(|time| AttributeId::from(time.attribute) == attribute);
+        own.map_or(self.sma_service_ns, |time| time.service_ns)
+    }
+
     /// Refuses settings outside their range.
     ///
     /// # Errors
@@ -270,6 +389,26 @@ impl SimConfig {
         }
         if self.message_packets == 0 || self.dispersal.paths == Some(0) {
             return refuse("packets of a message, or paths", "0".into(), "1 at least");
+        }
+        if let ArrivalProcess::OnOff { burst } = self.arrivals
+            && !(burst >= 1.0 && burst.is_finite())
+        {
+            return refuse("messages of a burst", burst.to_string(), "1 at least, on average");
+        }
+        for size in &self.message_mix {
+            if size.bytes == 0 || size.bytes.div_ceil(self.packet_bytes.into()) > u16::MAX.into() {
+                return refuse("message of a mix", format!("{} bytes", size.bytes), "1 to 65535 packets");
+            }
+            if !(size.share > 0.0 && size.share.is_finite()) {
+                return refuse("share of a message in the mix", size.share.to_string(), "a number above 0");
+            }
+        }
+        if self.message_packets > 1 && !self.message_mix.is_empty() {
+            let value = self.message_packets.to_string();
+            return refuse("packets of a message", value, "1, where a mix says how long messages are");
+        }
+        if self.vl_stall_count > 7 {
+            return refuse("VLStallCount", self.vl_stall_count.to_string(), "0 to 7, three bits");
         }
         let shares = [("replies", self.replies), ("SMP loss", self.smp_loss), ("SMP duplicates", self.smp_duplicate)];
         match shares.into_iter().find(|&(_, share)| !unit(share)) {

@@ -42,6 +42,8 @@ struct Tally {
     waited: Ticks,
     /// When the present wait began, in ticks.
     waits_since: Ticks,
+    /// SMPs that its VL 15 buffer had no room for.
+    vl15_dropped: u64,
     /// Subtracted from each reading: the counter when it was last set, less the value that it was set to.
     offsets: [u64; Counter::COUNT],
 }
@@ -57,10 +59,11 @@ enum Counter {
     XmitPackets,
     RcvPackets,
     XmitWait,
+    Vl15Dropped,
 }
 
 impl Counter {
-    const COUNT: usize = 8;
+    const COUNT: usize = 9;
 
     /// The counters of traffic, in the order of PortCountersExtended:CounterSelect.
     const TRAFFIC: [Counter; 4] = [Counter::XmitData, Counter::RcvData, Counter::XmitPackets, Counter::RcvPackets];
@@ -119,6 +122,7 @@ impl Counters {
                 (2, Counter::LinkDowned, told.link_downed.into()),
                 (5, Counter::RelayErrors, told.rcv_switch_relay_errors.into()),
                 (6, Counter::XmitDiscards, told.xmit_discards.into()),
+                (11, Counter::Vl15Dropped, told.vl15_dropped.into()),
                 (12, Counter::XmitData, told.xmit_data.into()),
                 (13, Counter::RcvData, told.rcv_data.into()),
                 (14, Counter::XmitPackets, told.xmit_packets.into()),
@@ -140,6 +144,7 @@ impl Counters {
             link_downed: clamped(count(Counter::LinkDowned), u8::MAX),
             rcv_switch_relay_errors: clamped(count(Counter::RelayErrors), u16::MAX),
             xmit_discards: clamped(count(Counter::XmitDiscards), u16::MAX),
+            vl15_dropped: clamped(count(Counter::Vl15Dropped), u16::MAX),
             xmit_data: clamped(count(Counter::XmitData), u32::MAX),
             rcv_data: clamped(count(Counter::RcvData), u32::MAX),
             xmit_packets: clamped(count(Counter::XmitPackets), u32::MAX),
@@ -166,6 +171,7 @@ impl Counters {
                 (2, Counter::LinkDowned, told.link_downed),
                 (5, Counter::RelayErrors, told.rcv_switch_relay_errors),
                 (6, Counter::XmitDiscards, told.xmit_discards),
+                (11, Counter::Vl15Dropped, told.vl15_dropped),
                 (12, Counter::XmitWait, told.xmit_wait),
             ] {
                 if told.counter_select2 >> bit & 1 == 1 {
@@ -187,6 +193,7 @@ impl Counters {
             link_downed: count(Counter::LinkDowned),
             rcv_switch_relay_errors: count(Counter::RelayErrors),
             xmit_discards: count(Counter::XmitDiscards),
+            vl15_dropped: count(Counter::Vl15Dropped),
             xmit_wait: count(Counter::XmitWait),
             ..PortCountersExtended::default()
         };
@@ -204,6 +211,7 @@ impl Counters {
             Counter::LinkDowned => tally.link_downed,
             Counter::RelayErrors => tally.relay_errors,
             Counter::XmitDiscards => tally.xmit_discards,
+            Counter::Vl15Dropped => tally.vl15_dropped,
             Counter::XmitData => own.bytes_sent / 4,
             Counter::RcvData => (bytes_in - tally.missed_bytes) / 4,
             Counter::XmitPackets => own.packets_sent,
@@ -237,6 +245,16 @@ impl Counters {
     pub fn wait_ends(&mut self, port: PortId, now: Ticks) {
         let tally = &mut self.by_port[port];
         tally.waited += now - tally.waits_since;
+    }
+
+    /// An SMP finds no room in the VL 15 buffer of the port by which it came.
+    pub fn drop_smp(&mut self, port: PortId) {
+        self.by_port[port].vl15_dropped += 1;
+    }
+
+    /// SMPs for which the VL 15 buffers of all ports had no room.
+    pub fn smps_dropped(&self) -> u64 {
+        self.by_port.iter().map(|tally| tally.vl15_dropped).sum()
     }
 
     /// A packet is lost on the wire to a port.

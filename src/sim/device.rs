@@ -7,7 +7,7 @@ use super::mad::Mad;
 use super::power_on;
 use super::spaces::Spaces;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, Lmc};
+use crate::ids::{Half, Lid, Lmc, PortNum};
 use crate::transport::Datagram;
 use crate::wire::vendor::{DrainArcs, DrainToken, Flush};
 use crate::wire::{
@@ -51,6 +51,16 @@ pub struct SickAttribute {
     pub writes_only: bool,
 }
 
+/// A MAD that waits for a device's processor.
+pub struct WaitingMad {
+    /// The port that it came by.
+    pub port: PortId,
+    /// The MAD.
+    pub mad: Mad,
+    /// The port by which it is to go on; none where it is for the device's agents.
+    pub onward: Option<PortNum>,
+}
+
 /// One node's management.
 pub struct Device {
     /// It answers.
@@ -59,9 +69,9 @@ pub struct Device {
     pub deaf: bool,
     /// What its agent fails at.
     pub(super) sick: Vec<SickAttribute>,
-    /// Requests that wait for the agent: the port each came by, and the MAD.
-    pub queue: VecDeque<(PortId, Mad)>,
-    /// The agent is at work on the first.
+    /// What waits for its processor.
+    pub queue: VecDeque<WaitingMad>,
+    /// The processor is at work on the first.
     pub serving: bool,
     /// SwitchInfo as it holds it; means nothing at other nodes.
     pub switch: SwitchInfo,

@@ -86,6 +86,8 @@ pub(super) struct OpenMessage {
     pub destination: EndPortRank,
     /// Packets not yet handed to the send queue.
     pub left: u16,
+    /// Bytes of its last packet.
+    pub last_bytes: u16,
     /// Its turn among the pairs, where messages take turns.
     pub turn: u32,
     /// Its number in the counts of order.

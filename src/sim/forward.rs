@@ -22,6 +22,24 @@ impl Sim {
     #[inline]
     pub(super) fn arrive(&mut self, id: PacketId, lane: InLane) {
         let port = self.plane.port_of(lane);
+        let at = &self.plane.ports[port];
+        if at.state == PortState::Active && at.role == PortRole::Switch {
+            // Nearly every arrival; what follows means the same for it.
+            if self.plane.rules.latch == Latch::Arrival {
+                self.plane.packets[id].out_lane = self.plane.choose_at_switch(port, id);
+            }
+            if self.plane.enqueue(lane, id) {
+                self.offer(lane);
+            }
+        } else {
+            self.arrive_elsewhere(id, lane);
+        }
+    }
+
+    /// The same at a port that is not ACTIVE, or belongs to a router.
+    #[cold]
+    fn arrive_elsewhere(&mut self, id: PacketId, lane: InLane) {
+        let port = self.plane.port_of(lane);
         let receives = self.plane.receives(port);
         let at = &self.plane.ports[port];
         if !at.is_up() {
@@ -61,15 +79,22 @@ impl Sim {
             let out_lane = self.plane.packets[id].out_lane;
             if out_lane == OutLane::DISCARD || self.plane.discards(out_lane, lane) {
                 self.discard_head(lane);
-            } else if self.lifetimes.any() && self.lifetimes.outlived(&self.plane, &self.devices, &self.clock, lane) {
+            } else if self.lifetimes.any() && self.has_outlived(lane, out_lane) {
                 self.lifetimes.discards += 1;
                 self.discard_head(lane);
             } else if self.plane.goes_at_once(&mut self.clock, out_lane, id) {
-                self.send_head(lane, out_lane);
+                self.send_head(lane, id, out_lane);
             } else {
                 return self.wait_for(lane, id, out_lane);
             }
         }
+    }
+
+    /// Whether a limit discards the head of a queue that asks for a lane.
+    #[cold]
+    fn has_outlived(&self, lane: InLane, out_lane: OutLane) -> bool {
+        self.lifetimes.is_stalled(out_lane, self.clock.now())
+            || self.lifetimes.outlived(&self.plane, &self.devices, &self.clock, lane)
     }
 
     fn wait_for(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
@@ -97,7 +122,7 @@ impl Sim {
             self.plane.wake_when_free(&mut self.clock, port);
         } else if let Some((out_lane, lane)) = self.plane.arbitrate(&mut self.clock, port) {
             self.plane.unwait_first(out_lane, lane);
-            self.send_head(lane, out_lane);
+            self.send_head(lane, self.plane.ins[lane].head, out_lane);
             self.plane.wake_when_free(&mut self.clock, port);
             // The next head of the queue asks last: queues that waited before it have the first claim on the link.
             self.offer(lane);
@@ -124,11 +149,10 @@ impl Sim {
         }
     }
 
-    /// Sends the head of `lane`, which waits in no line, on `out_lane`.
+    /// Sends the head of `lane`, `id`, which waits in no line, on `out_lane`.
     #[inline]
-    fn send_head(&mut self, lane: InLane, out_lane: OutLane) {
+    fn send_head(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
         let plane = &mut self.plane;
-        let id = plane.ins[lane].head;
         let port = plane.port_of(out_lane);
         let packet = &mut plane.packets[id];
         let out = &mut plane.ports[port];
@@ -150,6 +174,9 @@ impl Sim {
             self.sources.list[packet.source].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         }
         let tail = packet.tail;
+        if self.lifetimes.any() {
+            self.lifetimes.sent(out_lane);
+        }
         if out.waits {
             out.waits = false;
             self.counters.wait_ends(port, self.clock.now());
@@ -179,7 +206,7 @@ impl Sim {
     }
 
     /// Takes the head out of its queue; its buffer is free when the tail has left, at `end`.
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, lane: InLane, end: Ticks) {
         let Departed { id, lane, source } = self.plane.dequeue(&mut self.clock, lane, end);
         if source.is_some() {
@@ -330,10 +357,29 @@ impl Sim {
         // its own.
         let queue = &self.plane.ins[lane];
         if queue.head == id && queue.waits_for.is_some() && self.lifetimes.is_due(lane, self.clock.now()) {
+            let out_lane = queue.waits_for;
+            let by_hoq = !self.lifetimes.outlived(&self.plane, &self.devices, &self.clock, lane);
             self.lifetimes.discards += 1;
             self.plane.unwait(lane);
             self.discard_head(lane);
+            let named = (self.plane.port_of(out_lane), out_lane);
+            if by_hoq && self.lifetimes.counts_towards_stall(&self.devices, named, self.clock.now()) {
+                self.stall_begins(out_lane);
+            }
             self.offer(lane);
+        }
+    }
+
+    /// A lane stalls (VLStallCount): what waits for it is discarded, as everything is that asks for it until the stall ends.
+    fn stall_begins(&mut self, out_lane: OutLane) {
+        // Copied, since each discard offers the next head, which may ask for the same lane.
+        for lane in self.plane.line(out_lane).collect::<Vec<_>>() {
+            if self.plane.ins[lane].waits_for == out_lane {
+                self.lifetimes.discards += 1;
+                self.plane.unwait(lane);
+                self.discard_head(lane);
+                self.offer(lane);
+            }
         }
     }
 }

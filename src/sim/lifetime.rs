@@ -6,7 +6,7 @@
 
 use super::clock::Clock;
 use super::device::Devices;
-use super::index::{By, InLane};
+use super::index::{By, InLane, OutLane};
 use super::plane::{DataPlane, PortRole};
 use super::time_code::coded_limit_ns;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
@@ -23,9 +23,27 @@ pub(super) struct Lifetimes {
     switch: Ticks,
     /// By in lane: when its head expires, in ticks. Empty where no packet ever expires.
     expiries: By<InLane, Ticks>,
+    /// Packets of a lane that the head-of-queue limit discards in a row until it stalls; 0: any number.
+    stall_count: u8,
+    /// By out lane; as long as `expiries`.
+    stalls: By<OutLane, Stall>,
+    /// How often a lane stalled.
+    pub stalled: u64,
     /// Packets discarded.
     pub discards: u64,
 }
+
+/// What a lane needs for VLStallCount.
+#[derive(Clone, Copy, Default)]
+struct Stall {
+    /// Packets that the head-of-queue limit has discarded since the lane sent last.
+    in_a_row: u8,
+    /// When its stall ends, or has ended, in ticks.
+    until: Ticks,
+}
+
+/// A lane that stalls is so for this many head-of-queue limits (IBA 18.2.5.4).
+const STALL_LIMITS: u64 = 8;
 
 impl Lifetimes {
     pub fn new(config: &SimConfig, lanes: usize) -> Lifetimes {
@@ -35,6 +53,9 @@ impl Lifetimes {
             hoq: config.hoq_lifetime_ns * TICKS_PER_NS,
             switch: config.switch_lifetime_ns * TICKS_PER_NS,
             expiries: By::filled(0, if any { lanes } else { 0 }),
+            stall_count: config.vl_stall_count,
+            stalls: By::filled(Stall::default(), if any { lanes } else { 0 }),
+            stalled: 0,
             discards: 0,
         }
     }
@@ -94,6 +115,31 @@ impl Lifetimes {
         // The note voids any earlier event of this lane: `is_due` compares with the note alone.
         self.expiries[lane] = expiry;
         clock.push(expiry, SimEvent::new(kind::EXPIRE, queue.head.0, lane.0));
+    }
+
+    /// The head-of-queue limit has discarded a packet that waited for a lane. Reports whether the lane stalls for it.
+    pub fn counts_towards_stall(&mut self, devices: &Devices, lane: (PortId, OutLane), now: Ticks) -> bool {
+        let (output, lane) = lane;
+        let most = if self.as_programmed { devices.ports[output].vl_stall_count } else { self.stall_count };
+        let Some(limit) = self.hoq_limit(devices, output).filter(|_| most > 0) else { return false };
+        let own = &mut self.stalls[lane];
+        own.in_a_row += 1;
+        if own.in_a_row < most {
+            return false;
+        }
+        *own = Stall { in_a_row: 0, until: now + STALL_LIMITS * limit };
+        self.stalled += 1;
+        true
+    }
+
+    /// Whether a lane is stalled: it discards all that is to go by it.
+    pub fn is_stalled(&self, lane: OutLane, now: Ticks) -> bool {
+        now < self.stalls[lane].until
+    }
+
+    /// A lane has sent a packet.
+    pub fn sent(&mut self, lane: OutLane) {
+        self.stalls[lane].in_a_row = 0;
     }
 
     /// Whether the head of a queue expires now.

@@ -1,15 +1,18 @@
 //! How subnet management travels: on VL 15, hop by hop, ahead of data and without credits.
 //!
-//! A MAD of a general class leaves for the data plane where it sets out (`gmp`). Any other waits until the link has sent what it is sending, and goes before any data that waits. Directed routes are
-//! walked as each node's SMI does; LID routes follow the forwarding tables. Faults strike a MAD once, where it sets
-//! out: lost, late, or delivered a second time. `client` decides whether a MAD is for the device's agents or for a
-//! client. Tokens and reports of the token agents (`agent`) are sent here, too.
+//! A MAD of a general class leaves for the data plane where it sets out (`gmp`). Any other waits until the link has sent
+//! what it is sending, and goes before any data that waits. Directed routes are walked as each node's SMI does, by the
+//! switch's hardware or by its processor; LID routes follow the forwarding tables. What is for a device's processor waits
+//! there, as far as the VL 15 buffer of the port has room. Faults strike a MAD once, where it sets out: lost, late, or
+//! delivered a second time. `client` decides whether a MAD is for the device's agents or for a client. Tokens and reports of
+//! the token agents (`agent`) are sent here, too.
 
 use super::Sim;
 use super::agent::{Agents, Effect, Surroundings, Token};
+use super::device::WaitingMad;
 use super::errand::{Errand, HeldSet};
 use super::index::InLane;
-use super::mad::Mad;
+use super::mad::{Mad, MadBody};
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
@@ -79,7 +82,10 @@ impl Sim {
         }
         match mad.advance(Some(PortNum(num))) {
             // Only switches forward directed routes.
-            Some(SmpAction::Forward(next)) if self.plane.is_switch(node) => self.mad_leaves(port, next, mad),
+            Some(SmpAction::Forward(next)) if self.plane.is_switch(node) => match self.config.smi_processor_ns {
+                0 => self.mad_leaves(port, next, mad),
+                _ => self.wait_for_processor(node, WaitingMad { port, mad, onward: Some(next) }),
+            },
             Some(SmpAction::Deliver) => self.mad_delivered(port, mad),
             Some(SmpAction::Forward(_) | SmpAction::Discard) => {}
             None => self.route_by_lid(port, mad, false),
@@ -129,13 +135,37 @@ impl Sim {
         if self.devices.list[node].deaf {
             return;
         }
-        let service = self.config.sma_service_ns * TICKS_PER_NS;
+        let service = self.service(&mad);
         // A held `Set` that arrives too late lands as soon as it can.
         if let Some(at) = self.errands.due_at_agent(node, &mad, service).filter(|&at| at > self.clock.now()) {
             return self.errand(at, Errand::Deliver(port, mad));
         }
-        self.devices.list[node].queue.push_back((port, mad));
+        self.wait_for_processor(node, WaitingMad { port, mad, onward: None });
+    }
+
+    /// Puts a MAD in line for a device's processor. An SMP for which the VL 15 buffer of its port has no room is dropped.
+    fn wait_for_processor(&mut self, node: NodeId, waiting: WaitingMad) {
+        let device = &mut self.devices.list[node];
+        let room = usize::from(self.config.vl15_buffer);
+        if room > 0 && !waiting.mad.is_general() {
+            // The first one has left the buffer once the processor is at work on it.
+            let in_buffer = device.queue.iter().skip(usize::from(device.serving));
+            let beside = in_buffer.filter(|own| own.port == waiting.port && !own.mad.is_general());
+            if beside.count() >= room {
+                return self.counters.drop_smp(waiting.port);
+            }
+        }
+        device.queue.push_back(waiting);
         self.serve_next(node);
+    }
+
+    /// The time in which an agent serves a MAD, in ticks.
+    fn service(&self, mad: &Mad) -> Ticks {
+        let ns = match &mad.body {
+            MadBody::Smp(smp) => self.config.service_ns(smp.attribute),
+            MadBody::General(_) => self.config.sma_service_ns,
+        };
+        ns * TICKS_PER_NS
     }
 
     /// Delays `Set`s on their way, so that they land at the times given: each entry holds up one `Set` that matches it.
@@ -144,14 +174,16 @@ impl Sim {
         self.errands.hold(sets);
     }
 
-    /// Lets an idle agent begin with the next request.
+    /// Lets an idle processor begin with what comes next.
     fn serve_next(&mut self, node: NodeId) {
-        let device = &mut self.devices.list[node];
-        if !device.serving && !device.queue.is_empty() {
-            device.serving = true;
-            let done = self.clock.now() + self.config.sma_service_ns * TICKS_PER_NS;
-            self.errand(done, Errand::Served(node));
-        }
+        let device = &self.devices.list[node];
+        let Some(next) = device.queue.front().filter(|_| !device.serving) else { return };
+        let time = match next.onward {
+            Some(_) => self.config.smi_processor_ns * TICKS_PER_NS,
+            None => self.service(&next.mad),
+        };
+        self.devices.list[node].serving = true;
+        self.errand(self.clock.now() + time, Errand::Served(node));
     }
 
     fn served(&mut self, node: NodeId) {
@@ -162,10 +194,14 @@ impl Sim {
             device.queue.clear();
             return;
         }
-        if let Some((port, request)) = device.queue.pop_front()
-            && let Some(answer) = self.agent_answers(port, &request)
-        {
-            self.send_mad(self.plane.management_port(port), answer);
+        match device.queue.pop_front() {
+            Some(WaitingMad { port, mad, onward: Some(next) }) => self.mad_leaves(port, next, mad),
+            Some(WaitingMad { port, mad, onward: None }) => {
+                if let Some(answer) = self.agent_answers(port, &mad) {
+                    self.send_mad(self.plane.management_port(port), answer);
+                }
+            }
+            None => {}
         }
         self.serve_next(node);
     }

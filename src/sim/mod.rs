@@ -7,13 +7,13 @@
 //!
 //! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input,
 //! output); linear forwarding; turns among lanes by weight, or by VL arbitration lists, first come first served within
-//! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits; port states; send
-//! queues and a path cache at end ports, replies; VL 15 with strict priority, directed and LID routes, SMAs that serve
-//! one MAD at a time, M_Keys; general management packets on data lanes; clients of every class; traps; counters of ports;
-//! agents for flush and drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death and return
-//! of links and switches. **Not modelled**: flits and retransmission, congestion control, multicast, partitions, VL 15
-//! buffers, crossbar speed, adaptive routing, partial packets when a link dies under them. docs/SIMULATOR.md says what
-//! follows from each.
+//! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits,
+//! lanes that stall; port states; send queues and a path cache at end ports, replies; VL 15 with strict priority, directed
+//! and LID routes, SMAs that serve one MAD at a time, VL 15 buffers, M_Keys; general management packets on data lanes;
+//! clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL counters; loss,
+//! delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and retransmission,
+//! congestion control, multicast, partitions, crossbar speed, adaptive routing, partial packets when a link dies under
+//! them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod arbitration;
@@ -60,7 +60,7 @@ mod time_code;
 mod trap;
 pub mod wheel;
 
-pub use config::{ArmedPort, Latch, SimConfig, SimError, Traffic};
+pub use config::{ArmedPort, ArrivalProcess, AttributeTime, Latch, MessageShare, SimConfig, SimError, Traffic};
 pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
@@ -348,6 +348,16 @@ impl Sim {
     /// Deadlocks that lifetime limits broke, and packets they discarded.
     pub fn limits_at_work(&self) -> (u64, u64) {
         (self.deadlocks.broken, self.lifetimes.discards)
+    }
+
+    /// How often a lane stalled for what its head-of-queue limit had discarded (PortInfo:VLStallCount).
+    pub fn vl_stalls(&self) -> u64 {
+        self.lifetimes.stalled
+    }
+
+    /// SMPs for which the VL 15 buffer of a port had no room.
+    pub fn smps_dropped(&self) -> u64 {
+        self.counters.smps_dropped()
     }
 
     /// Ends the present period of measurement and begins the next.

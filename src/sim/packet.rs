@@ -87,6 +87,7 @@ pub struct Packets {
 
 impl Packets {
     /// Takes a packet in.
+    #[inline]
     pub fn insert(&mut self, packet: Packet) -> PacketId {
         match self.free.pop() {
             Some(index) => {
@@ -103,6 +104,7 @@ impl Packets {
     }
 
     /// Forgets a packet.
+    #[inline]
     pub fn remove(&mut self, index: PacketId) {
         self.free.push(index);
     }

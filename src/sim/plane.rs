@@ -454,7 +454,8 @@ impl DataPlane {
         was_empty
     }
 
-    /// Output lane for a packet that stands at an input port of a switch; [`OutLane::DISCARD`] where it has none.
+    /// Output lane for a packet that stands at a port, in an input buffer or a send queue; [`OutLane::DISCARD`] where it
+    /// has none.
     #[inline]
     pub fn choose(&self, input: PortId, id: PacketId) -> OutLane {
         let packet = &self.packets[id];
@@ -463,13 +464,27 @@ impl DataPlane {
             // An end port has one SL-to-VL table, kept under input 0. VL 15 is never a data lane, so a service level
             // that the fence maps there is discarded at its own port (PROTOCOL.md, P3.8).
             let vl = self.tables.lane(from.node, 0, from.num, packet.sl);
-            return if self.runs(input, vl) { self.out_lane(input, vl) } else { OutLane::DISCARD };
+            return self.running(input, vl);
         }
+        self.choose_at_switch(input, id)
+    }
+
+    /// The lane of a port; [`OutLane::DISCARD`] where it is not in operation.
+    #[inline]
+    pub fn running(&self, port: PortId, vl: u8) -> OutLane {
+        if self.runs(port, vl) { self.out_lane(port, vl) } else { OutLane::DISCARD }
+    }
+
+    /// Output lane for a packet that stands at an input port of a switch, no end port.
+    #[inline]
+    pub fn choose_at_switch(&self, input: PortId, id: PacketId) -> OutLane {
+        let packet = &self.packets[id];
+        let from = &self.ports[input];
         // Forwarding entry and lane are read as they stand at this moment: mixtures of old and new tables are real.
         match self.tables.way(from.node, from.num, packet.dlid, packet.sl) {
             Some((port, _)) if port == input && self.rules.discards_turned_back => OutLane::DISCARD,
-            Some((port, vl)) if self.runs(port, vl) => self.out_lane(port, vl),
-            _ => OutLane::DISCARD,
+            Some((port, vl)) => self.running(port, vl),
+            None => OutLane::DISCARD,
         }
     }
 
@@ -481,7 +496,7 @@ impl DataPlane {
             return self.choose(port, id);
         }
         let vl = self.tables.lane(from.node, 0, from.num, self.packets[id].sl);
-        if self.runs(port, vl) { self.out_lane(port, vl) } else { OutLane::DISCARD }
+        self.running(port, vl)
     }
 
     /// Whether packets from `lane` towards this output are discarded: the port is DOWN, in INITIALIZE, or ARMED and set
@@ -666,7 +681,7 @@ impl DataPlane {
 
     /// Takes the head out of its queue. Its buffer is free when its tail has left, at `end`; its neighbour knows a
     /// link's delay later.
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(&mut self, clock: &mut Clock, lane: InLane, end: Ticks) -> Departed {
         let port = self.port_of(lane);
         let queue = &mut self.ins[lane];

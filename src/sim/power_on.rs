@@ -88,6 +88,7 @@ pub fn port_info(fabric: &Fabric, port: &Port, config: &SimConfig, cold: bool) -
         vl_arbitration_high_cap: VL_ARBITRATION_ENTRIES,
         vl_arbitration_low_cap: VL_ARBITRATION_ENTRIES,
         hoq_life: limit_code(config.hoq_lifetime_ns),
+        vl_stall_count: config.vl_stall_count,
         ..PortInfo::default()
     };
     info.set_speed(speed_on_wire(port.speed));

@@ -480,8 +480,10 @@ impl Sim {
     /// Counts a packet with those of its relation, if there are several subnets.
     #[inline]
     pub(super) fn count_in_relation(&mut self, id: PacketId, count: impl FnOnce(&mut Relation)) {
-        let Some((from, to)) = self.relation_of(id) else { return };
-        if let Some(relays) = &mut self.relays {
+        if self.relays.is_some()
+            && let Some((from, to)) = self.relation_of(id)
+            && let Some(relays) = &mut self.relays
+        {
             count(relays.relation(from, to));
         }
     }

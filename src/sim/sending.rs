@@ -9,9 +9,10 @@ use super::index::{Dense, EndPortRank, OutLane, PacketId};
 use super::monitor::MONITOR;
 use super::order::FlowClass;
 use super::packet::{NIL, Packet, PacketMarks};
-use super::source::{Application, Header, PacketSpec, Scripted, chance};
+use super::plane::PortRole;
+use super::source::{Application, Header, PacketSpec, Scripted, chance, fraction};
 use super::wheel::{SimEvent, TICKS_PER_NS};
-use super::{Sim, Traffic, kind};
+use super::{MessageShare, Sim, Traffic, kind};
 use crate::fabric::PortId;
 use crate::ids::{Half, Sl};
 use crate::wire::PortState;
@@ -48,7 +49,7 @@ impl Sim {
 
     fn schedule_next(&mut self, rank: EndPortRank) {
         let source = &mut self.sources.list[rank];
-        let Some(wait) = source.draw_wait() else {
+        let Some(wait) = source.draw_wait(&self.config) else {
             source.application = Application::Idle;
             return;
         };
@@ -73,7 +74,7 @@ impl Sim {
             source.application = Application::Idle;
             return;
         }
-        if self.config.message_packets > 1 {
+        if self.config.sends_messages() {
             return self.go_on_with_message(rank);
         }
         if self.is_full(rank) {
@@ -212,12 +213,25 @@ impl Sim {
 
     fn begin_message(&mut self, rank: EndPortRank) -> OpenMessage {
         let destination = self.draw_destination(rank);
-        let left = self.config.message_packets;
+        let (left, last_bytes) = self.draw_length(rank);
         let by_message = self.config.dispersal.spray == Spray::Message;
         let turn = if by_message { self.sources.next_turn(rank, destination) } else { 0 };
         let number = self.ledger.order.as_mut().map_or(0, |order| order.begin_message(left));
-        let next = self.sources.list[rank].draw_wait().map(|wait| self.clock.now() + wait);
-        OpenMessage { destination, left, turn, number, next }
+        let next = self.sources.list[rank].draw_wait(&self.config).map(|wait| self.clock.now() + wait);
+        OpenMessage { destination, left, last_bytes, turn, number, next }
+    }
+
+    /// Packets of a source's next message, and the bytes of the last.
+    fn draw_length(&mut self, rank: EndPortRank) -> (u16, u16) {
+        let config = &self.config;
+        let Some(last) = config.message_mix.last() else { return (config.message_packets, config.packet_bytes) };
+        let shares: f64 = config.message_mix.iter().map(|size| size.share).sum();
+        let mut drawn = fraction(&mut self.sources.list[rank].random) * shares;
+        let within = |size: &&MessageShare| {
+            drawn -= size.share;
+            drawn < 0.0
+        };
+        config.message_mix.iter().find(within).unwrap_or(last).packets(config.packet_bytes)
     }
 
     fn send_of_message(&mut self, rank: EndPortRank, message: &OpenMessage) {
@@ -233,7 +247,7 @@ impl Sim {
             source: rank,
             destination,
             half: self.sources.list[rank].half,
-            bytes: self.config.packet_bytes,
+            bytes: if message.left == 0 { message.last_bytes } else { self.config.packet_bytes },
             marks: PacketMarks::default(),
             turn,
             message: message.number,
@@ -285,13 +299,15 @@ impl Sim {
         // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps a
         // packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
+        let at_end = own.role == PortRole::EndPort;
         self.ledger.counts.injected += u64::from(is_data);
         let packet = Packet {
             born: self.clock.now(),
             tail: self.clock.now(),
             next: PacketId::NONE,
             source: rank,
-            out_lane: OutLane::NONE,
+            // An end port has one table, and its lane is chosen already. Another port asks for each packet.
+            out_lane: if at_end { self.plane.running(port, vl) } else { OutLane::NONE },
             dlid,
             bytes,
             credits: bytes.div_ceil(64),
@@ -313,7 +329,9 @@ impl Sim {
         }
         // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
-        self.plane.packets[id].out_lane = self.plane.choose(port, id);
+        if !at_end {
+            self.plane.packets[id].out_lane = self.plane.choose(port, id);
+        }
         if self.plane.enqueue(lane, id) {
             self.offer(lane);
         }

@@ -12,7 +12,7 @@ use super::packet::{Packet, PacketMarks};
 use super::plane::DataPlane;
 use super::spaces::Spaces;
 use super::wheel::{TICKS_PER_NS, Ticks};
-use super::{SimConfig, SimError, Traffic};
+use super::{ArrivalProcess, SimConfig, SimError, Traffic};
 use crate::fabric::{Fabric, Port, PortId};
 use crate::ids::{Half, Lid, Lmc, Sl, SubnetId};
 use rand::{Rng, SeedableRng};
@@ -30,7 +30,7 @@ pub(super) enum Application {
     HeldBack,
 }
 
-/// Since when others know a source. Arrivals are numbered from 1.
+/// Since when others know a source. ArrivalProcess are numbered from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Presence {
     /// It was present when the run began.
@@ -225,8 +225,24 @@ impl Source {
     }
 
     /// The ticks to its next message; none for a silent one.
-    pub(super) fn draw_wait(&mut self) -> Option<Ticks> {
-        self.interval.is_finite().then(|| (self.interval * exponential(&mut self.random)) as Ticks)
+    pub(super) fn draw_wait(&mut self, config: &SimConfig) -> Option<Ticks> {
+        if !self.interval.is_finite() {
+            return None;
+        }
+        let ticks = match config.arrivals {
+            ArrivalProcess::Poisson => self.interval * exponential(&mut self.random),
+            ArrivalProcess::OnOff { burst } => self.draw_wait_in_burst(burst, self.interval * config.load),
+        };
+        Some(ticks as Ticks)
+    }
+
+    /// The ticks to the next message of a burst, which its link would take `spacing` for; or to the next burst.
+    fn draw_wait_in_burst(&mut self, burst: f64, spacing: f64) -> f64 {
+        if chance(&mut self.random, 1.0 - 1.0 / burst) {
+            return spacing;
+        }
+        // One wait in `burst` is a silence, and makes up for what the others are shorter than the mean.
+        spacing + burst * (self.interval - spacing) * exponential(&mut self.random)
     }
 
     /// Whether it has arrived and waits to be assigned a half.
@@ -618,8 +634,12 @@ pub(super) fn interval(config: &SimConfig, rank: EndPortRank, rate: f64) -> f64 
     match &config.traffic {
         Traffic::Pairs(pairs) if pairs.get(rank.index()).is_none_or(|&partner| partner == rank.0) => f64::INFINITY,
         _ => {
-            let packet = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
-            packet * f64::from(config.message_packets)
+            if config.message_mix.is_empty() {
+                // In this order of operations: a bit elsewhere is another trace.
+                let packet = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
+                return packet * f64::from(config.message_packets);
+            }
+            config.message_bytes() * 1e6 * TICKS_PER_NS as f64 / rate
         }
     }
 }
@@ -645,6 +665,11 @@ pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimErro
 /// Draws whether an event of this probability happens.
 pub(super) fn chance(random: &mut Pcg32, probability: f64) -> bool {
     f64::from(random.next_u32()) < probability * 4_294_967_296.0
+}
+
+/// A uniform number of at least 0 and below 1.
+pub(super) fn fraction(random: &mut Pcg32) -> f64 {
+    f64::from(random.next_u32()) / 4_294_967_296.0
 }
 
 /// A uniform number below `bound`.

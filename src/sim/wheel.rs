@@ -67,6 +67,19 @@ struct Entry {
     offset: u32,
 }
 
+/// The events of one tick of the fine ring: the first of them here, since most ticks have one, and the others in a list. Means
+/// nothing where `fine_bits` says that the tick has none.
+#[derive(Clone, Copy)]
+struct Tick {
+    first: SimEvent,
+    /// The list of the others; [`NIL`] for none.
+    next: u32,
+    /// The last of them, where there is one.
+    tail: u32,
+}
+
+const NO_TICK: Tick = Tick { first: SimEvent { a: 0, b: 0 }, next: NIL, tail: NIL };
+
 #[derive(Clone, Copy)]
 struct Slot {
     head: u32,
@@ -78,7 +91,7 @@ const EMPTY: Slot = Slot { head: NIL, tail: NIL };
 /// An event list. Times never go back: a push to a time before the last pop is a defect, and panics in debug builds.
 pub struct Wheel {
     now: Ticks,
-    fine: Box<[Slot; FINE]>,
+    fine: Box<[Tick; FINE]>,
     fine_bits: Box<[u64; FINE / 64]>,
     fine_count: usize,
     coarse: Box<[Slot; COARSE]>,
@@ -101,7 +114,7 @@ impl Wheel {
     pub fn new() -> Wheel {
         Wheel {
             now: 0,
-            fine: Box::new([EMPTY; FINE]),
+            fine: Box::new([NO_TICK; FINE]),
             fine_bits: Box::new([0; FINE / 64]),
             fine_count: 0,
             coarse: Box::new([EMPTY; COARSE]),
@@ -117,12 +130,18 @@ impl Wheel {
     #[inline]
     pub fn push(&mut self, time: Ticks, event: SimEvent) {
         assert!(time >= self.now, "an event at {time}, before {}", self.now);
-        let spans = time / SPAN - self.now / SPAN;
         // The fine ring has a slot for every tick of this half span and the next, so no two times share a slot.
-        if spans < 2 {
-            let entry = self.allocate(event, 0);
-            self.append_fine(time, entry);
-        } else if spans < COARSE as u64 {
+        if time / SPAN - self.now / SPAN < 2 {
+            self.push_fine(time, event);
+        } else {
+            self.push_beyond(time, event);
+        }
+    }
+
+    /// Adds an event at a time for which the fine ring has no slot.
+    #[cold]
+    fn push_beyond(&mut self, time: Ticks, event: SimEvent) {
+        if time / SPAN - self.now / SPAN < COARSE as u64 {
             let entry = self.allocate(event, (time % SPAN) as u32);
             append(&mut self.coarse[(time / SPAN) as usize % COARSE], &mut self.entries, entry);
             self.coarse_count += 1;
@@ -167,11 +186,29 @@ impl Wheel {
         index
     }
 
-    fn append_fine(&mut self, time: Ticks, entry: u32) {
+    #[inline]
+    fn push_fine(&mut self, time: Ticks, event: SimEvent) {
         let slot = time as usize % FINE;
-        append(&mut self.fine[slot], &mut self.entries, entry);
-        self.fine_bits[slot / 64] |= 1 << (slot % 64);
+        let (bits, bit) = (&mut self.fine_bits[slot / 64], 1 << (slot % 64));
         self.fine_count += 1;
+        if *bits & bit == 0 {
+            *bits |= bit;
+            self.fine[slot] = Tick { first: event, ..NO_TICK };
+        } else {
+            self.push_behind(slot, event);
+        }
+    }
+
+    /// Adds an event to a tick that has one.
+    #[inline(never)]
+    fn push_behind(&mut self, slot: usize, event: SimEvent) {
+        let entry = self.allocate(event, 0);
+        let tick = &mut self.fine[slot];
+        match tick.next {
+            NIL => tick.next = entry,
+            _ => self.entries[tick.tail as usize].next = entry,
+        }
+        tick.tail = entry;
     }
 
     /// The time of the earliest event of the fine ring, which is not empty.
@@ -189,23 +226,25 @@ impl Wheel {
         self.now + ((slot + FINE - start) % FINE) as u64
     }
 
+    #[inline]
     fn take_fine(&mut self, time: Ticks) -> SimEvent {
-        let index = time as usize % FINE;
-        let slot = &mut self.fine[index];
-        let head = slot.head;
-        let entry = &mut self.entries[head as usize];
-        slot.head = entry.next;
-        if slot.head == NIL {
-            slot.tail = NIL;
-            self.fine_bits[index / 64] &= !(1 << (index % 64));
-        }
-        entry.next = self.free;
-        self.free = head;
+        let slot = time as usize % FINE;
+        let tick = &mut self.fine[slot];
+        let first = tick.first;
         self.fine_count -= 1;
-        entry.event
+        if tick.next == NIL {
+            self.fine_bits[slot / 64] &= !(1 << (slot % 64));
+        } else {
+            let taken = tick.next;
+            let entry = &mut self.entries[taken as usize];
+            (tick.first, tick.next) = (entry.event, entry.next);
+            entry.next = std::mem::replace(&mut self.free, taken);
+        }
+        first
     }
 
     /// Moves the clock to `time`. On entering the next half span, the one after it becomes fine.
+    #[inline]
     fn advance(&mut self, time: Ticks) {
         let crossed = time / SPAN != self.now / SPAN;
         self.now = time;
@@ -219,6 +258,7 @@ impl Wheel {
         self.refill();
     }
 
+    #[cold]
     fn refill(&mut self) {
         let here = self.now / SPAN;
         // The horizon has moved: events that it now covers leave the heap by time and order of push. This comes before
@@ -235,11 +275,12 @@ impl Wheel {
         // equal times first in, first out.
         let mut next = std::mem::replace(&mut self.coarse[span as usize % COARSE], EMPTY).head;
         while next != NIL {
-            let entry = next;
-            next = std::mem::replace(&mut self.entries[entry as usize].next, NIL);
-            let time = span * SPAN + u64::from(self.entries[entry as usize].offset);
+            let entry = &mut self.entries[next as usize];
+            let (event, time) = (entry.event, span * SPAN + u64::from(entry.offset));
+            let taken = std::mem::replace(&mut next, entry.next);
+            entry.next = std::mem::replace(&mut self.free, taken);
             self.coarse_count -= 1;
-            self.append_fine(time, entry);
+            self.push_fine(time, event);
         }
     }
 
@@ -256,6 +297,7 @@ impl Wheel {
     }
 }
 
+#[inline]
 fn append(slot: &mut Slot, entries: &mut [Entry], entry: u32) {
     if slot.tail == NIL {
         slot.head = entry;

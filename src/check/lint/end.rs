@@ -53,13 +53,15 @@ fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     }
 }
 
-/// Each LID that will be in use leads to the port that owns it, from every switch where it may be sent to: from all that
-/// stay, or, where the plan says whose a path is, from those of its sources. Scheme `ordered` may leave lost what the first
-/// tables lead nowhere, if hosts do not send to hosts by it, and if it still ends at a cable that is gone
-/// (W.10 of docs/PROTOCOL.md).
+/// Every LID that will be in use leads to the port that owns it, from every switch where packets to it may be sent:
+/// from all that stay or, where the plan specifies the sources of a path, from those of its sources. Scheme `ordered`
+/// may leave a row lost that the first tables lead nowhere, if no host sends to a host by it and if it still ends at a
+/// cable that is gone (W.10 of docs/PROTOCOL.md).
 fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let fabric = &*plan.draft().after;
     let tables = plan.tables_at(plan.waves().len());
+    // The Double Scheme retires the old half, and no host sends on it afterwards; `sm` rewrites its entries after the
+    // plan (P5.4). The other schemes retire none.
     let halves: &[Half] = match plan.scheme() {
         Scheme::Double => &[plan.new_half()],
         Scheme::Ordered | Scheme::Static | Scheme::InPlace | Scheme::Recover => &[Half::Lower, Half::Upper],
@@ -80,6 +82,8 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
         let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());
         for (path, lid) in divided.map(|(path, lid)| (Some(path), lid)).chain(undivided) {
             known.fill(Way::Unknown);
+            // P0.3: a path that belongs to some sources need not lead anywhere from other switches. A LID that is of no
+            // half is open to every switch.
             let starts = match (path, &plan.draft().new_ways) {
                 (Some(path), Some(ways)) => &senders(fabric, &reached_ends, ways, owner, path),
                 _ => &starts,
@@ -91,6 +95,9 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                 if std::mem::take(&mut is_fresh) {
                     known_first.fill(Way::Unknown);
                 }
+                // W.10. Only a plan that reconnects hosts first may leave rows lost: rows that no packet between hosts
+                // meets, that were lost already, and at which packets vanish into the dead cable instead of going
+                // round.
                 plan.scheme() == Scheme::Ordered
                     && (is_of_switch(fabric, owner) || !has_hosts[start.index()])
                     && !steps.lead(first.column(lid), start, owner, &mut known_first)
@@ -112,8 +119,8 @@ fn is_of_switch(fabric: &Fabric, port: PortId) -> bool {
     fabric.node(fabric.port(port).node).is_switch()
 }
 
-/// Whether a LID leads from a switch to a cable of the fabric before the change that is gone: it goes round nowhere, and to
-/// no other port.
+/// Returns whether packets to a LID end, from a given switch, at a cable of the fabric before the change that is gone:
+/// they go round no loop and arrive at no other port.
 fn ends_in_loss(plan: &Plan, lfts: &[Arc<Lft>], start: NodeId, lid: Lid) -> bool {
     let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
     let mut at = start;
@@ -121,6 +128,8 @@ fn ends_in_loss(plan: &Plan, lfts: &[Arc<Lft>], start: NodeId, lid: Lid) -> bool
         let output = lfts[at.index()].get(lid).and_then(|output| before.port_at(at, output));
         let Some(output) = output else { return false };
         match after.neighbour(output) {
+            // A cable that is missing in `surviving` has died, so packets into it were lost to the failure. One that
+            // leaves as planned is still there while the waves run, and losses in it would be lost to the change (V.1).
             None => return before.peer(output).is_some() && plan.draft().surviving.peer(output).is_none(),
             Some(next) if after.node(next).is_switch() => at = next,
             Some(_) => return false,
@@ -136,7 +145,7 @@ fn senders(fabric: &Fabric, ends: &[PortId], ways: &PathLayers, owner: PortId, p
     switches.into_iter().filter(|&node| fabric.node(node).is_switch()).collect()
 }
 
-/// Where the packets of one LID end that begin at a switch.
+/// The end of the packets to one LID that start at a switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unknown,
@@ -146,7 +155,7 @@ enum Way {
     Astray,
 }
 
-/// What a port of a switch leads to.
+/// The far end of a switch port.
 #[derive(Clone, Copy)]
 enum Step {
     /// To itself, or to an end port.
@@ -209,7 +218,7 @@ impl Steps {
                 Step::Port(_) | Step::Nowhere => break Way::Astray,
             }
         };
-        // What leads home was marked astray on the way.
+        // Switches on a way home were marked astray during the walk.
         let mut back = start;
         while way == Way::Home && known[back.index()] == Way::Astray {
             known[back.index()] = Way::Home;

@@ -118,8 +118,8 @@ fn a_random_table_that_a_switch_has_no_room_for_is_an_error() {
     let entries = |switch| renaming.table(switch).count() as u16;
     let (fullest, most) = fabric.switches().map(|switch| (switch, entries(switch))).max_by_key(|one| one.1).unwrap();
     assert!(renaming.random_tables(&fabric, Half::Lower, entries).is_ok());
-    let short = |switch| if switch == fullest { most - 1 } else { most };
-    let refused = renaming.random_tables(&fabric, Half::Lower, short).unwrap_err();
+    let refused =
+        renaming.random_tables(&fabric, Half::Lower, |switch| most - u16::from(switch == fullest)).unwrap_err();
     assert_eq!((refused.capacity, refused.needed), (most - 1, usize::from(most)));
     let told = refused.to_string();
     assert!(told.contains(&fabric.describe_node(fullest)) && told.contains("RandomFDBCap"), "{told}");

@@ -29,7 +29,7 @@ fn held(vl_stall_count: u8, held_ns: u64) -> (u64, u64, u64) {
     };
     put(&mut sim, PortState::Armed);
     let begun = sim.now_ns();
-    let packet = |rank| {
+    let packet = |rank: u64| {
         let at_ns = begun + rank * 1_000;
         Scripted { at_ns, source: host, dlid: Lid(2), sl: Sl::default(), bytes: 512 }
     };

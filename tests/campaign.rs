@@ -1,5 +1,6 @@
 //! Campaigns as a user meets them: the same rows whole, in shards, and after an interruption; refusals that name the fault.
 
+use crate::support::schema::assert_keeps;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -80,7 +81,9 @@ fn shards_and_interruptions_change_no_row() {
 #[test]
 fn an_engine_that_does_not_suit_is_a_row_with_the_reason() {
     let place = Place::with(&SMALL.replace("schemes:", "engines: [fat-tree]\nschemes:"));
-    assert_eq!(place.run("into", &["--json"]).status.code(), Some(0));
+    let ran = place.run("into", &["--json"]);
+    assert_eq!(ran.status.code(), Some(0));
+    assert_keeps("campaign", &serde_json::from_slice(&ran.stdout).expect("JSON"));
     let rows = text(&place.file("into/runs.csv"));
     let refused = rows.lines().filter(|row| row.contains(",refused,") && row.contains("not a fat tree")).count();
     assert_eq!(refused, 16, "{rows}");

@@ -1,6 +1,7 @@
 //! The control socket from outside: what is asked, what is answered, who may ask, and who may not have the socket; the
 //! commands that ask through it; metrics as a scraper reads them, the page as a browser does.
 
+use crate::support::schema::assert_keeps;
 use reconfig::driver::PhaseRecord;
 use reconfig::ids::{Half, Lid};
 use reconfig::sm::SubnetElement;
@@ -309,6 +310,7 @@ fn the_commands_show_what_the_manager_says() {
     let (code, printed, _) = reconfig(&["status", "--json"], &manager.path);
     let read: Status = serde_json::from_str(&printed).expect("the schema");
     assert_eq!((code, read), (0, status()));
+    assert_keeps("status", &serde_json::from_str(&printed).expect("JSON"));
     let (code, shown, _) = reconfig(&["change", "--abort"], &manager.path);
     assert_eq!((code, shown.as_str()), (0, "as you say\n"));
 }
@@ -341,6 +343,8 @@ fn exit_codes_tell_refusals_apart() {
         let (code, _, said) = reconfig(&["change", "--remove-switch", name, "--planned"], &manager.path);
         assert_eq!(code, expected, "{name}: {said}");
     }
+    let (_, printed, _) = reconfig(&["change", "--remove-switch", "refused", "--planned", "--json"], &manager.path);
+    assert_keeps("change", &serde_json::from_str(&printed).expect("JSON"));
     let asked = ["change", "--remove-switch", "meant", "--planned"];
     assert_eq!(reconfig(&asked, &manager.path).0, 1);
     assert_eq!(reconfig(&[&asked[..], &["--allow-cut-off"]].concat(), &manager.path).0, 0);
@@ -364,6 +368,7 @@ fn events_are_printed_until_as_many_came_as_were_wanted() {
     let (code, printed, _) = listener.join().unwrap();
     let states: Vec<ControlEvent> = printed.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
     assert_eq!((code, states.len()), (0, 2));
+    printed.lines().for_each(|line| assert_keeps("events", &serde_json::from_str(line).expect("JSON")));
     assert_eq!(states[1].what, EventKind::State { state: "flushing".to_string() });
     assert!(printed.starts_with(r#"{"schema":"reconfig.event/1","at_ns":1,"event":"state","state":"splitting"}"#));
 }

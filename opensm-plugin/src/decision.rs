@@ -164,11 +164,16 @@ pub enum Failure {
 /// What is added where a loss is planned from scratch.
 pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
 
+/// What is added where a change gives ways to all hosts, and not yet to all switches.
+pub const REST: &str = "; all hosts have ways, and the next run finds those of switches that are left";
+
 /// The engine's state from run to run.
 pub struct Router {
     config: Config,
     engines: BaseEngines,
     memory: Option<Memory>,
+    /// Unicast as it was last handed over.
+    unicast: Option<Unicast>,
     course: Option<Course>,
     /// Service levels that were given out: all packets count as on one lane without.
     levels: Option<Arc<PathLevels>>,
@@ -201,6 +206,7 @@ impl Router {
             config,
             engines,
             memory,
+            unicast: None,
             course,
             levels: None,
             known: None,
@@ -243,6 +249,12 @@ impl Router {
         self.since.get_or_insert(now);
     }
 
+    /// The tables of the last run as OpenSM is to write them: without what leads to LIDs that nobody owns. Where a part of
+    /// a loss is left to the next change, entries for what has died stay until then.
+    fn written_as(&self, fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> Vec<Arc<Lft>> {
+        if self.memory.as_ref().is_some_and(|memory| memory.has_rest) { lfts } else { owned(fabric, lfts) }
+    }
+
     /// The routing in force, with which the next change begins; none while a change is under way.
     pub fn in_force(&self, sm: Guid) -> Option<InForce> {
         let memory = self.memory.as_ref().filter(|_| self.course.as_ref().is_none_or(Course::is_over))?;
@@ -253,9 +265,8 @@ impl Router {
 
     /// Unicast as it was last handed over.
     pub fn unicast(&self) -> Option<Unicast> {
-        let Memory { fabric, lfts, earlier } = self.memory.clone()?;
-        let ways = self.ways(&fabric);
-        Some(Unicast { fabric, earlier, lfts, ways })
+        self.memory.as_ref()?;
+        self.unicast.clone()
     }
 
     /// Waves left of the plan under way.
@@ -350,7 +361,8 @@ impl Router {
     /// A switch does not tell its table: what was handed over last is written to its end.
     fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
         let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
-        let lfts = owned(&sight.fabric, carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts));
+        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let lfts = self.written_as(&sight.fabric, lfts);
         let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
         let notes = vec![Note { level: Level::Error, text }];
         Ok(Answer { notes, ..self.answer(Outcome::Repeated, lfts, String::new(), None) })
@@ -359,7 +371,8 @@ impl Router {
     /// The last wave was not written to its end: each mixture of before and after it is proved, so it is written again.
     fn finished(&mut self, sight: &Sight) -> Answer {
         let memory = self.memory.as_ref().expect("what is unfinished was begun");
-        let lfts = owned(&sight.fabric, carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts));
+        let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
+        let lfts = self.written_as(&sight.fabric, lfts);
         let again = self.again(false);
         self.answer(
             Outcome::Repeated,
@@ -463,7 +476,7 @@ impl Router {
         let base = self.base.get();
         let plan_on = |ways: Ways| {
             let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm, ways);
-            plans::changed(&*self.engines.listed, from, surviving.clone(), base)
+            plans::changed(&*self.engines.listed, from, surviving.clone(), base, !found.gained)
         };
         let plan = plan_on(self.ways(&found.whole));
         let (plan, levels) = self.on_another_layer(found, plan, plan_on);
@@ -472,18 +485,23 @@ impl Router {
             (true, false) => "something was lost",
             (false, _) => "something has come",
         };
-        let soon = if found.lost && base.is_none() { TOO_SOON } else { "" };
-        let what = &format!("{what}{soon}");
+        let is_rest = self.memory.as_ref().is_some_and(|memory| memory.has_rest);
+        let what = &match (found.lost && base.is_none(), is_rest) {
+            (_, true) => format!("the rest: {what}"),
+            (true, false) => format!("{what}{TOO_SOON}"),
+            (false, false) => what.to_string(),
+        };
         self.levels = levels;
         match plan {
             Ok(plan) => {
                 let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };
                 self.renewal = self.config.renew;
                 let mut answer = self.begin(Outcome::Changed, sight, Course::of(plan), now, what);
-                if let Some(memory) = &mut self.memory {
-                    memory.fabric = routed;
+                if both {
+                    self.memory.iter_mut().for_each(|memory| memory.fabric = routed.clone());
+                    self.unicast.iter_mut().for_each(|unicast| unicast.fabric = routed.clone());
+                    answer.again = Some(Again::Up);
                 }
-                answer.again = if both { Some(Again::Up) } else { answer.again };
                 Ok(answer)
             }
             // The tables before did not serve everything, or are not safe by themselves.
@@ -542,7 +560,8 @@ impl Router {
             waves => format!("{waves} waves, every mixture proved"),
         };
         let proof = plan.proof().filter(|proof| proof.lanes > 0);
-        let text = format!("{what}; {waves}{}", proof.map(counted).unwrap_or_default());
+        let rest = if plan.plan().leads_into_loss() { REST } else { "" };
+        let text = format!("{what}; {waves}{}{rest}", proof.map(counted).unwrap_or_default());
         self.course = Some(course);
         // A plan that writes nothing at all is no evidence of anything.
         let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty()).map(Accepted::Plan);
@@ -554,7 +573,11 @@ impl Router {
         let course = self.course.as_mut().expect("a course was begun");
         let plan = course.plan.clone();
         let lfts = match course.next() {
-            None => owned(&sight.fabric, sight.lfts.clone()),
+            None => {
+                let lfts = owned(&sight.fabric, sight.lfts.clone());
+                self.remember(sight, &lfts);
+                lfts
+            }
             Some(step) => {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
                 if wait > Duration::ZERO {
@@ -564,18 +587,28 @@ impl Router {
                     notes.extend(held.notes);
                     return Answer { notes, again: Some(Again::Later(wait)), ..held };
                 }
-                let lfts = carried(&plan.plan().draft().before, &step.lfts, &sight.fabric, &sight.lfts);
-                let lfts = owned(&sight.fabric, lfts);
+                let planned = &plan.plan().draft().before;
+                let lfts = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
+                // What leads into a loss stays, so that it is the routing of what there was before.
+                let (lfts, before) = match plan.plan().leads_into_loss() {
+                    true => (lfts, Some((planned.clone(), step.lfts.clone()))),
+                    false => (owned(&sight.fabric, lfts), None),
+                };
                 course.advance();
                 self.since = None;
                 if notes.is_empty() {
                     let text = format!("the next wave of the plan is handed over; {} are left", course.left());
                     notes.push(Note { level: Level::Info, text });
                 }
+                self.remember(sight, &lfts);
+                if let Some((fabric, own)) = before {
+                    let lfts = carried(&sight.fabric, &lfts, &fabric, &own);
+                    let earlier = carried(&sight.fabric, &sight.lfts, &fabric, &own);
+                    self.memory = Some(Memory { fabric, lfts, earlier, has_rest: true });
+                }
                 lfts
             }
         };
-        self.remember(sight, &lfts);
         let again = self.again(true);
         Answer { notes, ..self.answer(outcome, lfts, String::new(), again) }
     }
@@ -584,6 +617,8 @@ impl Router {
     fn again(&self, renews: bool) -> Option<Again> {
         match &self.course {
             Some(course) if !course.is_over() => Some(Again::Written),
+            // What is still lost is found by the next run.
+            Some(_) if self.memory.as_ref().is_some_and(|memory| memory.has_rest) => Some(Again::Written),
             _ => (renews && self.renewal && self.config.renew).then_some(Again::Up),
         }
     }
@@ -600,8 +635,10 @@ impl Router {
     }
 
     fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>]) {
-        let (fabric, earlier) = (sight.fabric.clone(), sight.lfts.clone());
-        self.memory = Some(Memory { fabric, lfts: lfts.to_vec(), earlier });
+        let (fabric, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
+        let ways = self.ways(&fabric);
+        self.unicast = Some(Unicast { fabric: fabric.clone(), earlier: earlier.clone(), lfts: lfts.clone(), ways });
+        self.memory = Some(Memory { fabric, lfts, earlier, has_rest: false });
     }
 
     /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.

@@ -323,7 +323,8 @@ pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId, ways: Ways
 }
 
 /// A change from what is in force to what serves `surviving`: a loss, or an arrival, not both. What is known of the
-/// routing in force shortens it, and changes nothing else.
+/// routing in force shortens it; on large fabrics, and where `hurries`, the plan then gives ways to all hosts and may leave
+/// the rest to the next change ([`change::prepare_at_once`]).
 ///
 /// # Errors
 /// What [`NoPlan`] lists.
@@ -332,9 +333,10 @@ pub fn changed(
     from: InForce,
     surviving: Arc<Fabric>,
     base: Option<&ChangeBase>,
+    hurries: bool,
 ) -> Result<Arc<Vetted>, NoPlan> {
     let InForce { before, tables, layers, ways, old, both_halves, policy, sm } = from;
-    let prepared = change::prepare(ChangeInput {
+    let input = ChangeInput {
         before,
         tables,
         layers,
@@ -348,8 +350,10 @@ pub fn changed(
         base,
         after: surviving.clone(),
         surviving,
-    });
-    prepared.map(|prepared| prepared.plan).map_err(|error| NoPlan::Change(Box::new(error)))
+    };
+    let at_once = if hurries { change::prepare_at_once(&input).map(|prepared| prepared.plan) } else { None };
+    let whole = || change::prepare(input).map(|prepared| prepared.plan);
+    at_once.map_or_else(whole, Ok).map_err(|error| NoPlan::Change(Box::new(error)))
 }
 
 /// From tables that lead from some rows nowhere to the base engine's, all in one wave.

@@ -1,11 +1,11 @@
 //! Every path between hosts of several subnets, followed through switches and routers to its end.
 //!
-//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels.
-//! On return [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, every LID of every port on the
-//! way, and every router that a flow may pick, whether the packet arrives at the owner; counted by the number of
-//! routers crossed, with the longest path and the faults. Where there are partitions, pairs that share none are
-//! counted apart and not followed, and ports of routers that enforce them discard. A leg within a subnet depends only
-//! on the switch that it begins at and the LID, so each is followed once. Deliberately omitted: deadlock
+//! On entry a [`Question`]: forwarding tables of each subnet, the ways between subnets, and how routers pick levels. On
+//! return [`PathAudit`]: for every ordered pair of hosts, in one subnet or in two, for every LID of every port on the
+//! way and for every router that a flow may pick, whether the packet arrives at the owner. Paths are counted by the
+//! number of routers crossed, with the longest path and the faults. Where there are partitions, pairs that share none
+//! are counted apart and not followed, and ports of routers that enforce them discard. A leg within a subnet depends
+//! only on the switch that it begins at and the LID, so each is followed once. Deliberately omitted: deadlock
 //! (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
 
 use crate::fabric::subnets::{SubnetPort, Subnets};
@@ -22,25 +22,25 @@ use std::sync::Arc;
 /// Findings reported with their evidence.
 const SHOWN: usize = 10;
 
-/// How packets are routed in one subnet.
+/// The routing of one subnet.
 #[derive(Clone, Debug)]
 pub struct SubnetRouting<'a> {
     /// Its tables; indices are those of the subnet.
     pub tables: &'a SubnetTables,
-    /// Which of their LIDs are in use.
+    /// The LIDs that are in use.
     pub scope: Scope,
 }
 
-/// What is to be followed.
+/// The paths to follow.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     /// The subnets, LIDs assigned.
     pub subnets: &'a Subnets,
-    /// How each is routed, in the order of the subnets.
+    /// The routing of each, in the order of the subnets.
     pub routings: &'a [SubnetRouting<'a>],
     /// The ways between them.
     pub routes: &'a Routes,
-    /// How routers pick service levels.
+    /// The rule by which routers pick service levels.
     pub levels: Levels,
     /// The hop limit that sources give.
     pub hop_limit: u8,
@@ -48,7 +48,7 @@ pub struct Question<'a> {
     pub partitioning: Option<&'a Partitioning>,
 }
 
-/// What was found of the paths.
+/// The results for the paths.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathAudit {
     /// Paths by routers crossed, from none on; numbers of crossings that no pair has are omitted.
@@ -86,11 +86,11 @@ pub struct PathFault {
     pub source: String,
     /// The host that is sent to.
     pub destination: String,
-    /// What becomes of the packets.
+    /// The fate of the packets.
     pub why: Stray,
 }
 
-/// What becomes of a packet that does not arrive.
+/// The fate of a packet that does not arrive.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Stray {
@@ -127,7 +127,7 @@ pub enum Stray {
         port: String,
         /// The key of the packets, as their sender has it.
         p_key: PKey,
-        /// Whether it is discarded coming in by that port, or else going out by it.
+        /// Whether the packet is discarded as it enters by that port; otherwise as it leaves by it.
         inbound: bool,
     },
 }
@@ -155,7 +155,7 @@ impl PathAudit {
         self.apart + self.by_crossings.iter().map(|found| found.pairs).sum::<u64>()
     }
 
-    /// Whether every path arrives.
+    /// Returns whether every path arrives.
     pub fn is_sound(&self) -> bool {
         self.faulty_pairs == 0
     }
@@ -170,8 +170,8 @@ pub fn check_paths(question: &Question<'_>) -> PathAudit {
     let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faulty: 0, faults };
     let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
     for &destination in &hosts {
-        // What lies beyond a router is the same for all packets that cross it with one key, so it is followed once
-        // for each destination.
+        // All packets that cross a router with one key share the rest of their way, so it is followed once for each
+        // destination.
         let mut behind = BTreeMap::new();
         for &source in hosts.iter().filter(|&&source| source != destination) {
             match question.p_key(source, destination) {
@@ -224,7 +224,7 @@ impl Question<'_> {
     }
 }
 
-/// Where packets of one LID end that begin at a switch.
+/// The end of the packets to one LID that start at a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     /// At the owner, after so many switches.
@@ -279,7 +279,7 @@ struct Survey<'a> {
     faults: Vec<PathFault>,
 }
 
-/// Where packets are to go, and the key that they carry all the way.
+/// The destination of packets, and the key that they carry all the way.
 #[derive(Clone, Copy)]
 struct Flow {
     destination: SubnetPort,
@@ -387,7 +387,7 @@ impl Question<'_> {
         if crossings >= self.hop_limit.max(1) && crossings > 0 {
             return Some(Stray::HopLimit);
         }
-        // Where levels rise at turns, there are layers for as many as any way has.
+        // Where levels rise at turns, there are as many layers as the longest way needs.
         let raised = self.levels.rule() == LevelsRule::Raise;
         (raised && crossings >= self.levels.layers()).then_some(Stray::Layers)
     }
@@ -402,8 +402,8 @@ impl Question<'_> {
     }
 }
 
-/// Where packets of a LID end that begin at a switch; `fates` holds what is known by node, and receives every switch
-/// on the way.
+/// The end of the packets to a LID that start at a switch. `fates` holds the known ends by node, and receives those of
+/// every switch on the way.
 fn follow(
     fabric: &Fabric,
     lfts: &[Arc<Lft>],

@@ -28,7 +28,7 @@ pub(super) fn explain(
     (knots, explained)
 }
 
-/// A dependency of the cycle, and who causes it.
+/// A dependency of the cycle, and the packets that cause it.
 struct Wanted {
     row: usize,
     input: PortNum,

@@ -1,5 +1,4 @@
-//! What becomes of a class that does not arrive from everywhere: which of its sources lose packets, and where it goes
-//! round.
+//! The fate of a class that does not arrive from everywhere: the sources that lose packets, and the loops.
 //!
 //! Computed only where the walk met a fault, or where the switches that it reached have no order.
 
@@ -12,7 +11,7 @@ use crate::verify::lanes::{DISCARD, LaneMask};
 use crate::verify::net::{Exit, FlatFabric, Head, SendingPort};
 use crate::verify::walk::{Class, Walk};
 
-/// The walk of an audit, which records who sent what.
+/// The walk of an audit, which records the source of each packet.
 type Walked<'a> = Walk<'a, PortId>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,11 +19,11 @@ enum State {
     Unknown,
     /// On the path of the search: a packet that comes back here loops.
     Open,
-    /// How packets in the channel can be lost; none where all arrive.
+    /// The reason for which packets in the channel can be lost; none where all arrive.
     Known(Option<LossReason>),
 }
 
-/// What can become of packets of one class, channel by channel.
+/// The possible fates of packets of one class, channel by channel.
 pub(super) struct Fates<'c, 'a> {
     walk: &'c Walked<'a>,
     class: &'c Class,
@@ -49,7 +48,7 @@ impl Scratch {
     }
 }
 
-/// Where one way leads, for a packet of the class.
+/// The far end of one way, for a packet of the class.
 enum Step {
     Ends(Option<LossReason>),
     Into(usize),
@@ -69,7 +68,7 @@ impl<'c, 'a> Fates<'c, 'a> {
         Fates { walk, class, is_known, states }
     }
 
-    /// How packets of a source can be lost; none where all arrive.
+    /// The reason for which packets of a source can be lost; none where all arrive.
     pub fn of_source(&mut self, source: SendingPort) -> Option<LossReason> {
         let Some(row) = source.row.filter(|_| source.is_switch()).map(|row| row as usize) else {
             let lanes = self.walk.lanes.at_source(NOW, source.port, self.class.group);
@@ -107,7 +106,7 @@ impl<'c, 'a> Fates<'c, 'a> {
         last
     }
 
-    /// What is known of a channel. Where nothing is known, the search enters it.
+    /// The known fate of a channel. Where it is unknown, the search enters the channel.
     fn enter(&mut self, channel: usize, path: &mut Vec<Visit>) -> Option<LossReason> {
         match self.states.states[channel] {
             State::Known(why) => return why,
@@ -140,7 +139,7 @@ impl<'c, 'a> Fates<'c, 'a> {
             }
             Exit::NoRoute if !self.is_known[row] => Step::Ends(Some(LossReason::NotKnown)),
             Exit::NoRoute | Exit::NoCable(_) => Step::Ends(Some(LossReason::BlackHole)),
-            // A cable that died loses packets whatever the tables are.
+            // A cable that died loses packets, whatever the tables.
             Exit::Died(_) => Step::Ends(None),
         }
     }
@@ -160,7 +159,7 @@ impl Drop for Fates<'_, '_> {
     }
 }
 
-/// What a switch does with packets of the class in hand, by each of its entries.
+/// The fate of packets of the current class at a switch, by each of its entries.
 fn exits<'a>(walk: &Walked<'a>, row: usize) -> impl Iterator<Item = Exit> + use<'a> {
     let net = walk.net;
     walk.columns.choices(NOW, row).map(move |output| net.exit(NOW, row, output))
@@ -204,8 +203,8 @@ impl Reached {
     }
 }
 
-/// Whether the switches that a class reached have an order, in which case it loops nowhere. Inputs and lanes are
-/// ignored, so a class without a loop can fail this test too; [`round_trips`] then looks more closely.
+/// Returns whether the switches that a class reached have an order, in which case it has no loop. Inputs and lanes are
+/// ignored, so a class without a loop can fail this test too; [`round_trips`] then examines it more closely.
 pub(super) fn is_ordered(walk: &Walked<'_>, reached: &Reached, scratch: &mut Scratch) -> bool {
     let Scratch { waiting, queue, .. } = scratch;
     for &row in &reached.rows {

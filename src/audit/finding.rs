@@ -1,13 +1,13 @@
-//! What an audit finds, for people as text (`report`) and for programs as JSON.
+//! The findings of an audit, for people as text (`report`) and for programs as JSON.
 
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::verify::{EntryAge, LoopHop, NamedDevice, PortLane, WrongArrival};
 use serde::Serialize;
 
-/// How many findings of a kind are reported with their evidence; all are counted.
+/// The number of findings of a kind that are reported with their evidence; all are counted.
 pub const SHOWN: usize = 10;
 
-/// How many there are, and the first of them.
+/// The number of findings, and the first of them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Findings<T> {
     /// All.
@@ -23,7 +23,7 @@ impl<T> Default for Findings<T> {
 }
 
 impl<T> Findings<T> {
-    /// Counts one more. `tell` produces its evidence, and is called only where that is kept.
+    /// Counts one more. `tell` produces its evidence, and is called only where the evidence is kept.
     pub(super) fn add(&mut self, tell: impl FnOnce() -> T) {
         self.count += 1;
         if self.first.len() < SHOWN {
@@ -45,7 +45,7 @@ pub enum AuditVerdict {
 }
 
 impl AuditVerdict {
-    /// Of two routings together: a fault of one is a fault, and what is not known of one is not known.
+    /// The verdict on two routings together: a fault of one is a fault, and if one is not known, neither is the whole.
     pub fn and(self, other: AuditVerdict) -> AuditVerdict {
         match (self, other) {
             (AuditVerdict::Unsafe, _) | (_, AuditVerdict::Unsafe) => AuditVerdict::Unsafe,
@@ -61,7 +61,7 @@ impl From<bool> for AuditVerdict {
     }
 }
 
-/// What is audited, in numbers.
+/// The extent of the audit, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Size {
     /// Switches.
@@ -84,15 +84,15 @@ pub enum Ends {
     EndPortsAndSwitches,
 }
 
-/// What was found of one routing, or of all mixtures of two.
+/// The results for one routing, or for all mixtures of two.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Audit {
-    /// Names of what was found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
+    /// The kinds of faults found, none where the routing is safe: `credit-loops`, `loops`, `black-holes`,
     /// `wrong-arrivals`, `unreachable-pairs`.
     pub faults: Vec<&'static str>,
     /// The fabric.
     pub fabric: Size,
-    /// Who sends, and to whom.
+    /// The ports that send and receive.
     pub ends: Ends,
     /// Lanes that can wait for each other.
     pub credit_loops: CreditLoops,
@@ -104,7 +104,7 @@ pub struct Audit {
     pub wrong_arrivals: Findings<WrongArrival>,
     /// Pairs of source and DLID of which packets may not arrive.
     pub unreachable_pairs: Findings<UnreachablePair>,
-    /// Pairs of source and DLID whose route leaves the known tables. They are no faults.
+    /// Pairs of source and DLID whose route leaves the known tables. They are not faults.
     pub unknown_pairs: Findings<UnreachablePair>,
     /// All pairs of source and DLID, without a source's own LIDs.
     pub pairs: usize,
@@ -114,12 +114,12 @@ pub struct Audit {
     pub channels: usize,
     /// Distinct dependencies between lanes.
     pub dependencies: usize,
-    /// What the files omit, and what was assumed instead.
+    /// Notes on what the files omit and what was assumed in its place.
     pub notes: Vec<String>,
 }
 
 impl Audit {
-    /// Whether nothing was found, and everything is known.
+    /// Safe if nothing was found and everything is known.
     pub fn verdict(&self) -> AuditVerdict {
         match (self.faults.is_empty(), self.unknown_pairs.count) {
             (false, _) => AuditVerdict::Unsafe,
@@ -146,7 +146,7 @@ pub struct CreditLoops {
 /// Lanes of which each can wait for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LaneComponent {
-    /// How many.
+    /// The number of lanes.
     pub lanes: usize,
 }
 
@@ -155,17 +155,17 @@ pub struct LaneComponent {
 pub struct AuditedDependency {
     /// The switch.
     pub switch: NamedDevice,
-    /// Where the packet stands.
+    /// The lane in which the packet stands.
     pub input: PortLane,
-    /// What it waits for.
+    /// The lane that it waits for.
     pub output: PortLane,
     /// The DLID of a class that does so.
     pub lid: Lid,
     /// Its service level.
     pub sl: Sl,
-    /// Who owns the DLID.
+    /// The owner of the DLID.
     pub destination: String,
-    /// Who may have sent it.
+    /// A source that may have sent it.
     pub source: String,
     /// The forwarding entry that it follows.
     pub entry: EntryAge,
@@ -233,11 +233,11 @@ pub struct UnreachablePair {
     pub destination: String,
     /// The DLID.
     pub lid: Lid,
-    /// What becomes of them.
+    /// The reason for the loss.
     pub why: LossReason,
 }
 
-/// What becomes of packets that do not arrive.
+/// The reason for which packets do not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossReason {
@@ -253,7 +253,7 @@ pub enum LossReason {
     NotKnown,
 }
 
-/// What was found of an update: of each routing by itself, and of every mixture of both.
+/// The results for an update: for each routing by itself, and for every mixture of both.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct UpdateAudit {
     /// The routing before.
@@ -265,7 +265,7 @@ pub struct UpdateAudit {
 }
 
 impl UpdateAudit {
-    /// Whether nothing was found at any moment.
+    /// Returns whether nothing was found at any moment.
     pub fn is_safe(&self) -> bool {
         self.verdict() == AuditVerdict::Safe
     }

@@ -1,4 +1,4 @@
-//! Which lanes a service level can take at each hop: the old and the new SL-to-VL tables together.
+//! The lanes that a service level can take at each hop: the old and the new SL-to-VL tables together.
 //!
 //! A switch whose tables agree for every cabled (input, output) is held as one table, however the dump spells it.
 
@@ -15,7 +15,7 @@ pub(super) fn read(case: &AuditCase<'_>, net: &FlatFabric) -> HopLanes {
     let now = stage_lanes(case, net, &groups, &case.snapshots());
     let earlier = match case.earlier {
         Some(_) => stage_lanes(case, net, &groups, &[case.old]),
-        // That stage is not walked.
+        // This stage is not walked.
         None => StageLanes::new(groups.len(), 0),
     };
     HopLanes::new(groups, vec![earlier, now])

@@ -2,14 +2,13 @@
 //! engine routes them, with the routers between them ([`audit_whole`]).
 //!
 //! On entry: a [`RoutingSnapshot`], a fabric and the tables that run on it; two of them over one index space for an
-//! update. On return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that
-//! can wait for each other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, and
-//! pairs between which packets are lost. It knows no halves, no plan and no scheme: a packet is (source port, DLID,
-//! service level), the service level from the file of paths, else 0; every LID of a range counts. An update may mix
-//! old and new forwarding entries, SL-to-VL tables and paths in any way, and packets sent before it are still under
-//! way. Taken on trust: the files are complete, but for switches that are named as unknown; what passes those is not
-//! judged. Deliberately omitted: multicast, port states, how packets share lanes
-//! (arbitration), the proof of a plan (`verify`).
+//! update. On return: an [`Audit`], which judges everything and not only the first fault: credit loops (lanes that can
+//! wait for each other in a cycle) with a shortest witness, loops of one DLID, black holes, wrong arrivals, and pairs
+//! between which packets are lost. It knows no halves, no plan and no scheme: a packet is (source port, DLID, service
+//! level), the service level from the file of paths, else 0; every LID of a range counts. An update may mix old and new
+//! forwarding entries, SL-to-VL tables and paths in any way, and packets sent before it are still under way. The files
+//! are assumed to be complete, except for switches that are named as unknown; packets that pass those are not judged.
+//! Deliberately omitted: multicast, port states, how packets share lanes (arbitration), the proof of a plan (`verify`).
 
 pub mod across;
 mod explain;
@@ -50,7 +49,7 @@ pub struct RoutingSnapshot<'a> {
     pub fabric: &'a Fabric,
     /// Forwarding tables by node; empty ones route nothing.
     pub lfts: &'a [Arc<Lft>],
-    /// Switches whose table is not known, in index order: what they do with packets is no fault, and not known.
+    /// Switches whose table is not known, in index order. What becomes of packets there is not known, and is no fault.
     pub unknown: &'a [NodeId],
     /// SL-to-VL tables; without them every service level takes the lane of its number.
     pub sl_to_vl: Option<&'a SlToVlDump>,
@@ -58,10 +57,10 @@ pub struct RoutingSnapshot<'a> {
     pub path_sls: Option<&'a PathSls>,
 }
 
-/// What counts.
+/// The LIDs and senders that are in scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AuditRules {
-    /// Whether switches send and are sent to, as management does; otherwise CAs and routers alone.
+    /// Whether switches send and receive, as management does; otherwise only CAs and routers do.
     pub switches: bool,
     /// Data VLs in operation, where that is known: higher lanes discard.
     pub data_vls: Option<u8>,
@@ -115,14 +114,14 @@ pub fn audit_update(
     if was != is || before.fabric.node_count() != after.fabric.node_count() {
         return Err(AuditError::Indices { before: was, after: is });
     }
-    // Where nothing left or came, all that was possible before is among the mixtures.
+    // Where nothing left or came, the mixtures include everything that was possible before.
     let earlier = (before.fabric != after.fabric).then_some(before.fabric);
     let during =
         AuditCase { earlier, fabric: after.fabric, old: before, new: after, rules, is_destination: Vec::new() };
     Ok(UpdateAudit { before: audit(before, rules)?, during: judge(&during)?, after: audit(after, rules)? })
 }
 
-/// What is judged: one routing, or all mixtures of two.
+/// The subject of the audit: one routing, or all mixtures of two.
 struct AuditCase<'a> {
     /// The fabric before the change, where it differs.
     earlier: Option<&'a Fabric>,
@@ -141,7 +140,7 @@ struct AuditCase<'a> {
 struct Levels {
     old: Option<Sl>,
     new: Option<Sl>,
-    /// Whether a file that applies gives none.
+    /// Whether a file that applies specifies none.
     lacking: bool,
 }
 
@@ -157,7 +156,7 @@ impl<'a> AuditCase<'a> {
         [self.old, self.new]
     }
 
-    /// Whether files specify service levels; otherwise all paths have SL 0.
+    /// Returns whether files specify service levels; otherwise all paths have SL 0.
     fn has_levels(&self) -> bool {
         self.snapshots().iter().any(|snapshot| snapshot.path_sls.is_some())
     }
@@ -166,7 +165,7 @@ impl<'a> AuditCase<'a> {
         self.earlier.into_iter().chain([self.fabric])
     }
 
-    /// Whether a node was there before the change.
+    /// Returns whether a node was there before the change.
     fn was_there(&self, node: NodeId) -> bool {
         self.earlier.is_none_or(|fabric| fabric.node(node).present)
     }
@@ -175,7 +174,7 @@ impl<'a> AuditCase<'a> {
         self.fabric.node(node).present
     }
 
-    /// Whether a loss of packets to a port is no fault: it left or came with the change.
+    /// Returns whether a loss of packets to a port is no fault: it left or came with the change.
     fn is_lenient(&self, owner: PortId) -> bool {
         let node = self.fabric.port(owner).node;
         let cabled = self.earlier.is_none_or(|earlier| {
@@ -186,7 +185,7 @@ impl<'a> AuditCase<'a> {
         !(self.was_there(node) && self.is_there(node) && cabled)
     }
 
-    /// Whether the table of a switch is known: of an update, both.
+    /// Returns whether the table of a switch is known; in an update, both tables.
     fn is_known(&self, switch: NodeId) -> bool {
         self.snapshots().iter().all(|snapshot| snapshot.unknown.binary_search(&switch).is_err())
     }
@@ -239,7 +238,7 @@ impl<'a> AuditCase<'a> {
         }
     }
 
-    /// What the files omit.
+    /// Notes on what the files omit.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let mut add = |count: usize, what: &str| {
@@ -259,7 +258,7 @@ impl<'a> AuditCase<'a> {
         let unowned = self.unowned();
         add(
             unowned,
-            "LIDs have routes and no owner; where the LMC is above 0 and the fabric's format does not tell, say it",
+            "LIDs have routes and no owner; where the LMC is above 0 and the fabric's format does not state it, specify it",
         );
         let dumps = || self.snapshots().into_iter().filter_map(|snapshot| snapshot.sl_to_vl);
         let untold = |node: &NodeId| dumps().any(|dump| !dump.tells_of(*node));
@@ -273,7 +272,7 @@ impl<'a> AuditCase<'a> {
         notes
     }
 
-    /// LIDs that some switch routes to a cabled port and nobody owns.
+    /// The number of LIDs that some switch routes to a cabled port and that no port owns.
     fn unowned(&self) -> usize {
         let lfts = || self.snapshots().into_iter().flat_map(|snapshot| snapshot.lfts);
         let blocks = lfts().map(|lft| lft.blocks()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What an audit came to: one value, for people (the command's screen) and for programs (JSON, schema
+//! The outcome of an audit: one value, for people (the command's screen) and for programs (JSON, schema
 //! `reconfig.audit/1`).
 
 use super::finding::{Audit, AuditVerdict, AuditedDependency, UpdateAudit};
@@ -15,7 +15,7 @@ pub struct AuditReport {
     pub schema: &'static str,
     /// Whether nothing was found, at any moment and in any subnet.
     pub verdict: AuditVerdict,
-    /// What was found.
+    /// The results.
     #[serde(flatten)]
     pub found: Audited,
     /// The subnets.
@@ -25,13 +25,13 @@ pub struct AuditReport {
     pub captured: Option<Completeness>,
 }
 
-/// What was judged, and how it is.
+/// The subject of the audit, with its results.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Audited {
     /// Tables of one subnet, as they run.
     Tables {
-        /// What was found: in the routing, or in any mixture of both.
+        /// The results: for the routing, or for any mixture of both.
         #[serde(flatten)]
         found: Audit,
         /// The routings of an update, each by itself.
@@ -55,7 +55,7 @@ pub struct TransitionReport {
 pub struct Judged {
     /// Whether nothing was found.
     pub verdict: AuditVerdict,
-    /// What was found.
+    /// The results.
     #[serde(flatten)]
     pub found: Audit,
 }
@@ -110,7 +110,7 @@ impl AuditReport {
         AuditReport { schema: "reconfig.audit/1", verdict, found, subnets: own.collect(), captured: None }
     }
 
-    /// The same of captures that may lack parts of the fabric. Nobody knows what is not in them, so a fabric without a
+    /// The same for captures that may lack parts of the fabric. The missing parts are unknown, so a fabric without a
     /// fault is safe only if that is `accepted`.
     pub fn captured(self, captured: Option<Completeness>, accepted: bool) -> AuditReport {
         let lacks = !accepted && captured.as_ref().is_some_and(|known| !known.complete);
@@ -118,12 +118,12 @@ impl AuditReport {
         AuditReport { verdict, captured, ..self }
     }
 
-    /// What the captures lack, where they do.
+    /// The parts that the captures lack, if any.
     pub fn incomplete(&self) -> Option<&Completeness> {
         self.captured.as_ref().filter(|known| !known.complete)
     }
 
-    /// Whether nothing was found.
+    /// Returns whether nothing was found.
     pub fn is_safe(&self) -> bool {
         self.verdict == AuditVerdict::Safe
     }

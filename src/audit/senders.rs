@@ -1,4 +1,4 @@
-//! Who sends what in an audit, and the order in which its classes are walked.
+//! The senders of each class in an audit, and the order in which its classes are walked.
 //!
 //! A class is a DLID and one service level. Per class every (channel, lane) is entered once, and where all paths have
 //! one service level the end ports at one switch send together: the work is of the order of switches, not of pairs.
@@ -17,13 +17,14 @@ pub(super) trait AuditSink: Sink<PortId> {
     fn unlevelled(&mut self, _lid: Lid, _owner: PortId, _sources: &[PortId]) {}
     /// The class has been walked; `senders` send it now.
     fn walked(&mut self, _class: &Class, _walk: &Walk<'_, PortId>, _senders: &[SendingPort]) {}
-    /// Whether it needs no more.
+    /// Returns whether it needs no more.
     fn is_content(&self) -> bool {
         false
     }
 }
 
-/// The flat view of what is audited. Senders are end ports at switches by row, then all others, each in index order.
+/// The flat view of the fabrics of the audit. Senders are end ports at switches by row, then all others, each in index
+/// order.
 pub(super) fn flat(case: &AuditCase<'_>) -> FlatFabric {
     FlatFabric::of_update(case.earlier, case.fabric, |net, fabric, stage| {
         let ports = fabric.lid_ports().filter(|&port| fabric.port(port).lid.is_some());
@@ -59,7 +60,7 @@ pub(super) struct SwitchHosts {
     pub first: usize,
     /// See `first`.
     pub end: usize,
-    /// Whether the switch treats everything that they send alike: one service level, whatever the input.
+    /// Whether the switch treats all of their packets alike: one service level, whatever the input.
     pub alike: bool,
 }
 
@@ -105,7 +106,7 @@ impl Block {
     }
 }
 
-/// Who sends the classes of the DLID in hand, and the walk that follows them.
+/// The senders of the classes of the current DLID, and the walk that follows them.
 pub(super) struct AuditWalk<'a> {
     walk: Walk<'a, PortId>,
     senders: AuditSenders<'a>,
@@ -155,7 +156,7 @@ impl<'a> AuditWalk<'a> {
         let [old, new] = [&blocks[0], &blocks[1]].map(|block| block.of(rows, lid));
         let entries = || old.iter().zip(new).map(|(&old, &new)| [old, new].map(PortNum));
         if self.senders.case.earlier.is_some() {
-            // The stage before knows the old entries only: nothing was written yet.
+            // The stage before has the old entries only: nothing was written yet.
             let column = self.walk.columns.column(EARLIER).iter_mut();
             column.zip(entries()).for_each(|(entry, [old, _])| *entry = [old; 2]);
         }
@@ -181,7 +182,7 @@ impl<'a> AuditWalk<'a> {
 struct AuditSenders<'a> {
     case: &'a AuditCase<'a>,
     net: &'a FlatFabric,
-    /// By stage, then service level: who sends.
+    /// The senders, by stage, then by service level.
     by_sl: [Vec<Vec<SendingPort>>; 2],
     /// By stage: the end ports that send, by switch. Empty where files specify service levels.
     hosts: [Vec<SwitchHosts>; 2],
@@ -245,14 +246,14 @@ impl AuditSenders<'_> {
 }
 
 impl Senders<PortId> for AuditSenders<'_> {
-    /// An update waits for nothing: whatever was sent before it may still be under way.
+    /// An update waits for nothing: every packet sent before it may still be under way.
     fn left(&self, _now: Now<'_>) -> LaneMask {
         !0
     }
 
-    /// Everything that a source adds is followed before the next source sends. So the origin of what stands in a lane
-    /// is the first source, in their order, that can have sent it, and the evidence does not depend on the order in
-    /// which channels are visited.
+    /// Everything that a source adds is followed before the next source sends. So the origin of a packet in a lane is
+    /// the first source, in their order, that can have sent it, and the evidence does not depend on the order in which
+    /// channels are visited.
     fn send(&self, now: Now<'_>, walk: &mut Walk<'_, PortId>, sink: &mut impl Sink<PortId>) {
         walk.drain(now, sink);
         let sl = walk.lanes.groups[now.class.group].sl();

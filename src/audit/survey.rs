@@ -1,4 +1,4 @@
-//! Collects what the walk reports: dependencies and lanes, faults with their evidence, and the pairs that they
+//! Collects the reports of the walk: dependencies and lanes, faults with their evidence, and the pairs that they
 //! affect.
 
 use super::fate::{self, Fates, Reached, Scratch};
@@ -29,7 +29,7 @@ pub(super) struct FaultSurvey<'a> {
     occupied: Vec<LaneMask>,
     /// Switches that the class in hand can reach.
     reached: Reached,
-    /// Whether the class in hand met a fault.
+    /// Whether the current class met a fault.
     suspicious: bool,
     loops: Findings<AuditedLoop>,
     black_holes: Findings<AuditedHole>,
@@ -221,7 +221,7 @@ impl Sink<PortId> for FaultSurvey<'_> {
     }
 
     fn dead_end(&mut self, Now { class, stage }: Now<'_>, _: &Columns, end: DeadEnd) {
-        // A cable that died loses packets whatever the tables are.
+        // A cable that died loses packets, whatever the tables.
         if stage != NOW || matches!(end, DeadEnd::Hole { exit: Exit::Died(_), .. }) {
             return;
         }
@@ -320,7 +320,7 @@ impl Knots {
     }
 }
 
-/// Which forwarding entry of a switch names an output port.
+/// The forwarding entry of a switch that names an output port.
 pub(super) fn entry_of(case: &AuditCase<'_>, node: NodeId, lid: Lid, output: Option<PortNum>) -> EntryAge {
     let [old, new] = case.snapshots().map(|snapshot| snapshot.lfts[node.index()].get(lid));
     EntryAge::of(&old, &new, &output)

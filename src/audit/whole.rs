@@ -1,9 +1,9 @@
-//! Subnets that an engine routed, judged as a whole: every path followed, and all of them proved free of deadlock
-//! together with their routers.
+//! Judges subnets that an engine routed as a whole: follows every path, and proves all subnets together with their
+//! routers free of deadlock.
 //!
 //! On entry [`RoutedSubnets`]: the tables of each subnet, and what routers do between them. On return [`WholeAudit`]:
 //! what `across` finds of the paths and `verify::across` proves or refuses, over the same tables, routes and levels.
-//! Deliberately omitted: engines that specify who sends by which path, which the proof has no answer for.
+//! Deliberately omitted: engines that specify the paths of each source, which the proof does not handle.
 
 use super::across::{PathAudit, Question, SubnetRouting, check_paths};
 use super::{AuditError, AuditVerdict};
@@ -13,33 +13,33 @@ use crate::routers::{Levels, LevelsRule, PartEnforce, Partitioning, Routes};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics, Part, Whole, prove_across};
 use serde::Serialize;
 
-/// What is judged.
+/// The subject of the audit.
 #[derive(Clone, Debug)]
 pub struct RoutedSubnets<'a> {
     /// The subnets, with the LIDs that their tables are for.
     pub subnets: &'a Subnets,
-    /// How each is routed, in their order.
+    /// The routing of each, in their order.
     pub routings: Vec<SubnetRouting<'a>>,
     /// The name of the engine that did.
     pub engine: &'a str,
     /// Data VLs in operation: the least of all subnets.
     pub data_vls: u8,
-    /// What routers do with service levels.
+    /// The rule by which routers set service levels.
     pub router_sl: LevelsRule,
     /// The hop limit that sources give.
     pub hop_limit: u8,
-    /// Which way ports of routers look at partitions; none: both where the subnets have some, else not at all.
+    /// The direction in which router ports enforce partitions; none: both where the subnets have some, else not at all.
     pub part_enforce: Option<PartEnforce>,
 }
 
-/// What was found of subnets and the routers between them.
+/// The results for subnets and the routers between them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WholeAudit {
     /// The engine that routed them.
     pub engine: String,
     /// Routers between them.
     pub routers: usize,
-    /// What routers do with service levels.
+    /// The rule by which routers set service levels.
     pub router_sl: LevelsRule,
     /// Layers of service levels; 1 where they are kept.
     pub layers: u8,
@@ -50,16 +50,16 @@ pub struct WholeAudit {
     /// The direction in which ports of routers check partitions, where there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_enforce: Option<PartEnforce>,
-    /// Where packets end.
+    /// The ends of packets.
     pub paths: PathAudit,
-    /// What the proof covers, where there is one.
+    /// The extent of the proof, where there is one.
     pub proof: Option<AcrossStatistics>,
     /// Why there is none.
     pub refusal: Option<AcrossRefusal>,
 }
 
 impl WholeAudit {
-    /// Whether every path arrives and no deadlock is possible.
+    /// Safe if every path arrives and no deadlock is possible.
     pub fn verdict(&self) -> AuditVerdict {
         (self.paths.is_sound() && self.refusal.is_none()).into()
     }
@@ -68,7 +68,7 @@ impl WholeAudit {
 /// Audits subnets with their routers.
 ///
 /// # Errors
-/// A routing that specifies who sends by which path, or service levels that do not suffice.
+/// A routing that specifies the paths of each source, or too few service levels.
 ///
 /// Panics where there are not as many routings as subnets.
 pub fn audit_whole(asked: &RoutedSubnets<'_>) -> Result<WholeAudit, AuditError> {

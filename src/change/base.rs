@@ -1,9 +1,10 @@
 //! What is known of a routing in force before anything happens to it, so that it need not be found out afterwards.
 
-use super::{ChangeError, ChangeInput, halves_in_use};
+use super::{ChangeError, ChangeInput, halves_in_use, repairing};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::plan::{self, Barrier, Phase, Plan, PlanInput, Policy, Scheme, Sending, Wave};
+use crate::repair::RepairBase;
 use crate::tables::{PathLayers, SubnetTables};
 use crate::verify::{BaseInput, ProofBase, Scope};
 use crate::vet::VetBase;
@@ -89,6 +90,8 @@ impl KnownBase {
 /// that is prepared with it is the change that would be prepared without it.
 pub struct ChangeBase {
     pub(super) vet: VetBase,
+    /// What a repair begins with.
+    pub(super) repair: Option<RepairBase>,
 }
 
 impl ChangeBase {
@@ -104,7 +107,8 @@ impl ChangeBase {
             answerer: Some(input.sm),
             reserved: input.policy.reserved_sl,
         });
-        Ok(ChangeBase { vet: VetBase::of(proof.map_err(ChangeError::Old)?, quiet_plan(input)) })
+        let vet = VetBase::of(proof.map_err(ChangeError::Old)?, quiet_plan(input));
+        Ok(ChangeBase { vet, repair: repairing::base(input) })
     }
 
     /// What the prover knows.

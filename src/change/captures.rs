@@ -4,6 +4,7 @@
 //! captured where they suffice: a capture of the topology says nothing of the tables that are loaded. What that means for
 //! the reader is in [`Drawn::notes`].
 
+use super::absent::absent_rows;
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest};
 use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, align, union};
@@ -185,15 +186,17 @@ pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Unio
         whole.fabric = bring_up.fitted(&whole.fabric, &function, &whole.after(), sm, captures.engine_after)?;
     }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
-    let note = (function.engine() != Imported::NAME).then(|| {
+    let assumed = (function.engine() != Imported::NAME).then(|| {
         format!("the tables in force are taken to be those of engine {} on the fabric before", function.engine())
     });
     // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked for.
     let both_halves =
         captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.has_both_halves();
     let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);
+    let tables = lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady);
+    let note = assumed.or_else(|| absent_rows(&before, &tables.lfts).map(|absent| absent.to_string()));
     let input = ChangeInput {
-        tables: lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady),
+        tables,
         surviving: match captures.departure {
             Departure::Planned => Arc::new(whole.fabric),
             Departure::Sudden => after.clone(),

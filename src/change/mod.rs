@@ -7,6 +7,7 @@
 //! from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an
 //! unproved plan of scheme `double`.
 
+mod absent;
 mod at_once;
 mod base;
 mod bring_up;
@@ -19,6 +20,7 @@ mod repairing;
 mod routed;
 mod what_if;
 
+pub use absent::{AbsentRows, absent_rows};
 pub use at_once::prepare_at_once;
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
@@ -325,7 +327,7 @@ impl<'a> Outset<'a> {
         assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
         // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
         if input.base().is_none() {
-            verify::prove_tables(&input.before, &input.tables, &input.scope()).map_err(ChangeError::Old)?;
+            absent::prove_in_force(&input.before, &input.tables, &input.scope()).map_err(ChangeError::Old)?;
         }
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
@@ -726,21 +728,14 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
     // The lanes that the layers are on before the first write: all, unless the partition stood already.
     let resting = if is_on_lanes(input, lanes.a) { lanes.a } else { lanes.all };
     let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
-    let of_layer = |set: VlSet, layer: usize| {
-        // Lanes that no layer claims go with the last one: the drain must watch every lane of the set.
-        let own = |at: usize| at == layer || layer + 1 == count && at > layer;
-        set.iter()
-            .enumerate()
-            .filter(|&(at, _)| own(at))
-            .fold(VlSet::EMPTY, |set, (_, vl)| VlSet(set.0 | 1 << vl.get()))
-    };
     let layer = |layer: usize| {
         let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
-        let steady = of_layer(resting, layer);
+        // The drain must watch every lane of the set.
+        let steady = Lanes::of_layer(resting, layer, count);
         let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
         let graph = graph.map_err(ChangeError::Old)?;
         let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
-        Ok(DrainLayer { lanes: of_layer(lanes.a, layer), graph })
+        Ok(DrainLayer { lanes: Lanes::of_layer(lanes.a, layer, count), graph })
     };
     (0..count).map(layer).collect()
 }

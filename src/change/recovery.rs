@@ -264,11 +264,12 @@ fn repaired(input: &RecoveryInput, kept: Half, lfts: &[Arc<Lft>]) -> Result<Vec<
     let alike = input.function.path_layers().is_none();
     let target = lid::merge(fabric, &input.tables.lfts, &input.function, &[Half::Lower, Half::Upper]);
     let order = choose_root(fabric).and_then(|root| switch_order(input.function.engine(), fabric, root));
-    let found = solved(&RepairInput {
+    let tables = steadied(input, lfts);
+    let asked = RepairInput {
         before: fabric,
         surviving: fabric,
         remaining: fabric,
-        tables: &steadied(input, lfts),
+        tables: &tables,
         target: alike.then_some(&target),
         senders: &senders,
         answerer: Some(input.sm),
@@ -277,7 +278,8 @@ fn repaired(input: &RecoveryInput, kept: Half, lfts: &[Arc<Lft>]) -> Result<Vec<
         // The plan waits for what was sent before, which does not go together with packets that turn back (W.8).
         discards_turned_back: false,
         budget: Budget { renewals: 0, ..Budget::default() },
-    })?;
+    };
+    let found = solved(&asked, None)?;
     Ok(found.waves)
 }
 

@@ -1,11 +1,12 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
-use super::{ChangeError, Groundwork, Outset};
+use super::{ChangeError, Groundwork, InForce, Outset};
+use crate::fabric::Fabric;
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
-use crate::repair::{self, Budget, Repair, RepairInput, RepairWave, repair};
+use crate::repair::{self, Budget, Repair, RepairBase, RepairInput, RepairWave, repair_from};
 use crate::routing::{choose_root, switch_order};
-use crate::tables::Lft;
+use crate::tables::{Lft, SubnetTables};
 use crate::verify::InjectionRules;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub(super) struct RepairSteps {
 /// The tables in force can deadlock, or some row finds no way: only another service level, or another LID, would do.
 pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<RepairSteps, ChangeError> {
     let (outset, input) = (&ground.outset, ground.outset.input);
-    let sending = Sending::of(outset);
+    let sending = Sending::of(&outset.in_force());
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
     let order = choose_root(&input.before).and_then(|root| switch_order(ground.function.engine(), &input.before, root));
@@ -33,14 +34,14 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
         discards_turned_back: input.policy.turned_back == TurnedBack::Discarded,
         ..sending.asked(outset)
     };
-    Ok(sending.followed(outset, solved(&asked)?))
+    Ok(sending.followed(outset, solved(&asked, outset.repair_base())?))
 }
 
 /// The first wave of a repair, found without the full re-route, if it gives ways to all hosts that have lost theirs to other
 /// hosts; and whether other rows stay lost.
 pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
-    let sending = Sending::of(outset);
-    let found = repair::reconnect(&sending.asked(outset)).ok()?;
+    let sending = Sending::of(&outset.in_force());
+    let found = repair::reconnect(&sending.asked(outset), outset.repair_base()).ok()?;
     let fabric = &outset.after;
     let is_host = |node| !fabric.node(node).is_switch();
     let sends = |switch| fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port)).any(is_host);
@@ -52,6 +53,31 @@ pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
     Some((sending.followed(outset, found), is_partial))
 }
 
+/// What a repair of the routing in force begins with, whatever is lost; none where that cannot be told.
+pub(super) fn base(routing: &InForce) -> Option<RepairBase> {
+    let fabric = &*routing.before;
+    let senders = Sending::of(routing).senders;
+    let asked = RepairInput { answerer: Some(routing.sm), ..quiet(fabric, &routing.tables, &senders) };
+    RepairBase::of(&asked).ok()
+}
+
+/// What a repair reads, without guides, where nothing happens.
+fn quiet<'r>(fabric: &'r Fabric, tables: &'r SubnetTables, senders: &'r InjectionRules) -> RepairInput<'r> {
+    RepairInput {
+        before: fabric,
+        surviving: fabric,
+        remaining: fabric,
+        tables,
+        target: None,
+        senders,
+        answerer: None,
+        switches: true,
+        order: None,
+        discards_turned_back: false,
+        budget: Budget { renewals: 0, ..Budget::default() },
+    }
+}
+
 /// Who sends while a repair runs.
 struct Sending {
     senders: InjectionRules,
@@ -59,14 +85,25 @@ struct Sending {
     parted: bool,
 }
 
+impl Outset<'_> {
+    fn in_force(&self) -> InForce {
+        InForce { tables: self.initial.clone(), ..self.input.in_force() }
+    }
+
+    /// What is known of the tables in force, where they are all that there is: nothing has come.
+    fn repair_base(&self) -> Option<&RepairBase> {
+        let base = self.input.base()?;
+        base.repair.as_ref().filter(|_| *self.whole == *self.input.before)
+    }
+}
+
 impl Sending {
-    fn of(outset: &Outset<'_>) -> Sending {
-        let input = outset.input;
+    fn of(routing: &InForce) -> Sending {
+        let InForce { before, tables, old, ways, .. } = routing;
         let mut senders = InjectionRules::default();
-        senders.injected[input.old.index()] = true;
-        senders.ways[input.old.index()] = input.ways.iter().cloned().collect();
-        let parted =
-            input.both_halves && lid::mirrored(&input.before, &outset.initial.lfts, input.old) != outset.initial.lfts;
+        senders.injected[old.index()] = true;
+        senders.ways[old.index()] = ways.iter().cloned().collect();
+        let parted = routing.both_halves && lid::mirrored(before, &tables.lfts, *old) != tables.lfts;
         if parted {
             senders.injected = [true; 2];
         }
@@ -76,17 +113,10 @@ impl Sending {
     /// What a repair reads, without guides.
     fn asked<'r>(&'r self, outset: &'r Outset<'_>) -> RepairInput<'r> {
         RepairInput {
-            before: &outset.whole,
             surviving: &outset.surviving,
             remaining: &outset.after,
-            tables: &outset.initial,
-            target: None,
-            senders: &self.senders,
             answerer: Some(outset.input.sm),
-            switches: true,
-            order: None,
-            discards_turned_back: false,
-            budget: Budget { renewals: 0, ..Budget::default() },
+            ..quiet(&outset.whole, &outset.initial, &self.senders)
         }
     }
 
@@ -111,8 +141,8 @@ impl Sending {
 ///
 /// # Errors
 /// As for [`repair`]; or some row finds no way.
-pub(super) fn solved(asked: &RepairInput<'_>) -> Result<Repair, ChangeError> {
-    let found = repair(asked)?;
+pub(super) fn solved(asked: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, ChangeError> {
+    let found = repair_from(asked, base)?;
     match found.unsolved.first() {
         None => Ok(found),
         Some(first) => {

@@ -6,6 +6,7 @@ use super::input::{Captured, check_options, only, read_captured, read_dump, read
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use super::page::Page;
+use super::progress::Waiting;
 use crate::report;
 use anyhow::anyhow;
 use reconfig::audit::across::SubnetRouting;
@@ -158,6 +159,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     check_options(&subnets, &arguments.several.options(), &[])?;
+    let waiting = Waiting::at("reading the tables and judging them");
     let report = match &arguments.several.engine {
         None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, known, common)?,
         Some(engine) if subnets.len() > 1 => arguments.audit_routed(engine, &subnets)?,
@@ -166,6 +168,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             return Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")));
         }
     };
+    drop(waiting);
     let mut batch = Batch::default();
     arguments.draw(report::audit_drawing(&report), &mut batch)?;
     if let Some(page) = page {

@@ -2,10 +2,11 @@
 
 use super::input::{read_dump, read_lfts_of};
 use super::outcome::Failure;
+use super::output::remark;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use reconfig::change::{self, BringUpError};
+use reconfig::change::{self, BringUpError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
@@ -289,6 +290,9 @@ impl FromArguments {
             };
         };
         let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
+        if let Some(absent) = absent_rows(fabric, &tables.tables) {
+            remark(&absent.to_string());
+        }
         Ok(Some(Imported::new(fabric, &tables.tables, levels)))
     }
 }

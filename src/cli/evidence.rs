@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Evidence")]
 pub(super) struct EvidenceArguments {
-    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph; `plan` also draws the
-    /// channels that an accepted plan drains.
+    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph; of an
+    /// accepted plan `plan` draws the channels that it drains, or those of the routing that it ends with, and what waits for
+    /// what.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
     /// If it is refused for a cycle, show the route of a packet into each dependency (--json always does).
@@ -34,14 +35,14 @@ impl EvidenceArguments {
         }
     }
 
-    /// Draws the refusal, or else what an accepted plan drains, if requested.
+    /// Draws the refusal, or else what an accepted plan has to show, if requested.
     pub(super) fn draw_either(
         &self,
         refused: Option<&Refused>,
-        drained: Option<String>,
+        accepted: Option<String>,
         batch: &mut Batch,
     ) -> Result<(), Failure> {
-        match (&self.dot, refused, drained) {
+        match (&self.dot, refused, accepted) {
             (Some(file), None, Some(drawing)) => batch.stage_text(file, drawing),
             _ => self.draw(refused, batch),
         }

@@ -5,7 +5,7 @@ use super::outcome::Failure;
 use super::output::{colours_errors, remark};
 use anyhow::{Context, anyhow};
 use reconfig::fabric::difference::guids_by_name;
-use reconfig::fabric::format::{Completeness, Reading};
+use reconfig::fabric::format::{Completeness, Reading, SystemFiles};
 use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, format};
 use reconfig::plan::{Plan, PlanReadError};
@@ -143,9 +143,33 @@ fn read_unnamed(
     if list::is_list(&name, &bytes) {
         return list::read_tolerating(&bytes, &name, common.tolerance(), read_bytes).map_err(unreadable);
     }
-    let reading = format::read_tolerating(&bytes, &name, common.tolerance()).map_err(unreadable)?;
+    let systems = match format::needs_systems(&bytes) {
+        true => read_systems(file, common)?,
+        false => SystemFiles::default(),
+    };
+    let reading = format::read_with(&bytes, &name, common.tolerance(), &systems).map_err(unreadable)?;
     reading.warn(&name);
     accept(reading).map(Subnets::alone)
+}
+
+/// The system files of a topology of ibdm: those in the folder that is named, else in its own.
+fn read_systems(file: &Path, common: Common) -> Result<SystemFiles, Failure> {
+    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = common.systems.unwrap_or(beside);
+    let read = || format!("cannot read the system files in {}", folder.display());
+    let entries = std::fs::read_dir(folder).with_context(read).map_err(Failure::input)?;
+    let paths: std::io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.with_context(read).map_err(Failure::input)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "ibnl"));
+    paths.sort();
+    let mut systems = SystemFiles::default();
+    for path in &paths {
+        systems.add(&read_named(path)?, &name_of(path)).map_err(unreadable)?;
+    }
+    if systems.is_empty() && common.systems.is_some() {
+        return Err(Failure::input(anyhow!("{}: no system file (*.ibnl) in it", folder.display())));
+    }
+    Ok(systems)
 }
 
 /// The subnet that `file` holds, where one is needed; `fix` states what to do if it lists several.

@@ -105,6 +105,9 @@ struct Common {
     /// of ibswitches or ibhosts.
     #[arg(long, global = true, value_name = "FILE", value_parser = kept_path)]
     names: Option<&'static Path>,
+    /// The folder of the system files (IBNL) that a topology of ibdm needs, instead of its own folder.
+    #[arg(long, global = true, value_name = "FOLDER", value_parser = kept_path)]
+    systems: Option<&'static Path>,
 }
 
 /// A path for as long as the process runs, so that the options of every command stay small values.

@@ -143,7 +143,9 @@ fn check_place(file: &Path) -> Result<(), anyhow::Error> {
 
 /// Prints a line on standard error, even if it is closed.
 pub(super) fn remark(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    super::progress::above(|| {
+        let _ = writeln!(anstream::stderr(), "{text}");
+    });
 }
 
 /// Writes `text` to `file`, or prints it if there is no file.

@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let mut batch = Batch::default();
     let before = arguments.before(common)?;
     let page = page.map(|file| Page::of(file, [&before.0])).transpose()?;
-    let (report, drained) = match arguments.draw(before, common)? {
+    let (report, drawing) = match arguments.draw(before, common)? {
         Ok((drawn, then)) => {
             if then.is_some() && arguments.output.as_ref().is_some_and(|file| output::is_stdout(file)) {
                 let why = "a cable that moves takes two plans, and both would go to standard output";
@@ -136,11 +136,13 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             let then = then.transpose()?.map(Box::new);
             let files = [&arguments.output, &arguments.certificate].map(Option::as_ref);
             let report = arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)?;
-            (PlanReport { then, ..report }, drawn.prepared.plan.plan().drain_dot())
+            let is_drawn = arguments.evidence.file().is_some();
+            let drawing = || drawn.prepared.plan.plan().dependencies_dot();
+            (PlanReport { then, ..report }, is_drawn.then(drawing).flatten())
         }
         Err(without) => (*without, None),
     };
-    arguments.evidence.draw_either(report.refusal.as_ref(), drained, &mut batch)?;
+    arguments.evidence.draw_either(report.refusal.as_ref(), drawing, &mut batch)?;
     if let Some(page) = page {
         page.stage(report::plan_page(&report, &page.origin), &mut batch)?;
     }

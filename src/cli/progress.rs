@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
@@ -23,6 +24,22 @@ const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 /// Below that nothing is said of counted work where there is no terminal.
 const WORTH_SAYING: Duration = Duration::from_secs(5);
 
+/// The spinner that a terminal shows, so that lines are printed above it.
+static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+fn spinner() -> MutexGuard<'static, Option<ProgressBar>> {
+    SPINNER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Prints something to standard error, above the spinner if there is one.
+pub(super) fn above(print: impl FnOnce()) {
+    let bar = spinner().clone();
+    match bar {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
 /// Work whose end nobody can foresee: while it lasts a terminal shows what it is, and for how long.
 pub(super) struct Waiting(ProgressBar);
 
@@ -36,12 +53,14 @@ impl Waiting {
         let bar = ProgressBar::new_spinner().with_style(style.expect("the template names fields that a bar has"));
         bar.set_message(what);
         bar.enable_steady_tick(Duration::from_millis(150));
+        *spinner() = Some(bar.clone());
         Waiting(bar)
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
+        *spinner() = None;
         self.0.finish_and_clear();
     }
 }
@@ -148,6 +167,7 @@ impl Progress {
 /// Seconds, minutes or hours, as precise as an estimate is.
 fn rough(seconds: f64) -> String {
     match seconds {
+        seconds if seconds < 1.0 => "a second".to_string(),
         seconds if seconds < 90.0 => format!("{seconds:.0} s"),
         seconds if seconds < 5_400.0 => format!("{:.0} min", seconds / 60.0),
         seconds => format!("{:.1} h", seconds / 3_600.0),

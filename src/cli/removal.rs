@@ -4,8 +4,9 @@ use super::element::{find_node, find_nodes, find_ports, guid_of};
 use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::Args;
-use reconfig::fabric::{Fabric, NodeId, NodeRole};
+use reconfig::fabric::{Fabric, Node, NodeId, NodeRole};
 use reconfig::scenario::Element;
+use std::collections::BTreeSet;
 
 /// The options belong to the group `what` of their command.
 #[derive(Clone, Debug, Default, Args)]
@@ -21,8 +22,9 @@ pub(super) struct RemovalArguments {
     /// This host leaves, one channel adapter or all that a pattern matches.
     #[arg(long, value_name = "NODE", group = "what")]
     remove_host: Vec<String>,
-    /// All nodes of this system image GUID leave, such as the switches of a director chassis.
-    #[arg(long, value_name = "GUID", group = "what")]
+    /// All nodes of this system image GUID leave, such as the switches of a director; or all of this section of a capture
+    /// by `ibnetdiscover -g`, as in "Chassis 1".
+    #[arg(long, value_name = "GUID|SECTION", group = "what")]
     remove_chassis: Vec<String>,
 }
 
@@ -97,8 +99,13 @@ fn find_kind(fabric: &Fabric, name: &str, kind: &str, is: impl Fn(NodeId) -> boo
 }
 
 fn chassis(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
-    let of_system = |guid| fabric.nodes().filter(move |(_, node)| node.system_guid == Some(guid)).map(|(id, _)| id);
-    let found: Vec<NodeId> = guid_of(name.trim()).into_iter().flat_map(of_system).collect();
+    let section = name.trim().strip_prefix("Chassis ").and_then(|number| number.trim().parse::<u8>().ok());
+    let guid = guid_of(name.trim());
+    let is_of = |node: &Node| match section {
+        Some(number) => node.chassis == Some(number),
+        None => guid.is_some() && node.system_guid == guid,
+    };
+    let found: Vec<NodeId> = fabric.nodes().filter(|(_, node)| node.present && is_of(node)).map(|(id, _)| id).collect();
     if found.is_empty() {
         // A node of that name tells which GUID was meant.
         let own = find_node(fabric, name).ok().and_then(|node| fabric.node(node).system_guid);
@@ -106,6 +113,15 @@ fn chassis(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
             || "captures give it as sysimgguid".to_string(),
             |guid| format!("the one of the node of that name is {guid}"),
         );
+        if section.is_some() {
+            let known: BTreeSet<u8> = fabric.nodes().filter_map(|(_, node)| node.chassis).collect();
+            let known: Vec<String> = known.iter().map(|number| format!("Chassis {number}")).collect();
+            let hint = match known.is_empty() {
+                true => "the capture has no such sections, as `ibnetdiscover -g` prints them".to_string(),
+                false => format!("it has {}", known.join(", ")),
+            };
+            return Err(Failure::input(anyhow!("no section `{name}`: {hint}")));
+        }
         return Err(Failure::input(anyhow!("no node has the system image GUID `{name}`: {hint}")));
     }
     let element = |node| if fabric.node(node).is_switch() { Element::Switch(node) } else { Element::EndNode(node) };

@@ -18,7 +18,7 @@ where they leave points open. docs/REPRODUCE.md explains where the \
 bands come from and how the papers were read. seed-003 measures what sources gain from several paths (docs/DISPERSIVE.md); seed-004 is Bloch, Liss (InfiniBand routers).
 
 Examples:
-  reconfig reproduce seed-000 --fabrics 100
+  reconfig reproduce seed-000 --bands
   reconfig reproduce seed-001 --csv over-time.csv --plot over-time.svg
   reconfig reproduce seed-002 --table 1 --csv table-1.csv --plot table-1.svg
   reconfig reproduce optimum --fabrics 4
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     /// Only this row, such as 16 or 128/32; may be repeated.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
-    /// Fabrics for each row [default: the paper's number, 10 or 32; 10 for skyline, 1 for seed-001 and seed-004, 2 for seed-003 and selection, 8 for optimum].
+    /// Fabrics for each row [default: 100 for seed-000, 32 for seed-002 as in the paper, 10 for skyline, 1 for seed-001 and seed-004, 2 for seed-003 and selection, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
     /// The seed of the first fabric of each row.

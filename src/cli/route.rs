@@ -15,7 +15,7 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::subnets::Subnet;
 use reconfig::ids::Lmc;
-use reconfig::lid::{Guid2Lid, Heuristic};
+use reconfig::lid::{self, Guid2Lid, Heuristic};
 use reconfig::routing::{self, ENGINES, Engine, EngineKind, Parameters};
 use reconfig::tables::Selection;
 use reconfig::tables::dump::{write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl, write_subnet};
@@ -265,6 +265,9 @@ impl Arguments {
         let data_vls = choice::data_vls(self.choice.vls)?;
         let routed = change::route(RouteInput { fabric, engine: &*engine, data_vls, lmc: self.lmc.0 });
         let routed = routed.map_err(choice::unrouted)?;
+        if let Some(told) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
+            output::remark(&format!("{told}; --output FOLDER writes all LIDs (guid2lid)"));
+        }
         let routing_ns = start.elapsed().as_nanos() as u64;
         let start = Instant::now();
         let judged = routed.prove();

@@ -14,7 +14,7 @@ use super::output::{Batch, Screen, check_places};
 use super::page::Page;
 use super::permutation::NAMED;
 use super::plan::certified;
-use super::progress::Progress;
+use super::progress::{Progress, Waiting};
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
@@ -23,12 +23,13 @@ use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
+use reconfig::lid::RENUMBERED;
 use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
-    self, Accounting, Departure, Detection, Engines, Scenario, ScenarioChange, ScenarioError, SimulationReport,
-    Standby, adversary,
+    self, Accounting, Departure, Detection, Engines, LinkLoads, Periods, Scenario, ScenarioChange, ScenarioError,
+    SimulationReport, Standby, adversary,
 };
 use reconfig::sim::{
     ArrivalProcess, AttributeTime, Dispersal, Latch, MessageShare, Monitor, PathChoice, SimConfig, SimError, Spray,
@@ -93,7 +94,8 @@ pub(super) struct Arguments {
     /// The folder for the journal of this change, `simulate.journal`, written anew; `reconfig journal show` reads it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
-    /// The folder for CSV files of what happened when: series.csv, smps.csv, phases.csv and hosts.csv.
+    /// The folder for CSV files: what happened when (series.csv, smps.csv, phases.csv), what each host lost (hosts.csv), how
+    /// loaded each link between switches was (links.csv), and LIDs that are others than in the capture (lids.csv).
     #[arg(long, value_name = "DIR", conflicts_with = "compare")]
     csv: Option<PathBuf>,
     /// The file for a page of HTML about the run (with --compare: about all): what changed, what was lost and when.
@@ -522,7 +524,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         draw_across(arguments.dot.as_deref(), Some(refusal), &mut drawn)?;
         drawn.finish()?;
     }
-    let report = outcome.map_err(failure)?;
+    let mut report = outcome.map_err(failure)?;
+    tell_renumbered(&report);
+    let loads = shown_loads(&mut report, arguments.traffic.sources.hot_links.into());
     match arguments.accounting {
         None => {
             let beside = Beside { report: &report, auto_instead: auto_instead(&routers, &scenario, &report) };
@@ -535,7 +539,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let runs = std::slice::from_ref(&report);
     page.iter().try_for_each(|page| page.stage(report::simulation_page(runs, &page.origin), &mut batch))?;
     if let Some(folder) = &arguments.csv {
-        let files = report::run_csv(&report).map_err(Failure::undone)?;
+        let files = report::run_csv(&report, &loads).map_err(Failure::undone)?;
         files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
     }
     kept.into_iter().try_for_each(|(file, text)| batch.stage_text(file, text))?;
@@ -545,6 +549,21 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     Ok(report.is_yes().into())
+}
+
+/// Says which note is about LIDs, since programs have it among the notes.
+fn tell_renumbered(report: &SimulationReport) {
+    let told = report.notes.iter().find(|note| note.ends_with(RENUMBERED));
+    told.iter().for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
+}
+
+/// The loads that the run has, of which only the busiest are reported.
+fn shown_loads(report: &mut SimulationReport, most: usize) -> Periods<LinkLoads> {
+    let loads = report.links.take().unwrap_or_default();
+    let shown = |loads: &LinkLoads| LinkLoads { busiest: loads.busiest.iter().take(most).cloned().collect(), ..*loads };
+    let Periods { before, during, after } = &loads;
+    report.links = (most > 0).then(|| Periods { before: shown(before), during: shown(during), after: shown(after) });
+    loads
 }
 
 /// The label of the progress bar.
@@ -653,6 +672,7 @@ fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(An
     };
     let schemes = Scheme::ALL.iter().copied().map(SchemeChoice::Only);
     let runs: Vec<_> = [SchemeChoice::Auto].into_iter().chain(schemes).map(|choice| (choice, start(choice))).collect();
+    let waiting = Waiting::at("running the change by each scheme");
     let (reports, absent) = runtime.block_on(async {
         let (mut reports, mut absent) = (Vec::with_capacity(runs.len()), Vec::new());
         for (scheme, run) in runs {
@@ -665,7 +685,8 @@ fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(An
         }
         Ok::<_, Failure>((reports, absent))
     })?;
-    absent.iter().for_each(|why| eprintln!("{why}"));
+    drop(waiting);
+    absent.iter().for_each(|why| output::remark(why));
     let comparison =
         Comparison { schema: "reconfig.simulation-comparison/1", reports: &reports, not_possible: &absent };
     screen.show(&comparison, || report::comparison(&reports))?;
@@ -771,7 +792,7 @@ impl Arguments {
             load: self.traffic.load,
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
-            hot_links: self.traffic.sources.hot_links.into(),
+            hot_links: if self.csv.is_some() { usize::MAX } else { self.traffic.sources.hot_links.into() },
             connections,
             detection: self.management.detection()?,
             compute_ns: self.management.compute_time * 1_000,

@@ -1,7 +1,7 @@
-//! Conservation: the end ports' counters of the retired service levels, read in waves. What one wave shows as received
-//! is at most what was received when the wave ended, which is at most what was sent by then, which is at most what the
-//! next wave shows as sent. If the ends of this chain are equal, nothing was in flight when the first wave ended, and
-//! nothing was sent after it; and since no responder holds a reply back, nothing will be.
+//! Conservation: the end ports' counters of the retired service levels, read in waves. The amount that one wave shows
+//! as received is at most the amount received when the wave ended; that is at most the amount sent by then, and that at
+//! most the amount that the next wave shows as sent. If the ends of this chain are equal, nothing was in flight when
+//! the first wave ended, and nothing was sent after it; and since no responder holds a reply back, nothing will be.
 
 use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
@@ -65,10 +65,10 @@ impl ConservationJudge {
         }
     }
 
-    /// Adds a reading. It belongs to the current wave if it was requested after the previous wave was complete; the
-    /// first such reading of a port counts.
+    /// Adds a reading. It belongs to the current wave if it was requested after the previous wave was complete; only
+    /// the first such reading of a port is used.
     pub fn fold(&mut self, reading: &CounterReading) {
-        // A reading requested before the previous wave was complete may miss what was sent while that wave ended; then
+        // A reading requested before the previous wave was complete may miss packets sent while that wave ended; then
         // "sent by the end of one wave ≤ sent by the next", the last link of the chain, would not hold.
         let known = reading.ticket == self.ticket && self.ports.contains(&reading.port);
         if !known || self.equal || reading.asked_ns < self.since_ns || self.current.contains_key(&reading.port) {
@@ -83,8 +83,8 @@ impl ConservationJudge {
         }
     }
 
-    /// A port died that had sent or received. Without its counters the sums may be equal while a packet is under way:
-    /// what the others received of it stands for what they have sent and not received.
+    /// A port that had sent or received died. Without its counters the sums may be equal while a packet is under way,
+    /// because packets received from it make up for packets sent by others and not yet received.
     pub fn lose(&mut self, port: ChannelId) {
         self.spoilt.get_or_insert(NoVerdict::Uncounted { port });
     }
@@ -112,8 +112,7 @@ impl ConservationJudge {
             // received₁ ≤ sent when wave 1 ended ≤ sent₂. If the outer two are equal, so is the middle: nothing was in
             // flight at that moment, and nothing has been sent since.
             self.equal = settled && received == sent;
-            // The chain cannot be broken by packets that are lost or late, only by counters that are not what they are
-            // taken for.
+            // Lost or late packets cannot break the chain. Only counters that were changed from outside can.
             if received > sent {
                 self.spoilt.get_or_insert(NoVerdict::MoreReceived { sent, received });
             }

@@ -1,5 +1,5 @@
 //! The flush of the new lanes: every device reports that each packet latched before its write has left, and that its
-//! neighbours' flush tokens came behind such packets.
+//! neighbours' flush tokens arrived after such packets.
 
 use super::{DeviceId, Flushed, NoVerdict, PARTS, Ticket, Verdict};
 use crate::ids::VlSet;
@@ -14,7 +14,7 @@ pub struct FlushReading {
     pub round: u32,
     /// The lanes that it concerns.
     pub lanes: VlSet,
-    /// Whether its part is complete.
+    /// Whether the device has completed its part.
     pub flushed: bool,
 }
 
@@ -73,8 +73,8 @@ impl FlushJudge {
     }
 }
 
-/// A flush of lanes into which tables lead what was sent before, wherever it stands: rounds first, in each of which every
-/// device sends off what stood in it, until that has come to its end.
+/// A flush of lanes into which tables lead packets sent before, wherever they stand. It begins with rounds in each of
+/// which every device sends off its packets, until all of these have come to their end.
 #[derive(Clone, Debug)]
 pub struct StraysJudge {
     ticket: Ticket,
@@ -87,19 +87,19 @@ impl StraysJudge {
     /// The most rounds before the flush itself: each has a ticket of its own.
     pub const MOST: u32 = PARTS - 1;
 
-    /// A judge of the flush of `lanes` after as many `rounds` as what was sent takes to its end, at most
+    /// A judge of the flush of `lanes` after as many `rounds` as packets sent before need to come to their end, at most
     /// [`StraysJudge::MOST`].
     pub fn new(ticket: Ticket, lanes: VlSet, rounds: u8) -> StraysJudge {
         StraysJudge { ticket, lanes, rounds, done: 0 }
     }
 
-    /// What to flush now, under which ticket; none if all is done.
+    /// The lanes to flush now, with the ticket of the question; none if all is done.
     pub fn due(&self) -> Option<(Ticket, VlSet)> {
         let lanes = if self.done < self.rounds { VlSet::EMPTY } else { self.lanes };
         (self.done <= self.rounds).then(|| (self.ticket.part(usize::from(self.done)), lanes))
     }
 
-    /// Adds the proof of what was due; one of anything else does not count.
+    /// Adds the proof that is due; any other is ignored.
     pub fn fold(&mut self, flushed: &Flushed) {
         self.done += u8::from(self.due() == Some((flushed.ticket, flushed.lanes)));
     }
@@ -129,7 +129,7 @@ mod tests {
     fn strays_leave_before_their_lanes_are_flushed() {
         let mut judge = StraysJudge::new(Ticket(32), VlSet(0b10), 2);
         let flushed = |part: u32, lanes: u16| Flushed { ticket: Ticket(32 + part), lanes: VlSet(lanes) };
-        // The flush itself, before what was sent has left; a round out of turn.
+        // The flush itself, before strays have left; a round out of turn.
         [flushed(0, 0b10), flushed(1, 0)].iter().for_each(|early| judge.fold(early));
         assert_eq!((judge.due(), judge.verdict()), (Some((Ticket(32), VlSet::EMPTY)), None));
         [flushed(0, 0), flushed(1, 0)].iter().for_each(|round| judge.fold(round));

@@ -1,7 +1,7 @@
 //! Drains of a routing function with several virtual layers: each layer by itself, and then each once more.
 //!
 //! The lanes of all layers together wait for each other in cycles; those of one layer never do. Replies to packets on
-//! one layer may use another: only a second pass over all layers, after the first, is behind every reply.
+//! one layer may use another: only a second pass over all layers, after the first, follows every reply.
 
 use super::{Drained, Ticket};
 use crate::ids::VlSet;

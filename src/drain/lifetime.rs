@@ -42,14 +42,14 @@ pub struct AgeQuestion {
     pub ticket: Ticket,
     /// The lanes to be empty.
     pub lanes: VlSet,
-    /// From when packets age: when the sources had moved, or the last write was acknowledged. If end ports are fenced,
-    /// when their lanes had sent what they held.
+    /// The time from which packets age: when the sources had moved, or the last write was acknowledged. If end ports
+    /// are fenced, when their lanes had sent their contents.
     pub since_ns: u64,
     /// The longest time between the moment at which a device begins to send a packet and its arrival at the next.
     pub wire_ns: u64,
 }
 
-/// The common part of both judges: the switches' limits, of which the longest stands for all.
+/// The common part of both judges: the limits of the switches. The longest limit is used for all.
 #[derive(Clone, Debug)]
 struct Ages {
     question: AgeQuestion,
@@ -83,8 +83,9 @@ impl Ages {
         if !self.waiting.is_empty() {
             return Verdict::Pending;
         }
-        // The limit ends when a switch begins to send, counted from the packet's tail: between two switches there is a
-        // wire, and one more leads to the first. A bound that wraps would be due at once, hence checked arithmetic.
+        // A limit runs from the arrival of the packet's tail until the switch begins to send. So one wire is added for
+        // each hop between two switches, and one for the hop to the first. The arithmetic is checked, since a bound
+        // that wrapped would be due at once.
         let wire_ns = self.question.wire_ns;
         let hop = self.longest_ns.checked_add(wire_ns);
         let all = hop.and_then(|hop| hops.checked_mul(hop)).and_then(|all| all.checked_add(wire_ns));
@@ -93,7 +94,7 @@ impl Ages {
     }
 }
 
-/// What a drain by age waits for now. The order is that of the variants, and no reading skips one.
+/// The present wait of a drain by age. The stages follow in the order of the variants, and no reading skips one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgeStage {
     /// The limits of some switches ([`DrainAge::fold`]).
@@ -114,10 +115,11 @@ pub enum AgeStage {
     Over,
 }
 
-/// Whether requests may still have replies, and who knows.
+/// Whether requests may still cause replies, and how that is known.
 #[derive(Clone, Debug)]
 enum Responders {
-    /// They are asked: who has not settled since the last request came, and when the last one had.
+    /// End ports are asked: those that have not settled since the last request arrived, and the time at which the last
+    /// one settled.
     Asked { half: Half, unsettled: BTreeSet<ChannelId>, settled_ns: u64 },
     /// A fence stands at every end port: replies on the old half do not enter (P3.8).
     Fenced,
@@ -146,7 +148,8 @@ impl DrainAge {
         DrainAge { ages: Ages::new(question, switches), depth: depth.into(), responders }
     }
 
-    /// A judge behind a fence at every end port: what entered before it closed ages, and causes no replies that enter.
+    /// A judge for a subnet with a fence at every end port: packets that entered before it closed age, and the replies
+    /// that they cause do not enter.
     pub fn behind_fence(question: AgeQuestion, depth: u32, switches: impl IntoIterator<Item = DeviceId>) -> DrainAge {
         DrainAge { ages: Ages::new(question, switches), depth: depth.into(), responders: Responders::Fenced }
     }
@@ -182,7 +185,7 @@ impl DrainAge {
         self.ages.gone_ns(self.ages.question.since_ns, self.depth)
     }
 
-    /// What is to be waited for at a time.
+    /// The wait that is due at a given time.
     ///
     /// # Errors
     /// These limits allow no verdict.
@@ -219,7 +222,7 @@ impl DrainAge {
     }
 }
 
-/// Switches hold nothing for some lanes, by age: what was latched before the last write leaves its switch within one
+/// Switches hold nothing for some lanes, by age: a packet latched before the last write leaves its switch within one
 /// lifetime, and the next switch within another (F.6).
 #[derive(Clone, Debug)]
 pub struct FlushAge {
@@ -299,7 +302,8 @@ mod tests {
 
     const A: VlSet = VlSet(0b0011);
 
-    /// What one round takes in [`drain`]: three channels, each with a lifetime of 100 and a wire of 7, and a wire more.
+    /// The duration of one round in [`drain`]: three channels, each with a lifetime of 100 and a wire of 7, and one
+    /// more wire.
     const ROUND_NS: u64 = 3 * 107 + 7;
 
     fn question(since_ns: u64, wire_ns: u64) -> AgeQuestion {

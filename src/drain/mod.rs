@@ -101,7 +101,7 @@ pub enum NoVerdict {
         /// The channel through which it came.
         channel: ChannelId,
     },
-    /// A counter stands at its maximum.
+    /// A counter is at its maximum.
     #[error("a counter of the port stands at its largest value and may have missed packets")]
     Clamped {
         /// The end port.
@@ -208,7 +208,7 @@ impl Vacated {
         self.ticket
     }
 
-    /// How many times.
+    /// The number of rounds.
     pub fn rounds(&self) -> u8 {
         self.rounds
     }
@@ -249,13 +249,13 @@ impl Drained {
         self.lanes
     }
 
-    /// Who saw it.
+    /// The observer that made the proof.
     pub fn observer(&self) -> Observer {
         self.observer
     }
 }
 
-/// What the judges' tests share.
+/// The common part of the judges' tests.
 #[cfg(test)]
 mod testing {
     use super::{ChannelId, DeviceId, DrainGraph, PortMask};

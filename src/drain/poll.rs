@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One device's answer about its outputs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LaneReading {
-    /// Who answers.
+    /// The device that answers.
     pub device: DeviceId,
     /// When it was asked, in nanoseconds of the transport's clock.
     pub asked_ns: u64,
@@ -82,8 +82,8 @@ impl<'a> PollJudge<'a> {
             self.passes = PASSES;
         }
         let excused: Vec<_> = (0..channels.len()).filter(|&at| self.excused.contains(&channels[at].channel)).collect();
-        // The second pass begins when the last channel of the first was found empty. By then every request has come
-        // to its responder, and a reply that is owed counts as one that stands in its send queue (docs/WIRE.md).
+        // The second pass begins when the last channel of the first was found empty. By then every request has arrived
+        // at its responder, and a reply that is owed counts as one that waits in its send queue (docs/WIRE.md).
         let since_ns = self.last_ns;
         excused.into_iter().for_each(|at| self.mark_empty(at, since_ns));
         self.end_pass();
@@ -140,7 +140,7 @@ impl<'a> PollJudge<'a> {
         }
     }
 
-    /// The devices worth asking now, those that send into a channel all of whose predecessors are empty; of each, the
+    /// The devices to ask now: those that send into a channel all of whose predecessors are empty, each with its
     /// outputs to such channels.
     pub fn frontier(&self) -> BTreeMap<DeviceId, PortMask> {
         let mut frontier: BTreeMap<DeviceId, PortMask> = BTreeMap::new();
@@ -151,7 +151,7 @@ impl<'a> PollJudge<'a> {
         frontier
     }
 
-    /// What the answers say.
+    /// The verdict that the answers allow.
     pub fn verdict(&self) -> Verdict<Drained> {
         if self.passes < PASSES {
             return Verdict::Pending;

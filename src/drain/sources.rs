@@ -44,12 +44,12 @@ impl SourcesJudge {
         self.waiting.remove(&port);
     }
 
-    /// Who has not moved yet, in index order.
+    /// The sources that have not moved yet, in index order.
     pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.waiting.iter().copied()
     }
 
-    /// What the answers say.
+    /// The verdict that the answers allow.
     pub fn verdict(&self) -> Verdict<SourcesMoved> {
         if self.waiting.is_empty() {
             Verdict::Proof(SourcesMoved { ticket: self.ticket, half: self.half })
@@ -70,8 +70,8 @@ pub struct FenceReading {
     pub lanes: [Vl; 16],
 }
 
-/// Waits until every source is fenced: whatever its host sends on the half that is left goes to VL 15, which no data
-/// packet may take, and is discarded before it enters the subnet.
+/// Waits until every source is fenced: packets that its host sends on the retiring half are mapped to VL 15, which data
+/// may not use, and are discarded before they enter the subnet.
 #[derive(Clone, Debug)]
 pub struct FenceJudge {
     ticket: Ticket,
@@ -103,12 +103,12 @@ impl FenceJudge {
         }
     }
 
-    /// Who is not fenced yet, in index order.
+    /// The sources that are not fenced yet, in index order.
     pub fn waiting(&self) -> impl Iterator<Item = ChannelId> + '_ {
         self.waiting.iter().copied()
     }
 
-    /// What the answers say.
+    /// The verdict that the answers allow.
     pub fn verdict(&self) -> Verdict<SourcesMoved> {
         if self.waiting.is_empty() {
             Verdict::Proof(SourcesMoved { ticket: self.ticket, half: self.half })

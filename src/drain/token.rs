@@ -1,6 +1,6 @@
-//! Tokens: agents in the devices pass a token on once the lane is empty and every predecessor's token came, so a
-//! token at a leaf is behind all data. Two rounds: the first is behind the requests, the second behind the replies
-//! they caused.
+//! Tokens: an agent passes a token on once the lane is empty and the tokens of all predecessors have arrived, so a
+//! token at a leaf follows all data. Two rounds: the first follows the requests, the second the replies that they
+//! caused.
 
 use super::{ChannelId, Drained, NoVerdict, Observer, Ticket, Verdict};
 use crate::ids::VlSet;
@@ -15,7 +15,7 @@ pub struct TokenReading {
     pub round: u32,
     /// The lanes it is for.
     pub lanes: VlSet,
-    /// Whether the tokens of all these lanes came.
+    /// Whether the tokens of all these lanes arrived.
     pub complete: bool,
 }
 
@@ -55,7 +55,7 @@ impl TokenJudge {
             // this token, so it may be ahead of replies.
             self.spoilt.get_or_insert(NoVerdict::EarlyToken { channel: reading.channel });
         } else if reading.lanes != self.lanes {
-            // Agents pass tokens on lane by lane: what has followed other lanes is behind no data of ours.
+            // Agents pass tokens on lane by lane: a token that followed other lanes proves nothing about these.
             self.spoilt.get_or_insert(NoVerdict::OtherLanes { asked: self.lanes, found: reading.lanes });
         } else if round == self.round && reading.complete {
             self.waiting[round].remove(&reading.channel);
@@ -80,7 +80,7 @@ impl TokenJudge {
         self.waiting.get(self.round).into_iter().flatten().copied()
     }
 
-    /// What the reports say.
+    /// The verdict that the reports allow.
     pub fn verdict(&self) -> Verdict<Drained> {
         match &self.spoilt {
             Some(reason) => Verdict::NoVerdict(reason.clone()),

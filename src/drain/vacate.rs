@@ -26,8 +26,8 @@ impl VacateJudge {
 
     /// Adds the proof of one round; one that was not requested does not count.
     pub fn fold(&mut self, flushed: &Flushed) {
-        // A round counts only if it began after the one before had ended, and its ticket shows that: it is made known
-        // no earlier.
+        // A round is valid only if it began after the one before had ended. Its ticket shows that, because the ticket
+        // is not made known earlier.
         let asked = self.due() == Some(flushed.ticket) && flushed.lanes == VlSet::EMPTY;
         self.done += u8::from(asked);
     }

@@ -87,6 +87,7 @@ impl FabricBuilder {
             kind,
             guid,
             system_guid: None,
+            chassis: None,
             vendor_id: 0,
             device_id: 0,
             description: description.into(),

@@ -108,6 +108,8 @@ pub struct Node {
     pub guid: Guid,
     /// NodeInfo:SystemImageGUID, if known.
     pub system_guid: Option<Guid>,
+    /// The number of the chassis that a capture puts it in (`Chassis 1` of `ibnetdiscover -g`), if it says.
+    pub chassis: Option<u8>,
     /// NodeInfo:VendorID, 24 bits.
     pub vendor_id: u32,
     /// NodeInfo:DeviceID, 16 bits.

@@ -1,4 +1,4 @@
-//! What goes wrong with a journal.
+//! The errors of a journal.
 
 use super::line::LineFault;
 use std::io;
@@ -23,7 +23,7 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// A record was not written; what it announces is not done.
+    /// A record was not written; the action that it announces is not performed.
     #[error(
         "writing the journal {path}: {source}; nothing is done that is not recorded: free space there, or restart with another folder (--journal) or without (--no-journal)"
     )]

@@ -1,4 +1,4 @@
-//! What a journal is written to.
+//! The file to which a journal is written.
 
 use super::JournalError;
 use std::fs::{self, File, TryLockError};
@@ -6,11 +6,11 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often, and at which distance, a lock that another process holds is tried again.
+/// The number of attempts, and the pause between them, to take a lock that another process holds.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a journal is written to: a file, or what a test has in its place.
+/// The target of a journal's writes: a file, or a test's substitute.
 pub trait JournalFile {
     /// Appends bytes, and returns once they are on disk.
     ///
@@ -31,7 +31,7 @@ pub trait JournalFile {
     fn renew(&mut self, path: &Path, kept: &Path) -> Result<(), JournalError>;
 }
 
-/// A file with the lock of its one writer, which goes when the process does.
+/// A file with the lock of its one writer. The lock ends with the process.
 pub(super) struct LockedFile(File);
 
 /// Opens a journal, or makes it and its folder.

@@ -3,7 +3,7 @@
 use super::record::{JournalEntry, JournalRecord, SCHEMA};
 use std::fmt;
 
-/// What is wrong with a journal, and where.
+/// A fault in a journal, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineFault {
     /// The line, from 1.
@@ -26,7 +26,7 @@ pub(super) struct Read {
     pub(super) entries: Vec<JournalEntry>,
     /// Bytes of whole records.
     pub(super) len: u64,
-    /// What is wrong with what follows them.
+    /// The fault in the bytes after them.
     pub(super) torn: Option<LineFault>,
 }
 
@@ -35,7 +35,8 @@ pub(super) fn written(entry: &JournalEntry) -> String {
     format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
 }
 
-/// Reads all records. A faulty last line is a torn tail: a writer died, or the disk was full, and nobody acted on it.
+/// Reads all records. A faulty last line is a torn tail: the writer died, or the disk was full, and the record was
+/// never acted on.
 ///
 /// # Errors
 /// A fault in a line that others follow, or a journal of another version.

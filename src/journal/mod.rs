@@ -1,11 +1,12 @@
-//! The journal of a manager: what it has decided, on disk before it acts.
+//! The journal of a manager: its decisions, on disk before it acts.
 //!
-//! On entry: a change that is about to begin, with its whole plan; then every command, before the driver carries it out;
-//! its end, and that the half it has left follows; and the elements that are set aside. On return from [`Journal::open`]: the change that nobody ended
-//! ([`Standing`]) and what was set aside. Append-only: each record is a line of its own with a checksum, on disk before
-//! the call returns. A tail that a crash or a full disk left torn is cut off; a file that is damaged elsewhere is moved
-//! away and never read on. A record that cannot be written is an error, and its caller does not act. Deliberately
-//! omitted: what devices hold, which is read from them and has precedence.
+//! On entry: a change that is about to begin, with its whole plan; then every command, before the driver carries it
+//! out; its end; the note that the retired half follows; and the elements that are set aside. On return from
+//! [`Journal::open`]: the change that was not ended ([`Standing`]) and the elements set aside. Append-only: each record
+//! is a line of its own with a checksum, on disk before the call returns. A tail that a crash or a full disk left torn
+//! is cut off; a file that is damaged elsewhere is moved aside and never read again. A record that cannot be written is
+//! an error, and its caller does not act. Deliberately omitted: the tables of devices, which are read from them and
+//! have precedence.
 
 mod error;
 mod file;
@@ -24,30 +25,30 @@ use crate::plan::Plan;
 use record::SCHEMA;
 use std::path::{Path, PathBuf};
 
-/// The size from which on a journal begins anew when the next change begins; the old one is kept under a second name.
+/// The size above which a journal begins anew when the next change begins; the old file is kept under a second name.
 const LARGE: u64 = 64 << 20;
-/// The most bytes that are read of a journal: it begins anew long before.
+/// The greatest number of bytes read from a journal. It begins anew long before that.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A change that nobody ended.
+/// A change that was not ended.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
     /// The change.
     pub begun: ChangeBegun,
-    /// Where it stands; none if nothing was asked of the subnet yet.
+    /// Its position; none if the subnet was not asked for anything yet.
     pub position: Option<ChangePosition>,
-    /// Whether it was made, and only the half that it has left does not follow yet.
+    /// Whether the change is complete except that the half it retired does not follow yet.
     pub is_made: bool,
 }
 
 /// A journal that is being written.
 pub struct Journal {
     file: Box<dyn JournalFile>,
-    /// Where it is, for messages.
+    /// The path of the journal, for messages.
     place: PathBuf,
     /// Bytes of whole records.
     len: u64,
-    /// Whether bytes of a failed write may stand after them.
+    /// Whether bytes of a failed write may follow them.
     is_torn: bool,
     /// Unix time at which the clock of the transport was 0, in nanoseconds; 0 in a simulation.
     epoch_ns: u64,
@@ -56,9 +57,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal at `path` and makes its folder, reads what it holds, and cuts off a torn tail. A damaged journal,
-    /// or one of another version, is moved to `path` with `.damaged` added. `epoch_ns` is the Unix time, in nanoseconds, at
-    /// which the clock of the transport was 0.
+    /// Opens the journal at `path` and makes its folder, reads what it holds, and cuts off a torn tail. A damaged
+    /// journal, or one of another version, is moved to `path` with `.damaged` added. `epoch_ns` is the Unix time, in
+    /// nanoseconds, at which the clock of the transport was 0.
     ///
     /// # Errors
     /// Another process has it open, or the disk refuses.
@@ -113,7 +114,7 @@ impl Journal {
         Journal { file, place, len: 0, is_torn: false, epoch_ns, standing: None, aside: Vec::new() }
     }
 
-    /// The change that nobody ended.
+    /// The change that was not ended.
     pub fn standing(&self) -> Option<&Standing> {
         self.standing.as_ref()
     }
@@ -134,7 +135,7 @@ impl Journal {
         self.append(now_ns, JournalRecord::Begun(Box::new(begun)))
     }
 
-    /// Records a command that is about to be carried out, and where the change stands with it.
+    /// Records a command that is about to be carried out, and the position of the change at that command.
     ///
     /// # Errors
     /// The disk refuses: do not carry it out.
@@ -150,10 +151,11 @@ impl Journal {
         self.append(now_ns, JournalRecord::Asked { command, name: wave, position })
     }
 
-    /// Records how a change ended, or that it halted.
+    /// Records the end of a change, or that it halted.
     ///
     /// # Errors
-    /// The disk refuses. The change has ended all the same; whoever opens the journal next finds that nothing is left to do.
+    /// The disk refuses. The change has ended all the same; the next manager that opens the journal finds nothing left
+    /// to do.
     pub fn ended(&mut self, now_ns: u64, outcome: &Outcome) -> Result<(), JournalError> {
         self.append(now_ns, JournalRecord::of_outcome(outcome))
     }
@@ -227,7 +229,7 @@ impl Journal {
         }
     }
 
-    /// Keeps the old file under a second name, and begins a new one with what is still needed.
+    /// Keeps the old file under a second name, and begins a new one with the records that are still needed.
     fn begin_anew(&mut self, now_ns: u64) -> Result<(), JournalError> {
         self.file.renew(&self.place, &self.place.with_added_extension("old"))?;
         (self.len, self.is_torn) = (0, false);
@@ -241,8 +243,8 @@ fn opened() -> JournalRecord {
     JournalRecord::Opened { schema: SCHEMA.to_string(), version: env!("CARGO_PKG_VERSION").to_string() }
 }
 
-/// Reads a journal, which its manager may be writing meanwhile: its whole records, and what is wrong with its tail, if
-/// anything is.
+/// Reads a journal, which its manager may be writing meanwhile: its whole records, and the fault of its tail, if there
+/// is one.
 ///
 /// # Errors
 /// It cannot be read, or is damaged before its tail.

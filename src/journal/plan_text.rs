@@ -23,7 +23,7 @@ pub(super) fn unpacked(packed: &str, len: usize) -> Result<String, JournalError>
     let wrong = |why: String| JournalError::Plan(why);
     let packed = STANDARD.decode(packed).map_err(|error| wrong(format!("it is not base64: {error}")))?;
     let mut text = String::new();
-    // Never more than was announced, whatever the packed bytes say.
+    // Never more than was announced, whatever the packed bytes hold.
     let read = ZlibDecoder::new(&*packed).take(len as u64 + 1).read_to_string(&mut text);
     read.map_err(|error| wrong(format!("it cannot be unpacked: {error}")))?;
     match text.len() == len {

@@ -43,7 +43,7 @@ pub enum JournalRecord {
         command: String,
         /// The name of the wave.
         name: String,
-        /// Where the change stands with it.
+        /// The position of the change at that command.
         #[serde(flatten)]
         position: ChangePosition,
     },
@@ -60,7 +60,7 @@ pub enum JournalRecord {
     Halted {
         /// The state in which it is halted.
         state: String,
-        /// What failed.
+        /// The failure.
         reason: String,
     },
     /// The change is not gone on with: the subnet is not as it left it.

@@ -61,7 +61,7 @@ impl LidRange {
         self.first.index()..self.last.index() + 1
     }
 
-    /// Whether a LID is in both.
+    /// Returns whether a LID is in both.
     fn meets(self, other: LidRange) -> bool {
         self.first <= other.last && other.first <= self.last
     }

@@ -11,6 +11,7 @@
 mod by_path;
 pub mod configure;
 mod guid2lid;
+mod moved;
 mod needs;
 mod random_table;
 mod realise;
@@ -21,8 +22,9 @@ mod stable;
 pub use by_path::{MOST_LIDS, PathLidError, PathLids, number_paths, realise_numbered, realise_paths};
 pub use configure::Heuristic;
 pub use guid2lid::{Guid2Lid, LidRange};
+pub use moved::{MovedLids, RENUMBERED, describe_moved, moved};
 pub use needs::{Needs, assign_each, assign_each_stable};
-pub use random_table::RandomTable;
+pub use random_table::{RandomTable, RandomTableFull};
 pub use realise::{TooFewLids, bring_up, bring_up_undivided, check_fits, merge, mirrored, realise, steady_sl_to_vl};
 pub use renaming::{IdsExhausted, MOST_IDS, Name, Renaming, rename};
 pub use splits::Splits;
@@ -110,7 +112,7 @@ pub fn assign(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
     Ok(assigned)
 }
 
-/// Whether every port that needs a LID has one, and every end port has enough of them, aligned.
+/// Returns whether every port that needs a LID has one, and every end port has enough of them, aligned.
 pub fn suffices(fabric: &Fabric, lmc: Lmc) -> bool {
     fabric.lid_ports().all(|port| is_enough(fabric, port, lmc))
 }
@@ -135,7 +137,7 @@ fn number_anew(fabric: &Fabric, lmc: Lmc) -> Result<Fabric, LidError> {
     }
     let ranges = ends.iter().zip((step..).step_by(step)).map(|(&port, lid)| (port, Lid(lid as u16), lmc));
     let ones = switches.iter().zip(singles).map(|(&port, lid)| (port, Lid(lid as u16), Lmc::default()));
-    Ok(fabric.with_lids(ranges.chain(ones)).expect("ranges numbered one behind the other never meet"))
+    Ok(fabric.with_lids(ranges.chain(ones)).expect("ranges numbered one after the other never meet"))
 }
 
 fn check_capacity(fabric: &Fabric, lmc: Lmc) -> Result<(), LidError> {

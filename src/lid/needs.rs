@@ -82,7 +82,7 @@ impl Needs {
         Lmc::masked(1 + self.in_half[port.index()].next_power_of_two().ilog2() as u8)
     }
 
-    /// Whether every port that may own LIDs has enough of them, aligned.
+    /// Returns whether every port that may own LIDs has enough of them, aligned.
     pub fn are_met(&self, fabric: &Fabric) -> bool {
         fabric.lid_ports().all(|id| {
             let port = fabric.port(id);

@@ -2,9 +2,25 @@
 //! specification, volume 1, RandomForwardingTable; seed 000, section 4.1). A linear table has an entry for every LID up
 //! to the highest.
 
+use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, PortNum};
 use crate::tables::Lft;
 use std::collections::BTreeMap;
+
+/// A switch has room for fewer entries than its random table would have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "switch {switch} has room for {capacity} random forwarding entries (SwitchInfo:RandomFDBCap), and {needed} are needed: \
+     choose paths that need fewer LIDs, or take the switch out"
+)]
+pub struct RandomTableFull {
+    /// The switch.
+    pub switch: String,
+    /// SwitchInfo:RandomFDBCap.
+    pub capacity: u16,
+    /// Entries of its table.
+    pub needed: usize,
+}
 
 /// A set of (DLID, output port) entries, each DLID once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -46,7 +62,18 @@ impl RandomTable {
         self.entries.len()
     }
 
-    /// Whether nothing is routed.
+    /// Whether a switch with this SwitchInfo:RandomFDBCap can hold it.
+    ///
+    /// # Errors
+    /// It has room for fewer entries.
+    pub fn check_fits(&self, fabric: &Fabric, switch: NodeId, capacity: u16) -> Result<(), RandomTableFull> {
+        match self.len() {
+            needed if needed <= usize::from(capacity) => Ok(()),
+            needed => Err(RandomTableFull { switch: fabric.describe_node(switch), capacity, needed }),
+        }
+    }
+
+    /// Returns whether nothing is routed.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

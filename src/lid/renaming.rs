@@ -8,7 +8,7 @@
 //! highest id in use. Deliberately omitted: fewer ids by considering all paths at once (`configure`).
 
 use super::by_path::PathLids;
-use super::random_table::RandomTable;
+use super::random_table::{RandomTable, RandomTableFull};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum};
 use crate::tables::{Path, PathSet};
@@ -58,7 +58,7 @@ pub struct Renaming {
 /// # Errors
 /// The ids do not suffice: the paper's `HALT`.
 pub fn rename(fabric: &Fabric, paths: &PathSet, ids: impl Fn(PortId) -> usize) -> Result<Renaming, IdsExhausted> {
-    // A hash map only while ids are sought; what is returned is ordered.
+    // A hash map only while ids are sought; the result is ordered.
     let mut entries: FxHashMap<(NodeId, Name), PortNum> = FxHashMap::default();
     let mut chosen = Vec::with_capacity(paths.len());
     let mut most: FxHashMap<PortId, u32> = FxHashMap::default();
@@ -127,19 +127,30 @@ impl Renaming {
         PathLids::new(self.ids.clone(), self.needed.clone())
     }
 
-    /// The random forwarding tables of all switches, by node: each name as the LID of that number in a half.
+    /// The random forwarding tables of all switches, by node: each name as the LID of that number in a half. `capacity` is
+    /// each switch's SwitchInfo:RandomFDBCap, which bounds its table (seed 000, section 4.1).
+    ///
+    /// # Errors
+    /// A switch has room for fewer entries.
     ///
     /// # Panics
     /// A half has fewer LIDs than a destination has ids.
-    pub fn random_tables(&self, fabric: &Fabric, half: Half) -> Vec<RandomTable> {
+    pub fn random_tables(
+        &self,
+        fabric: &Fabric,
+        half: Half,
+        capacity: impl Fn(NodeId) -> u16,
+    ) -> Result<Vec<RandomTable>, RandomTableFull> {
         let lid = |name: Name| -> Lid {
             let own = fabric.half_lids(name.destination, half).nth(name.id as usize);
             own.unwrap_or_else(|| panic!("{} has no id {}", fabric.describe_port(name.destination), name.id))
         };
         let mut tables = vec![RandomTable::default(); fabric.node_count()];
-        for (switch, entries) in &self.entries {
-            tables[switch.index()] = entries.iter().map(|(&name, &output)| (lid(name), output)).collect();
+        for (&switch, entries) in &self.entries {
+            let table: RandomTable = entries.iter().map(|(&name, &output)| (lid(name), output)).collect();
+            table.check_fits(fabric, switch, capacity(switch))?;
+            tables[switch.index()] = table;
         }
-        tables
+        Ok(tables)
     }
 }

@@ -126,7 +126,7 @@ impl Splits {
         self.classes.len()
     }
 
-    /// Whether there is no path.
+    /// Returns whether there is no path.
     pub fn is_empty(&self) -> bool {
         self.classes.is_empty()
     }

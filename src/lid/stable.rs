@@ -194,7 +194,7 @@ mod tests {
         assert!(matches!(&error, Err(LidError::NoRoom { lids: 128, .. })), "{error:?}");
     }
 
-    /// Who is there, out of twelve hosts.
+    /// The hosts that are present, out of twelve.
     fn attendance() -> impl Strategy<Value = Vec<Vec<bool>>> {
         prop::collection::vec(prop::collection::vec(any::<bool>(), 12), 1..12)
     }

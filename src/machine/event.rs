@@ -29,14 +29,14 @@ pub enum Event {
     WriteFailed {
         /// The command's ticket.
         ticket: Ticket,
-        /// Which write, where, and the answer.
+        /// The write, its device, and the answer.
         reason: String,
     },
     /// A proof did not come in time, or the readings permit none.
     TimedOut {
         /// The command's ticket.
         ticket: Ticket,
-        /// What was still missing.
+        /// The readings that were still missing.
         reason: String,
     },
     /// The subnet changed again.
@@ -81,12 +81,13 @@ impl Event {
     }
 }
 
-/// Where a change stands, as a journal has it: enough to go on, since every wave and every barrier may be repeated (C.4).
+/// The position of a change, as recorded in a journal: enough to continue, since every wave and every barrier may be
+/// repeated (C.4).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ChangePosition {
-    /// The wave of which the writes or the barriers are under way, from 0; while it is called off, the last of which a write
-    /// may have landed.
+    /// The wave of which the writes or the barriers are under way, from 0; while it is called off, the last of which a
+    /// write may have landed.
     pub wave: usize,
     /// Why it is being called off, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +103,7 @@ impl fmt::Display for ChangePosition {
     }
 }
 
-/// Output of the machine: what the driver must do now.
+/// Output of the machine: an action for the driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Send the writes of a wave of the plan; answer with `Acknowledged` or `WriteFailed`.
@@ -142,18 +143,18 @@ pub enum Command {
         /// The lanes.
         lanes: VlSet,
     },
-    /// Have every device send off what stands in it; answer with `Vacated` or `TimedOut`.
+    /// Have every device send off the packets that stand in it; answer with `Vacated` or `TimedOut`.
     Vacate {
         /// The ticket of this question.
         ticket: Ticket,
         /// The observer.
         observer: Observer,
-        /// How many times in a row every device must send off what stands in it.
+        /// The number of consecutive rounds in which every device must send off its packets.
         rounds: u8,
     },
     /// Report the outcome to the user.
     Report(Outcome),
-    /// Sweep, and plan a change from what is present now; `Begin` follows if one is needed.
+    /// Sweep, and plan a change from the elements that are present; `Begin` follows if one is needed.
     Replan,
     /// Remember that the subnet changed; `Replan` follows when this change has ended. Dead elements are excused from
     /// writes and readings from now on.
@@ -180,7 +181,7 @@ impl Command {
     }
 }
 
-/// How a change ended, or where it halted.
+/// The end of a change, or the place where it halted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The new routing is in force.
@@ -191,7 +192,7 @@ pub enum Outcome {
     Failed {
         /// The state in which it is halted.
         state: &'static str,
-        /// What failed.
+        /// The failure.
         reason: String,
     },
 }

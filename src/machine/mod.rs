@@ -4,9 +4,9 @@
 //! On entry: a [`Vetted`](crate::vet::Vetted) plan in [`Event::Begin`]; then answers, proofs among them, each with the
 //! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
 //! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. In scheme
-//! `double` a change can be called off before the swap; from the swap on, and in every other scheme from the first write
-//! on, it only goes forward (P3.9, W.6). `state-machines/change.yaml` states the same by hand, and a test compares the
-//! two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
+//! `double` a change can be called off before the swap; from the swap on, and in every other scheme from the first
+//! write on, it only goes forward (P3.9, W.6). `state-machines/change.yaml` states the same by hand, and a test
+//! compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
 
 mod event;
 mod progress;
@@ -38,12 +38,12 @@ pub enum State {
     Restoring(ChangeProgress),
     /// Ports are being stopped.
     Stopping(ChangeProgress),
-    /// Ports are being started, or told which half is in use.
+    /// Ports are being started, or notified of the half in use.
     Starting(ChangeProgress),
     /// Forwarding tables are being overwritten under traffic.
     Rewriting(ChangeProgress),
-    /// Every device sends off what stood in it, round by round: at the end until what leaves is vacated, between two waves
-    /// until all that was sent before has come to its end.
+    /// Every device sends off its packets, round by round: at the end until the leaving elements are vacated, between
+    /// two waves until all packets sent before have come to their end.
     Vacating(ChangeProgress),
     /// The split is being undone.
     CallingOff(ChangeProgress, CallOff),
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    /// Where the change in progress stands, for a journal.
+    /// The position of the change in progress, for a journal.
     pub fn position(&self) -> Option<ChangePosition> {
         match self {
             State::CallingOff(progress, why) => Some(progress.position(Some(why.clone()))),
@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// Whether no change is under way.
+    /// Returns whether no change is under way.
     pub fn is_idle(&self) -> bool {
         self.progress().is_none()
     }
@@ -188,8 +188,9 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Installing(progress), E::WriteFailed { reason, .. }) if progress.reversible() => {
             progress.call_off(CallOff::Failure(reason))
         }
-        // The other schemes have no spare half to retreat to, so they repeat the question like every state from the swap
-        // on (P3.9). In scheme `ordered` no packet is led to what this wave writes, so it may stand half written (W.4).
+        // The other schemes have no spare half to retreat to, so they repeat the question like every state from the
+        // swap on (P3.9). In scheme `ordered` no packet is led to what this wave writes, so it may stand half written
+        // (W.4).
         (state @ S::Installing(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Swapping(_), E::WriteFailed { reason, .. }) => again(state, reason),
         (state @ S::Moving(_), E::SourcesMoved(_)) => again(state, OTHER_PROOF.into()),
@@ -224,7 +225,7 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
     }
 }
 
-/// Whether an answer belongs to no open question: it is late, repeated, or from another change.
+/// Returns whether an answer belongs to no open question: it is late, repeated, or from another change.
 fn is_stale(state: &State, event: &Event) -> bool {
     let asked = match state {
         // A halted change has no open question: a late answer must not move it.

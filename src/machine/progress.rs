@@ -8,7 +8,7 @@ use crate::plan::{Barrier, Phase, Plan, Scheme};
 use crate::vet::Vetted;
 use std::sync::Arc;
 
-/// How often a question is asked before the machine halts and waits to be resumed (C.2).
+/// The number of times that a question is asked before the machine halts and waits to be resumed (C.2).
 const ATTEMPTS: u8 = 3;
 
 /// A change in progress.
@@ -42,7 +42,7 @@ impl ChangeProgress {
         }
     }
 
-    /// Where the change stands, for a journal.
+    /// The position of the change, for a journal.
     pub(super) fn position(&self, call_off: Option<CallOff>) -> ChangePosition {
         ChangePosition { wave: self.wave, call_off }
     }
@@ -57,7 +57,7 @@ impl ChangeProgress {
         self.wave
     }
 
-    /// How many barriers of the current wave were passed.
+    /// The number of barriers of the current wave that were passed.
     pub fn passed(&self) -> usize {
         self.passed
     }
@@ -67,28 +67,28 @@ impl ChangeProgress {
         self.asked
     }
 
-    /// How often the open question was asked.
+    /// The number of times that the open question was asked.
     pub fn attempts(&self) -> u8 {
         self.attempts
     }
 
-    /// Whether the subnet changed again while this change was under way.
+    /// Returns whether the subnet changed again while this change was under way.
     pub fn is_deferred(&self) -> bool {
         self.deferred
     }
 
-    /// Whether the change can be undone before its swap: only in the Double Scheme, where no packet meets an entry of
-    /// the new routing before it (P2.2), and only there `vet` has judged the ways back (W.6).
+    /// Returns whether the change can be undone before its swap. Only the Double Scheme allows it: no packet meets an
+    /// entry of the new routing before the swap (P2.2), and only there has `vet` judged the ways back (W.6).
     pub(super) fn reversible(&self) -> bool {
         self.plan().scheme() == Scheme::Double
     }
 
-    /// Whether the wave waits at this barrier.
+    /// Returns whether the wave waits at this barrier.
     pub(super) fn awaits(&self, barrier: Barrier) -> bool {
         self.barrier() == Some(barrier)
     }
 
-    /// Whether the sources should move to this half.
+    /// Returns whether the sources are being moved to this half.
     pub(super) fn moves_to(&self, half: Half) -> bool {
         self.awaits(Barrier::SourcesMoved) && self.plan().new_half() == half
     }
@@ -103,22 +103,22 @@ impl ChangeProgress {
         self.next_question().enter_barrier()
     }
 
-    /// Sends the wave's writes, or goes to its barriers if there are none; ends after the last wave.
+    /// Sends the wave's writes, or goes to its barriers if there are none; the change ends after the last wave.
     fn enter_wave(self) -> Next {
         let Some(wave) = self.plan.plan().waves().get(self.wave) else { return self.complete() };
         if !wave.writes.is_empty() {
             let state = writing(wave.phase)(self);
             return state.with_command();
         }
-        // Nothing was written, so nothing is left to acknowledge. The next question has a ticket of its own all the same:
-        // agents take the first ticket of all for that of no question.
+        // Nothing was written, so nothing is left to acknowledge. The next question has a ticket of its own all the
+        // same: agents take the first ticket of all for that of no question.
         if self.awaits(Barrier::Acknowledged) {
             return self.pass();
         }
         self.enter_barrier()
     }
 
-    /// Asks the question of the next barrier, or goes on to the next wave if all are passed.
+    /// Asks for the next barrier, or goes on to the next wave if all are passed.
     fn enter_barrier(mut self) -> Next {
         match self.barrier() {
             Some(Barrier::Flushed(_)) => State::Flushing(self).with_command(),
@@ -174,7 +174,7 @@ impl ChangeProgress {
         self
     }
 
-    /// Whether the question was asked often enough.
+    /// Returns whether the question was asked as often as permitted.
     pub(super) fn is_exhausted(&self) -> bool {
         self.attempts >= ATTEMPTS
     }

@@ -9,14 +9,14 @@ use crate::ids::{PortMask, VlSet};
 use crate::verify::{self, AnswerWay, Refusal, Transition};
 use std::collections::BTreeMap;
 
-/// What a plan has where answers are assumed to stay within the halves.
+/// The record of a plan in which answers are assumed to stay within the halves.
 #[derive(Clone, Debug)]
 pub struct AssumedAnswers {
     drain: Vec<DrainLayer>,
     assumptions: Vec<Assumption>,
 }
 
-/// Why a plan can only assume of answers what it does not prove.
+/// The reason for which a plan only assumes that answers are legal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AnswersUnproved {
     /// Answers of a switch stand in no lane of a source.
@@ -31,16 +31,16 @@ pub enum AnswersUnproved {
 }
 
 impl Plan {
-    /// Whether the manager's answers are among the classes that the judges of the plan follow.
+    /// Returns whether the manager's answers are among the classes that the judges of the plan follow.
     pub fn proves_answers(&self) -> bool {
         !self.draft.assumptions.contains(&Assumption::AnswersAreLegal)
     }
 
-    /// The plan with the manager's answers among its classes instead of the assumption about them, and what it gave
-    /// up for that.
+    /// The plan with the manager's answers among its classes instead of the assumption about them, and the record of
+    /// that assumption.
     ///
     /// # Errors
-    /// The plan as it was, and why.
+    /// The plan as it was, and the reason.
     pub fn prove_answers(mut self) -> Result<(Plan, AssumedAnswers), Box<(Plan, AnswersUnproved)>> {
         let fabric = &self.draft.before;
         if fabric.node(fabric.port(self.draft.sm).node).is_switch() {

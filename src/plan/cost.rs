@@ -40,15 +40,15 @@ impl Plan {
         cost
     }
 
-    /// Nanoseconds for which the barriers of a wave wait by the clock, whatever the traffic: for age, where switches keep
-    /// packets for `lifetime_ns`, and for hosts behind a fence, which have `settle_ns` to follow. Wires are left out:
-    /// microseconds.
+    /// Nanoseconds for which the barriers of a wave wait by the clock, whatever the traffic: for age, where switches
+    /// keep packets for `lifetime_ns`, and for hosts behind a fence, which have `settle_ns` to follow. The delay of
+    /// cables, some microseconds, is ignored.
     pub fn waits_ns(&self, wave: &Wave, lifetime_ns: u64, settle_ns: Option<u64>) -> u64 {
         let settle = settle_ns.unwrap_or(0);
         let depth = u64::from(self.drain_depth());
         let waits = |barrier: &Barrier| match (barrier, self.policy().observer) {
             (Barrier::SourcesMoved, _) => settle,
-            // F.6: behind a fence strays have their whole way before them.
+            // F.6 and F.7: behind a fence, strays of the spare half may have their whole way before them.
             (Barrier::Flushed(_), Observer::Lifetime) => {
                 settle + (2 + if settle_ns.is_some() { depth } else { 0 }) * lifetime_ns
             }

@@ -136,8 +136,8 @@ impl DrainGraph {
     }
 }
 
-/// The graphs of all layers as one Graphviz digraph: a box for each channel, with the ports at both its ends, and an edge
-/// to each channel that its packets may wait for.
+/// The graphs of all layers as one Graphviz digraph: a box for each channel, with the ports at both its ends, and an
+/// edge to each channel that its packets may wait for.
 pub(super) fn to_dot(fabric: &Fabric, layers: &[DrainLayer]) -> String {
     let mut drawing = DiGraph::<String, &str>::new();
     for layer in layers {
@@ -209,7 +209,7 @@ fn order(fabric: &Fabric, successors: &BTreeMap<ChannelId, Vec<ChannelId>>) -> R
         }
     }
     match waiting.iter().find(|&(_, &count)| count > 0) {
-        // The rest waits for itself: it lies on a cycle or behind one.
+        // The remaining channels lie on a cycle, or have predecessors that do.
         Some((&channel, _)) => Err(CyclicDrain { channel: fabric.describe_port(channel) }),
         None => Ok(order),
     }

@@ -102,7 +102,7 @@ pub enum PlanError {
         vl: Vl,
         /// The service level that is on a lane where it should not be.
         stray: Sl,
-        /// That lane.
+        /// The lane.
         on: Vl,
     },
     /// A forwarding table exceeds the switch's capacity.
@@ -155,7 +155,7 @@ pub enum PlanError {
         /// The end port.
         port: String,
     },
-    /// What leaves cannot be vacated by one question: that takes two rounds more than joined switches leave.
+    /// Vacating takes more rounds than one question can ask for: two more than there are joined switches that leave.
     #[error(
         "{} of the switches that leave are cabled to each other, and a plan can wait for {} such switches to run empty: let \
          fewer of them leave at once, in two changes or more",

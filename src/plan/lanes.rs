@@ -5,8 +5,8 @@ use crate::fabric::Fabric;
 use crate::ids::{Half, ReservedLevel, Sl, Vl, VlSet};
 use crate::tables::SlToVl;
 
-/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets; the last one apart, where a service level
-/// is reserved.
+/// The data lanes that every link has, VL 0 to VL V − 1, divided into two sets; the last one apart, where a service
+/// level is reserved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
@@ -22,6 +22,14 @@ pub struct Lanes {
 }
 
 impl Lanes {
+    /// Those of `set` that one of `count` virtual layers is on: the one of its number. Lanes that no layer claims go with the
+    /// last.
+    pub(crate) fn of_layer(set: VlSet, layer: usize, count: usize) -> VlSet {
+        let own = |at: usize| at == layer || layer + 1 == count && at > layer;
+        let lanes = set.iter().enumerate().filter(|&(at, _)| own(at));
+        lanes.fold(VlSet::EMPTY, |set, (_, vl)| VlSet(set.0 | 1 << vl.get()))
+    }
+
     /// The lanes of a subnet whose links all have at least `count` data VLs, 1 to 15. With one, A is empty.
     pub fn of_count(count: u8) -> Lanes {
         let all = VlSet::first(count);
@@ -54,7 +62,7 @@ impl Lanes {
         self.all.iter().chain(self.reserved.map(|reserved| reserved.vl)).collect()
     }
 
-    /// How many data VLs are in operation.
+    /// The number of data VLs in operation.
     pub fn count(&self) -> usize {
         self.in_operation().len()
     }

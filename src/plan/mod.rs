@@ -41,7 +41,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
+    Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation,
+    Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -54,28 +55,30 @@ pub enum Assumption {
     SwitchManagementPaused,
     /// No multicast packet is injected during the change: a group's service level is fixed.
     NoMulticast,
-    /// Multicast, and general management to and from switches, are on the reserved service level at all times, and nothing
-    /// else is.
+    /// Multicast, and general management to and from switches, are on the reserved service level at all times, and
+    /// nothing else is.
     ReservedLevelIsKept,
-    /// The SM sends no answer of a class that data does not have: none to a LID of one half on a level of the other, and
-    /// none on another layer than that of its path. Without it answers from the SM's port to base LIDs, on every level
-    /// in use, are classes like those of data.
+    /// The SM sends no answer of a class that data does not have: none to a LID of one half on a level of the other,
+    /// and none on another layer than that of its path. Without it answers from the SM's port to base LIDs, on every
+    /// level in use, are classes like those of data.
     AnswersAreLegal,
-    /// Nobody sends to LIDs or on service levels of the spare half: before the swap, or, in a scheme without one, at all.
+    /// Nobody sends to LIDs or on service levels of the spare half: before the swap, or, in a scheme without one, at
+    /// all.
     SpareHalfUnused,
     /// A port in state INITIALIZE discards the data that it holds and the data that arrives.
     InitializeDiscards,
-    /// A switch sends a packet where its forwarding and SL-to-VL entries say: no adaptive routing, no failover of its own.
+    /// A switch sends a packet where its forwarding and SL-to-VL entries say: no adaptive routing, no failover of its
+    /// own.
     EntriesDecide,
     /// Devices report lanes and the half that they send on, and pass tokens on, as docs/WIRE.md specifies.
     AgentsKeepTheProtocol,
     /// Nobody else resets the counters of data by service level, and nothing but unicast data between end ports counts.
     CountersAreUntouched,
-    /// A switch discards what is older than the lifetime that it reports.
+    /// A switch discards packets older than the lifetime that it reports.
     LifetimesAreEnforced,
     /// An end port discards what its host sends on a service level that the port has answered to map to VL 15.
     FencesDiscard,
-    /// What an end port had mapped to a lane before it was fenced has left within the user's time.
+    /// Packets that an end port had mapped to a lane before it was fenced have left within the user's time.
     FencedLanesRunEmpty,
     /// A switch discards a packet whose output port is its input port (PortRcvSwitchRelayErrors, *looping*; InfiniBand
     /// Architecture, volume 1, PortCounters).
@@ -83,8 +86,8 @@ pub enum Assumption {
 }
 
 impl Assumption {
-    /// What the barriers of scheme `double` that show lanes empty rest on, by the observer that shows it (docs/PROTOCOL.md,
-    /// sections F and D).
+    /// The assumptions behind scheme `double`'s barriers that show lanes empty, by the observer that shows it
+    /// (docs/PROTOCOL.md, sections F and D).
     pub fn of_observer(observer: Observer) -> &'static [Assumption] {
         match observer {
             Observer::Token | Observer::Poll => &[Assumption::AgentsKeepTheProtocol],
@@ -94,8 +97,8 @@ impl Assumption {
         }
     }
 
-    /// What *sources moved* rests on, by what moves them; behind a fence nobody can be asked what stands in the lanes of
-    /// end ports, and age says nothing of it (P3.8).
+    /// The assumptions behind *sources moved*, by the means that moves them. Behind a fence, no device can be asked
+    /// which packets stand in the lanes of end ports, and age says nothing about them (P3.8).
     pub fn of_moving(by: MovedBy, observer: Observer) -> &'static [Assumption] {
         match (by, observer) {
             (MovedBy::Told, _) => &[Assumption::AgentsKeepTheProtocol],
@@ -104,7 +107,7 @@ impl Assumption {
         }
     }
 
-    /// What barrier *vacated* rests on, by the observer that shows it: no counter is read for it (section V).
+    /// The assumptions behind barrier *vacated*, by the observer that shows it: no counter is read for it (section V).
     pub fn of_vacating(observer: Observer) -> &'static [Assumption] {
         match observer {
             Observer::Token | Observer::Poll | Observer::Conservation => &[Assumption::AgentsKeepTheProtocol],
@@ -151,9 +154,10 @@ pub struct Draft {
     pub old: Half,
     /// The half in use afterwards; equal to `old` if the scheme has no halves.
     pub new: Half,
-    /// Whether sources may send on the other half as well, throughout: those that never asked again since it retired.
+    /// Whether sources may send on the other half as well, throughout: hosts that have not queried the SA since it
+    /// retired.
     pub both_halves: bool,
-    /// Whether `initial` leads from some rows (switch, LID) nowhere: what is sent there is lost before the first wave.
+    /// Whether `initial` leads from some rows (switch, LID) nowhere: packets sent there are lost before the first wave.
     pub begins_with_losses: bool,
     /// Data lanes and their two sets.
     pub lanes: Lanes,
@@ -185,7 +189,7 @@ pub struct Plan {
     digest: FabricDigest,
     /// Tables before wave 0, after wave 0, after wave 1, …: one more than the number of waves.
     states: Vec<SubnetTables>,
-    /// Whether it ends with being called off: what was to leave as planned then stays.
+    /// Whether the plan ends by being called off: elements that were to leave as planned then stay.
     called_off: bool,
 }
 
@@ -261,7 +265,7 @@ impl Plan {
         self.draft.new_ways.as_ref()
     }
 
-    /// What is in force on the new half while the old one drains, over the part of the fabric that is present.
+    /// The new half as it is in force while the old one drains, over the part of the fabric that is present.
     pub fn half_at_drain<'a>(&'a self, fabric: &'a Fabric) -> HalfInForce<'a> {
         let drain = self.draft.waves.iter().position(|wave| wave.phase == Phase::Drain);
         let lfts = &self.states[drain.unwrap_or(self.draft.waves.len())].lfts;
@@ -274,10 +278,26 @@ impl Plan {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
 
-    /// The channel dependency graph that is drained, of all layers, as a Graphviz digraph; none if nothing is drained.
-    pub fn drain_dot(&self) -> Option<String> {
-        let Draft { surviving, drain, .. } = &self.draft;
-        (!drain.is_empty()).then(|| drain_graph::to_dot(surviving, drain))
+    /// A channel dependency graph as a Graphviz digraph: the one that is drained or, where nothing is, that of the routing
+    /// that the plan ends with. None where that routing has no such graph, as that of a refused plan.
+    pub fn dependencies_dot(&self) -> Option<String> {
+        let Draft { surviving, after, drain, .. } = &self.draft;
+        if !drain.is_empty() {
+            return Some(drain_graph::to_dot(surviving, drain));
+        }
+        let (lanes, tables) =
+            (Lanes::of_fabric(after, self.draft.policy.reserved_sl).all, self.tables_at(self.waves().len()));
+        let ways = self.new_ways();
+        let count = ways.map_or(1, |ways| usize::from(ways.layers()));
+        let layer = |layer: usize| {
+            let lanes = Lanes::of_layer(lanes, layer, count);
+            let graph =
+                ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, &self.draft.stranded).ok()?;
+            let graph = DrainGraph::new(after, graph.outputs().iter().cloned().collect(), graph.sources()).ok()?;
+            Some(DrainLayer { lanes, graph })
+        };
+        let layers = (0..count).map(layer).collect::<Option<Vec<_>>>()?;
+        Some(drain_graph::to_dot(after, &layers))
     }
 
     /// The channels to drain, layer by layer.
@@ -291,12 +311,12 @@ impl Plan {
     }
 
     /// The writes that revert the SL-to-VL tables and port states of waves 0 to `reached`. Entries of the spare half's
-    /// LIDs stay: nobody uses them, and the next plan starts from what is read back.
+    /// LIDs stay: no host uses them, and the next plan starts from the tables that are read back.
     pub fn undo_writes(&self, reached: usize) -> Vec<Write> {
         undo::writes(&self.draft, reached)
     }
 
-    /// What happens if the change is called off while wave `reached` is under way: the waves until then, and one that
+    /// The plan of a change that is called off while wave `reached` is under way: the waves until then, and one that
     /// reverts them. For judges only: it ends with the routing in force, not with that for the fabric after the change.
     #[must_use]
     pub fn called_off(&self, reached: usize) -> Plan {
@@ -304,16 +324,16 @@ impl Plan {
         Plan { called_off: true, ..plan }
     }
 
-    /// The plan with a note on what was not taken, and why.
+    /// The plan with a note on the way that was not taken, and the reason.
     #[must_use]
     pub fn note_passed_over(mut self, what: &str, why: &str) -> Plan {
         self.draft.notes.push(format!("{what} was passed over: {why}"));
         self
     }
 
-    /// Whether its last tables lead packets into what has died, from rows (switch and LID) that can be given another way: it
-    /// serves all pairs of hosts and not yet all switches. Only of scheme `ordered`, which finds such rows another way in a later
-    /// change.
+    /// Returns whether its last tables lead packets into an element that has died, from rows (switch and LID) that can
+    /// be given another way. Such a plan serves all pairs of hosts and not yet all switches. Only plans of scheme
+    /// `ordered` do so, and a later change gives these rows another way.
     pub fn leads_into_loss(&self) -> bool {
         let Draft { before, surviving, after, .. } = &self.draft;
         if self.draft.scheme != Scheme::Ordered {
@@ -339,7 +359,7 @@ impl Plan {
         })
     }
 
-    /// Whether the cable at a port is new, that is, unknown to the routing in force.
+    /// Returns whether the cable at a port is new, that is, unknown to the routing in force.
     pub fn has_come(&self, port: PortId) -> bool {
         self.draft.before.peer(port).is_some() && self.draft.routed.peer(port).is_none()
     }
@@ -434,7 +454,7 @@ impl Transition for Plan {
     }
 
     fn remainder(&self) -> Remainder<'_> {
-        // Only a barrier after the last write: what an earlier one shows, later writes may undo.
+        // Only a barrier after the last write shows it: later writes may undo the result of an earlier one.
         let last = self.draft.waves.len().checked_sub(1);
         let rounds = last.and_then(|last| self.draft.waves[last].vacating_rounds());
         let gone = last.map_or([false; 2], |last| self.gone_after(last));

@@ -72,14 +72,14 @@ choice! {
         InPlace = "in-place";
     }
     besides {
-        /// What a change left that was not ended is mended: one half is kept, the other follows it. Nobody chooses it; a
-        /// subnet manager takes it where it finds such a subnet.
+        /// A change that was not ended is mended: one half is kept, the other follows it. No user chooses it; a subnet
+        /// manager takes it where it finds such a subnet.
         Recover = "recover";
     }
 }
 
 choice! {
-    /// What happens to ports while the spare half's tables are installed (docs/PROTOCOL.md, *arming*).
+    /// The treatment of ports while the spare half's tables are installed (docs/PROTOCOL.md, *arming*).
     Arming, "arming policy" {
         /// Ports are ARMED and hold data back until they are ACTIVE again: the model of the Double Scheme's paper.
         Hold = "hold";
@@ -95,11 +95,11 @@ choice! {
 choice! {
     /// The observer that shows that the retired lanes are empty (docs/PROTOCOL.md, *drain*).
     Observer, "drain observer" {
-        /// Agents in the devices pass tokens on behind the data.
+        /// Agents in the devices pass tokens on after the data.
         Token = "token";
         /// The subnet manager queries device by device, in the order of the channel dependency graph.
         Poll = "poll";
-        /// Counters of the end ports: what was received equals what was sent.
+        /// Counters of the end ports: as much was received as was sent.
         Conservation = "conservation";
         /// Switches discard packets by age, and that much time has passed.
         Lifetime = "lifetime";
@@ -117,9 +117,10 @@ choice! {
 }
 
 choice! {
-    /// What moves sources from one half to the other, and shows that they have moved (docs/PROTOCOL.md, P3.5 and P3.8).
+    /// The means by which sources move from one half to the other, and by which that is shown (docs/PROTOCOL.md, P3.5
+    /// and P3.8).
     MovedBy, "way of moving sources" {
-        /// Agents at end ports: each is told its half, and says when it has moved.
+        /// Agents at end ports: each is notified of its half, and reports when it has moved.
         Told = "told";
         /// Clients are asked to query again, and then a fence closes at every end port.
         Fence = "fence";
@@ -127,7 +128,7 @@ choice! {
 }
 
 impl MovedBy {
-    /// A fence gives clients a time to query again; who is told needs none.
+    /// A fence gives clients a time to query again; hosts that are notified need none.
     pub fn of_settle(settle_ns: Option<u64>) -> MovedBy {
         if settle_ns.is_some() { MovedBy::Fence } else { MovedBy::Told }
     }
@@ -145,7 +146,7 @@ fn is_told(by: &MovedBy) -> bool {
 }
 
 choice! {
-    /// What switches do with a packet that is to leave by the port it came in by.
+    /// The treatment by switches of a packet whose output port is its input port.
     TurnedBack, "way with packets that turn back" {
         /// They discard it, as InfiniBand switches do (PortRcvSwitchRelayErrors, *looping*): plans may rest on that.
         Discarded = "discarded";
@@ -184,13 +185,13 @@ pub struct Policy {
     pub arming: Arming,
     /// The observer of empty lanes.
     pub observer: Observer,
-    /// What moves sources to the other half.
+    /// The means by which sources move to the other half.
     #[serde(default, skip_serializing_if = "is_told")]
     pub sources: MovedBy,
     /// When the halves have lanes of their own.
     #[serde(default, skip_serializing_if = "is_temporary")]
     pub partition: LanePartition,
-    /// What switches do with packets that turn back.
+    /// The treatment by switches of packets that turn back.
     #[serde(default = "discarded", skip_serializing_if = "is_discarded")]
     pub turned_back: TurnedBack,
     /// The service level that is of neither half and has a lane to itself, for multicast and for management to and from
@@ -223,7 +224,7 @@ fn is_temporary(partition: &LanePartition) -> bool {
     *partition == LanePartition::default()
 }
 
-/// What switches are taken to do by plans that do not say.
+/// The treatment of packets that turn back in plans that do not state it.
 fn discarded() -> TurnedBack {
     TurnedBack::Discarded
 }

@@ -1,8 +1,8 @@
-//! The reserved service level of a plan: what is on it besides multicast is proved, or assumed to pause.
+//! The reserved service level of a plan: traffic on it other than multicast is proved, or assumed to pause.
 //!
-//! A plan is made with assumption `switch-management-paused`. With a reserved level it gives that up, unless the prover
-//! finds that packets to LIDs of switches could wait for each other, go round or arrive elsewhere (section K of
-//! docs/PROTOCOL.md).
+//! A plan is made with assumption `switch-management-paused`. With a reserved level it drops that assumption, unless
+//! the prover finds that packets to LIDs of switches could wait for each other, go round or arrive elsewhere (section K
+//! of docs/PROTOCOL.md).
 
 use super::{Assumption, Plan};
 use crate::ids::ReservedLevel;
@@ -17,13 +17,13 @@ impl Plan {
         self.draft.lanes.reserved
     }
 
-    /// Whether the judges of the plan follow packets on its reserved level.
+    /// Returns whether the judges of the plan follow packets on its reserved level.
     pub fn proves_switch_management(&self) -> bool {
         self.reserved().is_some() && !self.draft.assumptions.contains(&Assumption::SwitchManagementPaused)
     }
 
-    /// The plan without the assumption about management to switches, if it has a reserved level on which that is proved;
-    /// with a note that says why it, and that about multicast, are needed, if they are.
+    /// The plan without the assumption about management to switches, if it has a reserved level on which that is
+    /// proved; with a note that says why it, and that about multicast, are needed, if they are.
     #[must_use]
     pub fn prove_switch_management(mut self) -> Plan {
         if self.reserved().is_none() {
@@ -50,7 +50,7 @@ impl Plan {
         self
     }
 
-    /// What the prover reads of it.
+    /// The part of it that the prover reads.
     pub(super) fn reservation_to_prove(&self) -> Option<Reservation> {
         let fabric = &self.draft.before;
         // Nothing is known of the tables of a switch all of whose cables have come (G.2).

@@ -1,4 +1,4 @@
-//! Whether devices hold what they may hold while a wave of a plan runs.
+//! Compares the tables of devices with those that a wave of a plan permits.
 
 use super::Plan;
 use super::scheme::sl_to_vl_pairs;
@@ -8,11 +8,12 @@ use crate::tables::{LFT_BLOCK, SlToVl, SubnetTables};
 use std::ops::RangeInclusive;
 
 impl Plan {
-    /// Whether every entry of `held`, as read from the devices of `alive`, is one of those that this plan has in force while
-    /// the wave runs: what it finds, or what it writes. While the plan is called off, anything that it has had in force so
-    /// far. Compared are forwarding blocks, the units of a write, and the SL-to-VL tables that a packet may meet. A level
-    /// that an end port discards is closed by the manager's fence, and sends nothing that the plan excludes. Which half
-    /// sources send on cannot be read. Entries of `free`, a half on which nobody sends, may be any.
+    /// Verifies that every entry of `held`, as read from the devices of `alive`, is one that this plan has in force
+    /// while the wave runs: one that it finds, or one that it writes. While the plan is called off, any entry that it
+    /// has had in force so far is permitted. The units of comparison are forwarding blocks, as in a write, and the
+    /// SL-to-VL tables that a packet may meet. A level that an end port discards is closed by the manager's fence, and
+    /// carries nothing that the plan excludes. The half on which sources send cannot be read. Entries of `free`, a half
+    /// on which no host sends, are not compared.
     ///
     /// # Errors
     /// The first device that holds something else, as text for the user.
@@ -24,6 +25,9 @@ impl Plan {
         is_called_off: bool,
         free: Option<Half>,
     ) -> Result<(), String> {
+        // `states` has one entry more than the plan has waves: a wave begins with its own entry and ends with the next
+        // one. Calling off reverts SL-to-VL tables in any order and leaves forwarding entries as they are (C.1), so
+        // every state up to this one may be found.
         let earliest = if is_called_off { 0 } else { wave };
         let states = &self.states[earliest..=wave + 1];
         let is_free = |lid: Lid| free.is_some() && alive.half_of(lid) == free;
@@ -38,6 +42,8 @@ impl Plan {
             }
             let of = |tables: &SubnetTables, (input, output)| *tables.sl_to_vl[node.index()].get(input, output);
             let is_switch = alive.node(node).is_switch();
+            // C.4 excepts levels that an end port discards, since a fence only takes packets away from what was proved.
+            // A switch has no fence: VL 15 there would be another table.
             let is_held = |held: SlToVl, planned: SlToVl| {
                 Sl::all().all(|sl| held.get(sl) == planned.get(sl) || !is_switch && held.get(sl) == Vl::MANAGEMENT)
             };
@@ -61,6 +67,7 @@ fn other_block(
     is_free: impl Fn(Lid) -> bool,
 ) -> Option<RangeInclusive<u16>> {
     let lft = |tables: &SubnetTables| tables.lfts[node.index()].clone();
+    // The plan routes no LID beyond these blocks, so no class of its proof meets an entry there.
     let blocks = states.iter().map(|tables| lft(tables).blocks()).max().unwrap_or(0);
     let lids_of = |block: u16| {
         let first = block * LFT_BLOCK as u16;
@@ -68,6 +75,8 @@ fn other_block(
     };
     let is_as = |tables: &SubnetTables, block: u16| {
         let (planned, read) = (lft(tables).block(block), lft(held).block(block));
+        // Each block by itself, against each state by itself: a block is written at once, and blocks of one wave land
+        // in any order, so two blocks may be of different states, but none is a mixture.
         planned == read
             || lids_of(block).zip(planned.iter().zip(&read)).all(|(lid, (a, b))| a == b || is_free(Lid(lid)))
     };

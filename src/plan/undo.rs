@@ -22,9 +22,9 @@ pub(super) fn writes(draft: &Draft, reached: usize) -> Vec<Write> {
     undo
 }
 
-/// The draft of what happens if the change is called off while wave `reached` is under way; `tables` are those that it
-/// begins with. Its last wave reverts. It mixes in what that wave began with, so that a write of it that never landed
-/// is covered too: for SL-to-VL tables the undo writes do that, forwarding blocks are added here.
+/// The draft of a change that is called off while wave `reached` is under way; `tables` are those with which that wave
+/// begins. Its last wave reverts. It also mixes in those tables, so that a write that never landed is covered: for
+/// SL-to-VL tables the undo writes do that, and forwarding blocks are added here.
 pub(super) fn called_off(draft: &Draft, reached: usize, tables: &SubnetTables) -> Draft {
     let mut waves = draft.waves[..=reached].to_vec();
     let under_way = &mut waves[reached];

@@ -16,11 +16,11 @@ pub enum Barrier {
     Flushed(VlSet),
     /// Every source, responders included, sends on the new half only.
     SourcesMoved,
-    /// These lanes are empty everywhere, and nobody sends into them any more.
+    /// These lanes are empty everywhere, and no port sends into them any more.
     Drained(VlSet),
-    /// After the last write every device has sent off what stood in it, this many times in a row. At the end of a plan:
-    /// nothing stands in what leaves, and nothing is latched for it, except packets to and from end ports that leave with
-    /// it. Between waves: what was sent before the last write was acknowledged has come to its end.
+    /// After the last write every device has sent off its packets, this many times in a row. At the end of a plan: no
+    /// packet stands in a leaving element or is latched for it, except packets to and from end ports that leave with
+    /// it. Between waves: packets sent before the last write was acknowledged have come to their end.
     Vacated(u8),
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Barrier {
     }
 }
 
-/// How the writes of a wave are sent.
+/// The order in which the writes of a wave are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Sending {
@@ -60,13 +60,13 @@ pub struct Wave {
     pub writes: Vec<Write>,
     /// The conditions at its end, in order.
     pub barriers: Vec<Barrier>,
-    /// How the writes are sent.
+    /// The order in which the writes are sent.
     pub sending: Sending,
 }
 
 impl Wave {
-    /// How often in a row its barriers have every device send off what stood in it, after the last write; none without
-    /// such a barrier.
+    /// The number of consecutive rounds after the last write in which the wave's barriers have every device send off
+    /// its packets; none without such a barrier.
     pub fn vacating_rounds(&self) -> Option<usize> {
         let rounds = self.barriers.iter().filter_map(|barrier| match barrier {
             Barrier::Vacated(rounds) => Some(usize::from(*rounds)),

@@ -10,7 +10,7 @@ use super::subject::{Ground, Moment, RepairSubject};
 /// together. `tables` are those before the first and after each; `moment` is that of the first.
 pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[LidColumns], moment: Moment) -> bool {
     let net = &subject.net;
-    let mut all = ground.quiet();
+    let mut all = ground.quiet(subject);
     let mut feed = Feed::of(net, &subject.classes);
     let mut occupancy = Occupancy::new(net, &subject.classes);
     let (mut ways, mut fair) = (Ways::new(net), vec![false; net.channels.len()]);

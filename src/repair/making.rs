@@ -1,6 +1,7 @@
 //! The steps of a repair, one after the other, and the waves that come of them.
 
 use super::balance::PairLoad;
+use super::base::RepairBase;
 use super::blanked::{self, Finished, Start};
 use super::columns::{LidColumns, WantedLid};
 use super::course;
@@ -91,9 +92,18 @@ struct Saved {
 }
 
 impl<'s, 'a> Making<'s, 'a> {
-    pub fn new(subject: &'s RepairSubject<'a>, columns: LidColumns, target: Option<LidColumns>) -> Making<'s, 'a> {
+    /// From tables of which something may be known that fits the subject.
+    pub fn new(
+        subject: &'s RepairSubject<'a>,
+        base: Option<&RepairBase>,
+        columns: LidColumns,
+        target: Option<LidColumns>,
+    ) -> Making<'s, 'a> {
         let mut load = PairLoad::none(&subject.net);
-        let ground = Ground::survey(subject, &columns, &mut load);
+        let ground = match base {
+            Some(base) => Ground::of_base(subject, base, &mut load),
+            None => Ground::survey(subject, &columns, &mut load),
+        };
         let broken = ground.loud.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
         let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
         let load_before = load.clone();
@@ -121,7 +131,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let (load, load_before) = (self.load_before.clone(), self.load_before.clone());
         Making {
             subject,
-            ground: self.ground.anew(subject, &columns),
+            ground: self.ground.anew(),
             tables: vec![columns],
             steps: Vec::new(),
             load,
@@ -441,7 +451,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let changed: Vec<usize> = (0..self.subject.targets.len()).filter(|&at| before.differs(&moved, at)).collect();
         let mut load = self.load.clone();
         load.shift(self.subject, before, &moved, &changed);
-        let ground = self.ground.louder(self.subject, &self.tables[0], changed.into_iter());
+        let ground = self.ground.louder(changed.into_iter());
         let targets = self.left_targets();
         let start = Start { columns: &moved, targets: &targets, load: &load };
         let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
@@ -488,7 +498,7 @@ impl<'s, 'a> Making<'s, 'a> {
         if aim.cost() >= self.load.cost() {
             return;
         }
-        self.ground = self.ground.louder(self.subject, &self.tables[0], concerned.iter().copied());
+        self.ground = self.ground.louder(concerned.iter().copied());
         let mut best = self.save();
         for _ in 0..most {
             let from = self.last().clone();

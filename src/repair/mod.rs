@@ -10,6 +10,7 @@
 //! service level must change are left unsolved), barriers and writes (`plan`).
 
 mod balance;
+mod base;
 mod blanked;
 mod classes;
 mod columns;
@@ -28,6 +29,7 @@ mod trial;
 mod up_down;
 
 pub use balance::Quality;
+pub use base::RepairBase;
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
@@ -187,10 +189,18 @@ pub enum RepairError {
 /// # Errors
 /// The input does not fit together, or the tables in force can deadlock by themselves.
 pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
+    repair_from(input, None)
+}
+
+/// The same where something may be known of these tables of the fabric before.
+///
+/// # Errors
+/// As for [`repair`].
+pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, RepairError> {
     check(input)?;
     // First as if what turns back went on: waves that do without a wait then are good for every switch.
     let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
-    let mut making = begun(surveyed(&subject), true, STEP_WORK)?;
+    let mut making = begun(surveyed(&subject, base), true, STEP_WORK)?;
     if !making.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
         // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
@@ -215,10 +225,10 @@ pub fn repair(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
 ///
 /// # Errors
 /// As for [`repair`].
-pub fn reconnect(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
+pub fn reconnect(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, RepairError> {
     check(input)?;
     let subject = RepairSubject::of(RepairInput { target: None, discards_turned_back: false, ..*input });
-    let mut making = surveyed(&subject);
+    let mut making = surveyed(&subject, base);
     let mut trial = making.at_loss()?;
     making.reconnect_hosts(&mut trial);
     drop(trial);
@@ -226,11 +236,15 @@ pub fn reconnect(input: &RepairInput<'_>) -> Result<Repair, RepairError> {
 }
 
 /// The tables in force and what they do, before anything is tried.
-fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>) -> Making<'s, 'a> {
+fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -> Making<'s, 'a> {
     let (input, net, targets) = (&subject.input, &subject.net, &subject.targets);
-    let columns = LidColumns::read(input, net, targets, &input.tables.lfts);
+    let base = base.filter(|base| base.suits(subject));
+    let columns = match base {
+        Some(base) => base.columns.clone(),
+        None => LidColumns::read(input, net, targets, &input.tables.lfts),
+    };
     let target = input.target.map(|lfts| columns.reread(input, net, targets, [&input.tables.lfts, lfts]));
-    Making::new(subject, columns, target)
+    Making::new(subject, base, columns, target)
 }
 
 /// Waves that need no wait, as far as there are any: one wave, and then several within so much work.

@@ -68,6 +68,17 @@ impl LaneBits {
         self.behind[word] &= !mask;
     }
 
+    /// The same without what channels take part in that have died.
+    pub fn surviving(&self, net: &Net) -> LaneBits {
+        let (mut left, planes) = (self.clone(), self.planes as u32);
+        let died = (0..net.channels.len() as u32).filter(|&channel| !net.alive[channel as usize]);
+        for lane in died.flat_map(|channel| channel * planes..(channel + 1) * planes) {
+            self.after(net, lane).for_each(|after| left.remove(net, lane, after));
+            self.before(net, lane).for_each(|before| left.remove(net, before, lane));
+        }
+        left
+    }
+
     /// The lanes that can be waited for by what stands in a lane.
     pub fn after(&self, net: &Net, lane: u32) -> impl Iterator<Item = u32> + use<'_> {
         let planes = self.planes as u32;

@@ -81,7 +81,7 @@ mod tests {
                 };
                 for discards_turned_back in [false, true] {
                     let subject = RepairSubject::of(RepairInput { discards_turned_back, ..asked });
-                    let mut making = surveyed(&subject);
+                    let mut making = surveyed(&subject, None);
                     let mut trial = making.at_loss().unwrap();
                     let broken = making.broken().to_vec();
                     let mut beyond = |within| {

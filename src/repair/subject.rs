@@ -1,5 +1,6 @@
 //! What is repaired: the net, the classes, the LIDs; and the dependencies that tables cause by themselves.
 
+use super::base::RepairBase;
 use super::classes::{Classes, Feed};
 use super::columns::{LidColumns, WantedLid, Ways};
 use super::net::{NONE, Net};
@@ -8,7 +9,7 @@ use super::order::{LaneBits, LaneOrder};
 use super::{RepairInput, balance::PairLoad};
 use crate::fabric::Fabric;
 use crate::ids::PortNum;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 /// Whose packets are under way when a wave begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,69 +131,122 @@ fn delivery(fabric: &Fabric, net: &Net, owner: crate::fabric::PortId) -> Option<
 /// The dependencies of LIDs that no wave changes, so that each wave begins with them.
 #[derive(Clone)]
 pub(super) struct Ground {
-    quiet: LaneBits,
-    /// Whether packets of what is quiet turn back.
-    turns_back: bool,
+    /// The tables in force.
+    columns: LidColumns,
+    /// What all of them cause, as far as it survives; none where that was not known before the loss.
+    in_force: Option<Settled>,
+    /// What is not loud causes. Found when it is asked for: the first wave begins with what is in force.
+    quiet: OnceCell<Settled>,
     /// By target: whether a wave may change it, or the loss did.
     is_loud: Vec<bool>,
     /// What is loud, in rising order.
     pub loud: Vec<u32>,
 }
 
+/// What tables cause by themselves.
+#[derive(Clone)]
+pub(super) struct Settled {
+    /// The dependencies.
+    pub lanes: LaneBits,
+    /// Whether some packets turn back.
+    pub turns_back: bool,
+}
+
+impl Settled {
+    /// At the moment of the loss, of some of the targets.
+    pub fn of(subject: &RepairSubject<'_>, columns: &LidColumns, targets: impl Iterator<Item = usize>) -> Settled {
+        let mut lanes = LaneBits::none(&subject.net, subject.classes.planes);
+        subject.turned_back.set(false);
+        add_settled(subject, columns, targets, Moment::Loss, &mut lanes);
+        Settled { lanes, turns_back: subject.turned_back.get() }
+    }
+}
+
 impl Ground {
-    /// The ground of tables, with the load on them; loud is what has rows that do not arrive. `load` begins empty.
+    /// The ground of the tables in force, with the load on them; loud is what has rows that do not arrive. `load` begins
+    /// empty.
     pub fn survey(subject: &RepairSubject<'_>, columns: &LidColumns, load: &mut PairLoad) -> Ground {
         let net = &subject.net;
         let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);
         for (at, target) in subject.targets.iter().enumerate() {
             let column = columns.column(at);
             ways.follow(net, column, &net.kept);
-            is_loud[at] = (0..net.rows.len()).any(|row| net.stays[row] && !ways.arrives(row));
+            is_loud[at] = is_broken(net, &ways);
             if target.host && target.wanted {
                 load.add(net, column, &ways);
             }
         }
-        Ground::with(subject, columns, is_loud)
+        Ground::with(columns.clone(), None, is_loud)
     }
 
-    /// The same with more that is loud; `columns` as in the survey for all that is not.
-    pub fn louder(
-        &self,
-        subject: &RepairSubject<'_>,
-        columns: &LidColumns,
-        more: impl Iterator<Item = usize>,
-    ) -> Ground {
+    /// The same from what was known before the loss: only what that concerns is followed again.
+    pub fn of_base(subject: &RepairSubject<'_>, base: &RepairBase, load: &mut PairLoad) -> Ground {
+        let net = &subject.net;
+        let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);
+        let leaves = |channel: &u32| !net.kept[*channel as usize] && net.stays[net.channel(*channel).from as usize];
+        let broken: Vec<(usize, u32)> = (0..net.channels.len() as u32)
+            .filter(leaves)
+            .map(|channel| (net.channel(channel).from as usize, channel))
+            .collect();
+        // As long as every end port sends that did, only ways that break carry other pairs than before.
+        let sends_alike = base.ends == net.ends && (0..net.rows.len()).all(|row| net.stays[row] || net.ends[row] == 0);
+        if sends_alike {
+            load.clone_from(&base.load);
+        }
+        for (at, (target, was)) in subject.targets.iter().zip(&base.targets).enumerate() {
+            let column = base.columns.column(at);
+            let breaks = broken.iter().any(|&(row, channel)| column[row] == channel);
+            if sends_alike && !breaks && !base.is_broken[at] && target.wanted == was.wanted {
+                continue;
+            }
+            if sends_alike && was.host && was.wanted {
+                ways.follow(net, column, &subject.existed);
+                load.subtract(net, column, &ways);
+            }
+            ways.follow(net, column, &net.kept);
+            is_loud[at] = is_broken(net, &ways);
+            if target.host && target.wanted {
+                load.add(net, column, &ways);
+            }
+        }
+        let Settled { lanes, turns_back } = &base.settled;
+        let in_force = Settled { lanes: lanes.surviving(net), turns_back: *turns_back };
+        Ground::with(base.columns.clone(), Some(in_force), is_loud)
+    }
+
+    fn with(columns: LidColumns, in_force: Option<Settled>, is_loud: Vec<bool>) -> Ground {
+        let loud = (0..is_loud.len() as u32).filter(|&at| is_loud[at as usize]).collect();
+        Ground { columns, in_force, quiet: OnceCell::new(), is_loud, loud }
+    }
+
+    /// The same with more that is loud.
+    pub fn louder(&self, more: impl Iterator<Item = usize>) -> Ground {
         let mut is_loud = self.is_loud.clone();
         more.for_each(|target| is_loud[target] = true);
-        Ground::with(subject, columns, is_loud)
-    }
-
-    fn with(subject: &RepairSubject<'_>, columns: &LidColumns, is_loud: Vec<bool>) -> Ground {
-        let mut quiet = LaneBits::none(&subject.net, subject.classes.planes);
-        let some = (0..is_loud.len()).filter(|&at| !is_loud[at]);
-        subject.turned_back.set(false);
-        add_settled(subject, columns, some, Moment::Loss, &mut quiet);
-        let loud = (0..is_loud.len() as u32).filter(|&at| is_loud[at as usize]).collect();
-        Ground { quiet, turns_back: subject.turned_back.get(), is_loud, loud }
+        Ground::with(self.columns.clone(), self.in_force.clone(), is_loud)
     }
 
     /// The ground of the same tables for a subject that differs in what becomes of packets that turn back.
-    pub fn anew(&self, subject: &RepairSubject<'_>, columns: &LidColumns) -> Ground {
-        match self.turns_back {
-            // Where none does it makes no difference.
-            false => self.clone(),
-            true => Ground::with(subject, columns, self.is_loud.clone()),
-        }
+    pub fn anew(&self) -> Ground {
+        // Where none does it makes no difference.
+        let alike = |settled: &&Settled| !settled.turns_back;
+        let in_force = self.in_force.as_ref().filter(alike).cloned();
+        let quiet = self.quiet.get().filter(|quiet| in_force.is_some() || alike(quiet)).cloned();
+        Ground { in_force, quiet: quiet.map(OnceCell::from).unwrap_or_default(), ..self.clone() }
     }
 
     /// The dependencies of what is quiet.
-    pub fn quiet(&self) -> LaneBits {
-        self.quiet.clone()
+    pub fn quiet(&self, subject: &RepairSubject<'_>) -> LaneBits {
+        let quiet = || (0..self.is_loud.len()).filter(|&at| !self.is_loud[at]);
+        self.quiet.get_or_init(|| Settled::of(subject, &self.columns, quiet())).lanes.clone()
     }
 
-    /// The dependencies of tables.
+    /// The dependencies of tables; at the moment of the loss, of those in force.
     pub fn dependencies(&self, subject: &RepairSubject<'_>, columns: &LidColumns, moment: Moment) -> LaneBits {
-        let mut all = self.quiet.clone();
+        if let (Some(in_force), Moment::Loss) = (&self.in_force, moment) {
+            return in_force.lanes.clone();
+        }
+        let mut all = self.quiet(subject);
         add_settled(subject, columns, self.loud.iter().map(|&at| at as usize), moment, &mut all);
         all
     }
@@ -201,6 +255,11 @@ impl Ground {
     pub fn order(&self, subject: &RepairSubject<'_>, columns: &LidColumns, moment: Moment) -> Option<LaneOrder> {
         LaneOrder::of(&subject.net, self.dependencies(subject, columns, moment))
     }
+}
+
+/// Whether some row that stays does not arrive.
+pub(super) fn is_broken(net: &Net, ways: &Ways) -> bool {
+    (0..net.rows.len()).any(|row| net.stays[row] && !ways.arrives(row))
 }
 
 fn add_settled(

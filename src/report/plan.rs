@@ -54,6 +54,9 @@ pub struct PlanFacts {
     pub expected_ns: u64,
     /// What must run empty.
     pub drain_graph: DrainFacts,
+    /// Whether hosts have ways by it, and rows (switch and LID) of switches still lead into what died: another change
+    /// gives them ways.
+    pub leads_into_loss: bool,
     /// What is taken for granted.
     pub assumptions: Vec<&'static str>,
     /// Choices that the fabric forced.
@@ -120,6 +123,7 @@ impl PlanFacts {
             expected_ns: waves.iter().map(|wave| wave.cost.expected_ns).sum(),
             waves,
             drain_graph: DrainFacts { channels: drained_channels(plan), depth: plan.drain_depth() },
+            leads_into_loss: plan.leads_into_loss(),
             assumptions: draft.assumptions.iter().map(|held| held.name()).collect(),
             notes: draft.notes.clone(),
         }
@@ -549,6 +553,10 @@ fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
     let DrainFacts { channels, depth } = facts.drain_graph;
     if channels > 0 {
         line(text, format_args!("drains   {} channels, {depth} on the longest path", count(channels as u64)));
+    }
+    if facts.leads_into_loss {
+        let rest = "hosts reach hosts, and another change gives the rest ways";
+        line(text, format_args!("leaves   rows (switch and LID) that lead into what died: {rest}"));
     }
 }
 

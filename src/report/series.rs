@@ -1,22 +1,27 @@
 //! The course of a run as tables for programs: one CSV file for each kind of row. docs/SIMULATOR.md, *Time series*,
 //! defines the columns.
 
-use reconfig::scenario::{BinReport, HostLosses, PhaseReport, SimulationReport};
+use reconfig::scenario::{
+    BinReport, BusyLink, HostLosses, LinkLoads, Periods, PhaseReport, RenumberedPort, SimulationReport,
+};
 
 /// A file's name and its content.
 pub type CsvFile = (&'static str, String);
 
-/// The files of a run: `series.csv`, `smps.csv`, `phases.csv` and `hosts.csv`.
+/// The files of a run: `series.csv`, `smps.csv`, `phases.csv`, `hosts.csv` `links.csv`, of the
+/// loads of every link, and `lids.csv`, of ports with other LIDs than in the capture.
 ///
 /// # Errors
 /// A row cannot be written.
-pub fn run_csv(report: &SimulationReport) -> Result<Vec<CsvFile>, anyhow::Error> {
+pub fn run_csv(report: &SimulationReport, loads: &Periods<LinkLoads>) -> Result<Vec<CsvFile>, anyhow::Error> {
     let bins = &report.series.bins;
     Ok(vec![
         ("series.csv", table(&SERIES, bins.iter().map(bin))?),
         ("smps.csv", table(&SMPS, bins.iter().flat_map(smps))?),
         ("phases.csv", table(&PHASES, phases(report))?),
         ("hosts.csv", table(&HOSTS, report.hosts.iter().map(host))?),
+        ("links.csv", table(&LINKS, links(loads))?),
+        ("lids.csv", table(&LIDS, report.renumbered.iter().map(renumbered))?),
     ])
 }
 
@@ -93,4 +98,22 @@ fn host(host: &HostLosses) -> Vec<String> {
     let longest = host.longest_ns.map_or_else(String::new, |ns| ns.to_string());
     let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(|number| number.to_string());
     [host.name.clone()].into_iter().chain(numbers).chain([longest]).collect()
+}
+
+const LINKS: [&str; 5] = ["period", "from", "to", "bytes", "load"];
+
+fn links(loads: &Periods<LinkLoads>) -> impl Iterator<Item = Vec<String>> {
+    let periods = [("before", &loads.before), ("during", &loads.during), ("after", &loads.after)];
+    let row = |period: &str, link: &BusyLink| {
+        vec![period.into(), link.from.clone(), link.to.clone(), link.bytes.to_string(), format!("{:.6}", link.load)]
+    };
+    periods.into_iter().flat_map(move |(period, loads)| loads.busiest.iter().map(move |link| row(period, link)))
+}
+
+const LIDS: [&str; 6] = ["port", "guid", "captured_lid", "captured_lmc", "lid", "lmc"];
+
+fn renumbered(port: &RenumberedPort) -> Vec<String> {
+    let guid = port.guid.map_or_else(String::new, |guid| guid.to_string());
+    let lids = port.lids.iter().flat_map(|(lid, lmc)| [lid.to_string(), lmc.to_string()]);
+    [port.name.clone(), guid].into_iter().chain(lids).collect()
 }

@@ -9,6 +9,7 @@ use super::run::{self, scheme};
 use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
+use reconfig::lid::RENUMBERED;
 use reconfig::plan::{Plan, Scheme, UNRESERVED};
 use reconfig::scenario::{
     ConnectionReport, Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport,
@@ -60,8 +61,8 @@ pub fn simulation(report: &SimulationReport) -> String {
     }
     subnets::unsendable(&mut text, &report.relations);
     deadlock(&mut text, report);
-    // Without a reserved level no such packets are simulated.
-    for note in report.notes.iter().filter(|note| !note.ends_with(UNRESERVED)) {
+    // Without a reserved level no such packets are simulated. Other LIDs are told on standard error.
+    for note in report.notes.iter().filter(|note| !note.ends_with(UNRESERVED) && !note.ends_with(RENUMBERED)) {
         line(&mut text, format_args!("note: {note}"));
     }
     verdict(&mut text, report);

@@ -18,7 +18,9 @@ const AXIS: (f64, f64) = (0.6, 1.4);
 pub fn plot(tables: &[ResultTable]) -> String {
     let mut body = String::new();
     let mut top = LINE;
-    for table in tables {
+    // A paper's graphs over time come first: they are what is looked for.
+    let (courses, panels): (Vec<_>, Vec<_>) = tables.iter().partition(|table| table.over_time);
+    for table in courses.into_iter().chain(panels) {
         top = if table.over_time { course(&mut body, table, top) } else { panel(&mut body, table, top) };
     }
     format!(

@@ -1,6 +1,9 @@
 //! Seed 000, section 4: forwarding tables, renamings and conflicts on random regular fabrics.
 //!
-//! Minima and maxima are over ten fabrics, as in the paper; with more fabrics, they are means over groups of ten.
+//! Every figure of the paper is a mean or an extreme of ten fabrics that nobody kept. Ours is the mean over all fabrics, or
+//! over groups of ten the mean of their extremes. How far the paper's may lie from it follows from how ours scatter
+//! ([`Sample`]): one rule for all figures. Only with too few fabrics to know the scatter, bands that were set before anything
+//! was measured take its place.
 
 use super::conflicts::conflicts;
 use super::fabrics::{hosts_of, regular};
@@ -151,19 +154,16 @@ fn entries(name: &str, engine: &str, paper: &[(u32, [f64; 6])], measured: &[Vec<
     let mut table = ResultTable::new(format!("seed-000 {name}"), title, "switches", &columns);
     for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
         let points = if switches < 64 { 7.0 } else { 5.0 };
-        let total = mean(fabrics.iter().map(|one| one.original + one.new));
-        let increase = |one: &Measured| one.increase();
-        table.push(
-            switches.to_string(),
-            vec![
-                Cell::within(paper[0], total, 0.04, 0),
-                Cell::within(paper[1], mean(fabrics.iter().map(|one| one.original)), 0.003, 0),
-                Cell::near(paper[2], mean(fabrics.iter().map(|one| one.new)), paper[1] * points / 100.0, 0),
-                Extremes::of(fabrics, increase, f64::min).cell(paper[3], points, 0),
-                Extremes::of(fabrics, increase, f64::max).cell(paper[4], points, 0),
-                Cell::near(paper[5], mean(fabrics.iter().map(increase)), points, 0),
-            ],
-        );
+        let figures: [(Sample, f64); 6] = [
+            (Sample::mean(fabrics, |one| one.original + one.new), 0.04 * paper[0]),
+            (Sample::mean(fabrics, |one| one.original), 0.003 * paper[1]),
+            (Sample::mean(fabrics, |one| one.new), paper[1] * points / 100.0),
+            (Sample::extreme(fabrics, Measured::increase, f64::min), points),
+            (Sample::extreme(fabrics, Measured::increase, f64::max), points),
+            (Sample::mean(fabrics, Measured::increase), points),
+        ];
+        let cells = figures.into_iter().zip(paper).map(|((ours, set), paper)| ours.beside(paper, set, 0));
+        table.push(switches.to_string(), cells.collect());
     }
     table
 }
@@ -172,12 +172,9 @@ fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Ve
     let title = format!("Renamings of a destination, {engine}");
     let mut table = ResultTable::new(format!("seed-000 {name}"), title, "switches", &["avg", "max"]);
     for (&(switches, paper), fabrics) in paper.iter().zip(measured).filter(|(_, fabrics)| !fabrics.is_empty()) {
-        let average = mean(fabrics.iter().map(|one| one.renamings));
-        let most = mean(Extremes::of(fabrics, |one| one.most, f64::max).0);
-        table.push(
-            switches.to_string(),
-            vec![Cell::near(paper[0], average, 0.15, 2), Cell::near(paper[1], most, 2.0, 1)],
-        );
+        let average = Sample::mean(fabrics, |one| one.renamings).beside(paper[0], 0.15, 1);
+        let most = Sample::extreme(fabrics, |one| one.most, f64::max).beside(paper[1], 2.0, 0);
+        table.push(switches.to_string(), vec![Cell { decimals: 2, ..average }, Cell { decimals: 1, ..most }]);
     }
     table
 }
@@ -192,10 +189,13 @@ fn conflict_table(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<
             let fabric = regular(64, links, seed)?;
             Ok::<f64, ReproduceError>(conflicts(&fabric, &up_down(&fabric, seed)?))
         })?;
-        let drawn =
-            |extreme, at: usize| Extremes::of(&measured, |&one| one, extreme).cell(paper[at], 0.12 * paper[at], 2);
-        let average = Cell::within(paper[2], mean(measured.iter().copied()), 0.12, 2);
-        table.push(links.to_string(), vec![drawn(f64::min, 0), drawn(f64::max, 1), average]);
+        let figures = [
+            Sample::extreme(&measured, |&one| one, f64::min),
+            Sample::extreme(&measured, |&one| one, f64::max),
+            Sample::mean(&measured, |&one| one),
+        ];
+        let cells = figures.into_iter().zip(paper).map(|(ours, paper)| ours.beside(paper, 0.12 * paper, 2));
+        table.push(links.to_string(), cells.collect());
     }
     Ok(table)
 }
@@ -204,37 +204,52 @@ fn conflicts_of_smart(fabrics: &[Measured]) -> ResultTable {
     let title = "Percentage of forwarding table entries with conflicts, 32 switches of 4 links, smart routing";
     let mut table = ResultTable::new("seed-000 smart-conflicts", title, "switches", &["avg"]);
     if !fabrics.is_empty() {
-        let ours = mean(fabrics.iter().map(|one| one.conflicts));
-        table.push(ENTRIES_SMART[0].0.to_string(), vec![Cell::within(CONFLICTS_SMART, ours, 0.12, 2)]);
+        let ours = Sample::mean(fabrics, |one| one.conflicts);
+        table.push(ENTRIES_SMART[0].0.to_string(), vec![ours.beside(CONFLICTS_SMART, 0.12 * CONFLICTS_SMART, 2)]);
     }
     table
 }
 
-/// The extreme of each group of ten fabrics. A last group of fewer than ten counts only if it is the only one.
-struct Extremes(Vec<f64>);
+/// One figure, measured many times: a value for each fabric, or for each group of ten.
+struct Sample {
+    values: Vec<f64>,
+    /// Of so many such values the paper's figure is the mean.
+    of_paper: usize,
+}
 
-/// The fewest groups whose scatter is known.
+/// The fewest values whose scatter is known.
 const SCATTERED: usize = 10;
 
-impl Extremes {
-    fn of<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> Extremes {
-        let whole = fabrics.chunks_exact(TEN);
-        let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };
-        Extremes(groups.into_iter().map(|group| group.iter().map(&figure).reduce(extreme).unwrap_or(0.0)).collect())
+impl Sample {
+    /// A figure of which the paper has the mean over its ten fabrics.
+    fn mean<T>(fabrics: &[T], figure: impl Fn(&T) -> f64) -> Sample {
+        Sample { values: fabrics.iter().map(figure).collect(), of_paper: TEN }
     }
 
-    /// Their mean beside the paper's figure, which is the extreme of one group: it must be one that our groups could have
-    /// drawn, that is, within the interval that a further group falls into with a confidence of 99 % (Student's t). With too
-    /// few groups to know, within `distance`.
-    fn cell(self, paper: f64, distance: f64, decimals: usize) -> Cell {
-        let (groups, ours) = (self.0.len() as f64, mean(self.0.iter().copied()));
-        if self.0.len() < SCATTERED {
-            return Cell::near(paper, ours, distance, decimals);
+    /// A figure of which the paper has the extreme of its ten fabrics: ours of each ten. A last group of fewer counts only
+    /// if it is the only one.
+    fn extreme<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> Sample {
+        let whole = fabrics.chunks_exact(TEN);
+        let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };
+        let of = |group: &[T]| group.iter().map(&figure).reduce(extreme).unwrap_or(0.0);
+        Sample { values: groups.into_iter().map(of).collect(), of_paper: 1 }
+    }
+
+    /// Its mean beside the paper's figure, which is rounded to so many decimals.
+    ///
+    /// If the paper's fabrics were drawn like ours, its figure lies within this distance of our mean with a confidence of
+    /// 99 %: the prediction interval for the mean of `of_paper` further values (Student's t), and what rounding adds. With too few
+    /// values to know how they scatter, the distance is `set`.
+    fn beside(&self, paper: f64, set: f64, decimals: usize) -> Cell {
+        let (count, ours) = (self.values.len() as f64, mean(self.values.iter().copied()));
+        if self.values.len() < SCATTERED {
+            return Cell::near(paper, ours, set, decimals);
         }
-        let variance = self.0.iter().map(|one| (one - ours).powi(2)).sum::<f64>() / (groups - 1.0);
-        let student = StudentsT::new(0.0, 1.0, groups - 1.0).expect("nine degrees of freedom at least");
-        let width = student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / groups)).sqrt();
-        Cell::near(paper, ours, width, decimals)
+        let variance = self.values.iter().map(|one| (one - ours).powi(2)).sum::<f64>() / (count - 1.0);
+        let student = StudentsT::new(0.0, 1.0, count - 1.0).expect("nine degrees of freedom at least");
+        let scatter = (variance * (1.0 / self.of_paper as f64 + 1.0 / count)).sqrt();
+        let rounding = 0.5 * 0.1f64.powi(decimals as i32);
+        Cell::near(paper, ours, student.inverse_cdf(0.995) * scatter + rounding, decimals)
     }
 }
 
@@ -243,16 +258,31 @@ mod tests {
     use super::*;
     use crate::reproduce::Band;
 
+    fn half_width(cell: Cell) -> f64 {
+        let Band::Between(least, most) = cell.band else { panic!("{cell:?}") };
+        (most - least) / 2.0
+    }
+
     #[test]
     fn an_extreme_is_judged_by_the_scatter_of_its_like_where_that_is_known() {
         let fabrics: Vec<f64> = (0..100).map(|at| f64::from(at / 10)).collect();
-        let few = Extremes::of(&fabrics[..90], |&one| one, f64::max).cell(4.0, 1.0, 0);
+        let few = Sample::extreme(&fabrics[..90], |&one| one, f64::max).beside(4.0, 1.0, 0);
         assert_eq!((few.ours, few.band), (4.0, Band::Between(3.0, 5.0)));
         // Greatest figures 0 to 9: mean 4.5, standard deviation 3.03; t is 3.25 with nine degrees of freedom.
-        let many = Extremes::of(&fabrics, |&one| one, f64::max).cell(-5.0, 1.0, 0);
-        let Band::Between(least, most) = many.band else { panic!("{many:?}") };
-        assert!((most + 5.0 - 10.32).abs() < 0.01 && (least + 5.0 + 10.32).abs() < 0.01, "{many:?}");
-        assert_eq!((many.ours, many.inside), (4.5, Some(true)));
-        assert_eq!(Extremes::of(&fabrics, |&one| one, f64::max).cell(-6.0, 1.0, 0).inside, Some(false));
+        let many = |paper| Sample::extreme(&fabrics, |&one| one, f64::max).beside(paper, 1.0, 0);
+        assert!((half_width(many(0.0)) - (3.25 * 3.0277 * 1.1f64.sqrt() + 0.5)).abs() < 0.01, "{:?}", many(0.0));
+        assert_eq!((many(-6.0).inside, many(-7.0).inside), (Some(true), Some(false)));
+    }
+
+    #[test]
+    fn a_mean_of_ten_is_judged_by_the_scatter_of_single_fabrics() {
+        let fabrics: Vec<f64> = (0..10).map(f64::from).collect();
+        let few = Sample::mean(&fabrics[..9], |&one| one).beside(4.0, 0.25, 1);
+        assert_eq!((few.ours, few.band), (4.0, Band::Between(3.75, 4.25)));
+        let all = Sample::mean(&fabrics, |&one| one).beside(4.0, 0.25, 1);
+        assert!((half_width(all) - (3.25 * 3.0277 * 0.2f64.sqrt() + 0.05)).abs() < 0.01, "{all:?}");
+        // The same in every fabric: only rounding is left.
+        let flat = Sample::mean(&[256.0; 100], |&one| one);
+        assert_eq!((flat.beside(256.4, 9.0, 0).inside, flat.beside(257.0, 9.0, 0).inside), (Some(true), Some(false)));
     }
 }

@@ -10,7 +10,7 @@ use crate::ids::{Lid, Sl};
 use crate::wire::sa::PathRecord;
 use crate::wire::{CmPath, ConnectRequest, Gid};
 
-/// What the adapter reports with a message that it received.
+/// The adapter's report on a message that it received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
     /// The SLID of the packet: the sender's, or the last router's.
@@ -21,10 +21,10 @@ pub struct Completion {
     pub path_bits: u8,
 }
 
-/// How the passive side answers: the local and the global header.
+/// The headers of the passive side's answer: the local and the global one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplyPath {
-    /// Where to, in its own subnet.
+    /// The destination in its own subnet.
     pub dlid: Lid,
     /// By which of its LIDs, above the base LID.
     pub path_bits: u8,
@@ -58,7 +58,7 @@ pub fn request_along(path: &PathRecord) -> CmPath {
     }
 }
 
-/// The request as the passive side reads it: what is 0xFFFF comes from the completion.
+/// The request as the passive side reads it: LIDs of 0xFFFF are taken from the completion.
 #[must_use]
 pub fn completed(mut request: ConnectRequest, completion: Completion) -> ConnectRequest {
     let primary = &mut request.primary;

@@ -5,8 +5,8 @@
 //! 10.2.0.9      fec0::2:8:f104:39a:169
 //! storage-1     fec0::2:8:f104:39a:169
 //! ```
-//! A `#` starts a comment. Unlike ibacm, which skips what it cannot read, a line that cannot be read is an error, and so
-//! is an address that has two GIDs.
+//! A `#` starts a comment. A line that cannot be read is an error, where ibacm skips it, and so is an address that has
+//! two GIDs.
 
 use crate::fabric::format::{Cursor, ReadError, SourceText, decode};
 use crate::wire::Gid;
@@ -69,7 +69,7 @@ impl HostsFile {
     }
 }
 
-/// What stands before the next blank.
+/// The text before the next blank.
 fn word<'a>(cursor: &mut Cursor<'a>, expected: &str) -> Result<&'a str, ReadError> {
     let rest = cursor.rest();
     let word = rest.split(char::is_whitespace).next().filter(|word| !word.is_empty());

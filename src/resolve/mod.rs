@@ -1,11 +1,11 @@
 //! From the address of a host to a path and a connection, as a host does it that may be in another subnet.
 //!
-//! On entry a destination, IP address or GID, and the IPoIB interfaces of this host; [`choose`] says who knows the
-//! destination's GID: the neighbour table where the destination's IP subnet is adjacent, ibacm where it is not, nobody
-//! but the caller for a GID. [`HostsFile`] is ibacm's file of addresses. [`ask`] fetches the path from subnet
-//! administration. [`request_along`] and [`completed`] are what the two sides of a connection do with the LIDs of its
-//! request, which mean nothing across a router. Source: Bloch, Liss, "InfiniBand Router Premier", 12th OpenFabrics
-//! Workshop 2016 (seed 004). Deliberately omitted: ARP itself, caches, the reply and what follows it.
+//! On entry a destination, IP address or GID, and the IPoIB interfaces of this host; [`choose`] determines the source
+//! of the destination's GID: the neighbour table where the destination's IP subnet is adjacent, ibacm where it is not,
+//! the caller where the destination is a GID. [`HostsFile`] is ibacm's file of addresses. [`ask`] fetches the path from
+//! subnet administration. [`request_along`] and [`completed`] are the treatment by the two sides of a connection of the
+//! LIDs in its request, which have no meaning across a router. Source: Bloch, Liss, "InfiniBand Router Premier", 12th
+//! OpenFabrics Workshop 2016 (seed 004). Deliberately omitted: ARP itself, caches, the reply and what follows it.
 
 mod connection;
 mod hosts;
@@ -43,7 +43,7 @@ pub struct Interface {
 #[error("`{0}` is no interface: expected an IP address and the length of its prefix, such as 192.168.1.3/24")]
 pub struct InterfaceError(String);
 
-/// Who knows the GID of a destination.
+/// The source of a destination's GID.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Resolver {
@@ -55,10 +55,10 @@ pub enum Resolver {
     Caller,
 }
 
-/// How a destination is resolved.
+/// The way in which a destination is resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resolution {
-    /// Who knows its GID.
+    /// The source of its GID.
     pub by: Resolver,
     /// The interface that the source's GID is taken from; none: the caller must name the source.
     pub interface: Option<Interface>,
@@ -75,7 +75,7 @@ impl fmt::Display for Resolver {
 }
 
 impl Interface {
-    /// Whether an address is in the interface's IP subnet.
+    /// Returns whether an address is in the interface's IP subnet.
     pub fn is_adjacent(self, to: IpAddr) -> bool {
         let same = |own: u128, other: u128, bits: u32| {
             let apart = bits - u32::from(self.prefix_length).min(bits);
@@ -104,9 +104,9 @@ impl FromStr for Interface {
     }
 }
 
-/// Who knows the GID of a destination, and by which interface the source is found: the adjacent one with the longest
-/// prefix; for what is adjacent to none the first of the destination's family, as a default route would have it. The
-/// prefix of a GID chooses no interface: behind a router lie subnets that no port of this host is in.
+/// Chooses the source of a destination's GID, and the interface: the adjacent one with the longest prefix. If none is
+/// adjacent, it is the first of the destination's family, as with a default route. The prefix of a GID chooses no
+/// interface: beyond a router lie subnets to which no port of this host belongs.
 pub fn choose(destination: Destination, interfaces: &[Interface]) -> Resolution {
     let Destination::Ip(to) = destination else { return Resolution { by: Resolver::Caller, interface: None } };
     let adjacent = interfaces.iter().filter(|own| own.is_adjacent(to));

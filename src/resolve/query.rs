@@ -1,11 +1,11 @@
-//! What a client fetches: its own port, and a path from subnet administration.
+//! The queries of a client: its own port, and a path from subnet administration.
 
 use crate::ids::{Guid, Lid, PortNum, Sl};
 use crate::transport::{AnyTransport, Datagram, TransportError};
 use crate::wire::sa::{ComponentMask, PathRecord, Record, SaMad};
 use crate::wire::{AttributeId, Gid, MAD_SIZE, Method, PortInfo, Route, SMP_DATA_SIZE, Smp, WireError, status};
 
-/// How long an answer is waited for, and how often it is asked for, as infiniband-diags do.
+/// The wait for an answer, and the number of attempts, as in infiniband-diags.
 const PATIENCE_NS: u64 = 1_000_000_000;
 const ATTEMPTS: u32 = 3;
 
@@ -26,7 +26,7 @@ pub enum QueryError {
     /// Nobody answered.
     #[error("asking {whom} for {what}: no answer in {ATTEMPTS} attempts of one second each")]
     Silent {
-        /// Who was asked.
+        /// The port that was asked.
         whom: String,
         /// For what.
         what: &'static str,
@@ -46,7 +46,7 @@ pub enum QueryError {
     /// The answer is a status.
     #[error("asking {whom} for {what}: it answered with status {code:#06x}")]
     Refused {
-        /// Who was asked.
+        /// The port that was asked.
         whom: String,
         /// For what.
         what: &'static str,

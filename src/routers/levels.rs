@@ -1,18 +1,19 @@
 //! The service level that a router gives a packet in the next subnet.
 //!
-//! Subnets that are each free of deadlock may not be so together: packets that come out of one router and packets bound for
-//! another share lanes, and so a circle can lead through both. *Keeping* the level leaves that to the topology. *Raising*
-//! it prevents it: a half's eight levels are divided into layers, level ℓ of the half being of layer ℓ mod L; SL-to-VL
-//! tables that give level ℓ lane ℓ mod V, with L a divisor of V, keep the layers on lanes of their own; a packet sets out
-//! on layer 0, each router hands it on one layer higher, and what would need more is discarded. A dependency inside a
-//! subnet stays within a layer, one through a router leads upward: no circle can lead through a router.
+//! Subnets that are each free of deadlock may not be so together: packets that come out of one router and packets bound
+//! for another share lanes, and so a circle can lead through both. *Keeping* the level leaves that to the topology.
+//! *Raising* it prevents such circles. The eight levels of a half are divided into L layers: level ℓ of the half is of
+//! layer ℓ mod L. SL-to-VL tables give level ℓ lane ℓ mod V, where V is the number of data lanes and L divides V, so
+//! each layer has lanes of its own. A packet starts on layer 0, each router forwards it one layer higher, and a packet
+//! that would need more layers is discarded. A dependency inside a subnet stays within a layer, and one through a
+//! router leads upward, so no circle can lead through a router.
 //!
-//! *Turning* spends fewer layers. Subnets stand in an order ([`Routes::falls`](super::Routes::falls)), so that each crossing
-//! rises to an earlier subnet or falls to a later one. Layers take turns: packets rise in even layers and fall in odd
-//! ones, so a packet goes a layer higher only where its way turns, counted from rising. No circle leads through a
-//! router: of dependencies through routers those within an even layer only rise, those within an odd one only fall, and
-//! all others lead to a higher layer. Where the graph of subnets has no cycle every way rises first and falls then, so
-//! two layers suffice for any number of routers in a row.
+//! *Turning* spends fewer layers. Subnets stand in an order ([`Routes::falls`](super::Routes::falls)), so that each
+//! crossing rises to an earlier subnet or falls to a later one. Layers take turns: packets rise in even layers and fall
+//! in odd ones, so a packet goes a layer higher only where its way turns, counted from rising. No circle leads through
+//! a router: of dependencies through routers those within an even layer only rise, those within an odd one only fall,
+//! and all others lead to a higher layer. Where the graph of subnets has no cycle every way rises first and falls then,
+//! so two layers suffice for any number of routers in a row.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -21,7 +22,7 @@ use std::str::FromStr;
 /// Levels of a half.
 const LEVELS: u8 = 8;
 
-/// What a router does with the service level.
+/// The effect of a router on the service level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LevelsRule {
@@ -82,7 +83,7 @@ pub struct LevelsError {
     pub room: u8,
 }
 
-/// How levels can be raised through so many layers, if at all.
+/// A way to raise levels through so many layers, if there is one.
 fn advice(needed: u8, turns: bool) -> &'static str {
     match needed {
         5.. if turns => "four layers are the most (8 data VLs)",
@@ -100,8 +101,8 @@ impl Levels {
     pub const KEEP: Levels = Levels { layers: 1, rule: LevelsRule::Keep };
 
     /// The policy where levels are raised at `crossings` routers of a way at most
-    /// ([`Routes::most_raises`](super::Routes::most_raises)) and ports have `data_vls` data VLs, of which a change splits
-    /// off half.
+    /// ([`Routes::most_raises`](super::Routes::most_raises)) and ports have `data_vls` data VLs, of which a change
+    /// splits off half.
     ///
     /// # Errors
     /// Levels are to be raised, and half of the lanes cannot be divided into as many layers.
@@ -136,8 +137,8 @@ impl Levels {
         rank % self.layers
     }
 
-    /// The level, by its rank in its half, on which a source sends what is to cross routers: of layer 0. `service` is any
-    /// number; equal ones give equal levels.
+    /// The level, by its rank in its half, on which a source sends packets that are to cross routers: one of layer 0.
+    /// `service` is any number; equal ones give equal levels.
     pub fn at_source(self, service: u32) -> u8 {
         (service % u32::from(self.classes())) as u8 * self.layers
     }
@@ -147,15 +148,15 @@ impl Levels {
         LEVELS / self.layers
     }
 
-    /// The traffic class of a packet that sets out on a level: which of the levels of a layer it takes. It is kept on the
-    /// way.
+    /// The traffic class of a packet that sets out on a level: which of the levels of a layer it takes. It is kept on
+    /// the way.
     pub fn traffic_class(self, rank: u8) -> u8 {
         rank / self.layers
     }
 
-    /// The level, by its rank in its half, of a packet that a router hands on; none where there is no layer left. `falls`:
-    /// whether the crossing leads to a subnet that is later in the order of subnets; none where it leads back into the same
-    /// one.
+    /// The level, by its rank in its half, of a packet that a router forwards; none where there is no layer left.
+    /// `falls`: whether the crossing leads to a subnet that is later in the order of subnets; none where it leads back
+    /// into the same one.
     pub fn crossing(self, traffic_class: u8, rank: u8, falls: Option<bool>) -> Option<u8> {
         let goes_on = self.rule == LevelsRule::Turn && falls == Some(!self.layer(rank).is_multiple_of(2));
         if goes_on {
@@ -164,8 +165,8 @@ impl Levels {
         self.next(traffic_class, rank)
     }
 
-    /// The level, by its rank in its half, of a packet for which a router raises it; none where it has been raised as often
-    /// as it can. Where levels are kept, the same level.
+    /// The level, by its rank in its half, of a packet for which a router raises it; none where it has been raised as
+    /// often as it can. Where levels are kept, the same level.
     pub fn next(self, traffic_class: u8, rank: u8) -> Option<u8> {
         if self.rule == LevelsRule::Keep {
             return Some(rank % LEVELS);
@@ -228,7 +229,7 @@ mod tests {
             let told = error.to_string();
             assert_eq!(told.contains("choose"), crossings <= 3, "{told}");
             assert_eq!(told.contains("three routers in a row are the most"), crossings > 3, "{told}");
-            // What is advised is enough, and nothing is where there is no advice.
+            // The advice suffices, and where there is none nothing would.
             for data_vls in [1, 2, 4, 8, 15] {
                 let words: Vec<&str> =
                     told.split_once("choose").map_or(Vec::new(), |(_, rest)| rest.split(' ').collect());

@@ -1,8 +1,8 @@
-//! Partitions between subnets: which hosts may communicate, and how ports of routers enforce it.
+//! Partitions between subnets: the pairs of hosts that may communicate, and the enforcement by ports of routers.
 //!
 //! A packet carries a P_Key of its sender's table, and no router changes it: a partition that spans subnets has one key
-//! in all of them. Which ports look at it, and which way, is what OpenSM's `part_enforce` is for ports of switches that
-//! face end ports; here it is for ports of routers, each of which enforces its own table.
+//! in all of them. OpenSM's `part_enforce` selects the direction in which ports of switches that face end ports enforce
+//! it; here the same words apply to ports of routers, each of which enforces its own table.
 
 use super::Enforcement;
 use crate::fabric::PortId;
@@ -13,15 +13,15 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which way ports of routers look at partitions.
+/// The direction in which router ports enforce partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartEnforce {
-    /// At what comes in and at what goes out.
+    /// On packets that enter and on packets that leave.
     Both,
-    /// At what comes in.
+    /// On packets that enter.
     In,
-    /// At what goes out.
+    /// On packets that leave.
     Out,
     /// Not at all.
     Off,
@@ -70,13 +70,13 @@ impl FromStr for PartEnforce {
 pub struct Partitioning {
     /// Everybody's keys.
     pub keys: KeyTables,
-    /// What ports of routers look at.
+    /// The direction in which router ports enforce partitions.
     pub enforce: PartEnforce,
 }
 
 impl Partitioning {
-    /// What is asked for, or both ways where the subnets have partitions; none where no one specifies any. The subnet
-    /// managers run at these ports.
+    /// The enforcement that is requested, or both ways where the subnets have partitions; none without either. The
+    /// subnet managers run at these ports.
     ///
     /// Panics where there are not as many managers as subnets.
     pub fn of(subnets: &Subnets, managers: &[Option<PortId>], asked: Option<PartEnforce>) -> Option<Partitioning> {
@@ -84,17 +84,17 @@ impl Partitioning {
         spoken_of.map(|enforce| Partitioning { keys: KeyTables::of(subnets, managers), enforce })
     }
 
-    /// Whether a router's port lets a key come in.
+    /// Returns whether a router's port lets a key come in.
     pub fn admits_in(&self, at: SubnetPort, key: PKey) -> bool {
         !self.enforce.looks_in() || key.is_among(self.keys.keys(at))
     }
 
-    /// Whether a router's port lets a key go out.
+    /// Returns whether a router's port lets a key go out.
     pub fn admits_out(&self, at: SubnetPort, key: PKey) -> bool {
         !self.enforce.looks_out() || key.is_among(self.keys.keys(at))
     }
 
-    /// What a router's port enforces.
+    /// The enforcement of a router port.
     pub fn enforcement(&self, at: SubnetPort) -> Enforcement {
         let keys = |enforced: bool| enforced.then(|| self.keys.keys(at).to_vec());
         Enforcement { inbound: keys(self.enforce.looks_in()), outbound: keys(self.enforce.looks_out()) }

@@ -1,9 +1,9 @@
-//! What a router does with one packet that has come to one of its ports.
+//! The forwarding of a packet that has arrived at a port of a router.
 //!
-//! The rules, in order (chapter 19; the order of checks is ours): a packet without a way on is discarded, one whose hop limit
-//! is below 2 too; the hop limit goes down by one; traffic class and flow label stay; partitions are looked at going in and
-//! going out where a port enforces them; the level comes from [`Levels`]. Of several ways on the flow label picks one,
-//! so that packets that belong together stay on one way, and in order for (in port, out port, SL).
+//! The rules, in order (chapter 19; the order of checks is ours): a packet without a way on is discarded, and so is one
+//! whose hop limit is below 2; the hop limit is decremented; traffic class and flow label stay; partitions are checked
+//! on entry and on exit where a port enforces them; the level comes from [`Levels`]. Of several ways on, the flow label
+//! picks one, so that packets that belong together stay on one way, and in order for (in port, out port, SL).
 
 use super::{Levels, Onward, Routes};
 use crate::ids::{GidPrefix, Guid, PKey, SubnetId};
@@ -15,7 +15,7 @@ pub struct Grh {
     pub traffic_class: u8,
     /// Flow label, 20 bits: packets with equal ones keep their order.
     pub flow_label: u32,
-    /// How many links between subnets, the first included, it may still take.
+    /// The number of links between subnets, the first included, that it may still take.
     pub hop_limit: u8,
     /// Prefix of the source.
     pub source_prefix: GidPrefix,
@@ -55,7 +55,7 @@ pub struct Arrival<'a> {
     pub routes: &'a Routes,
     /// Its partition.
     pub p_key: PKey,
-    /// What the port of its arrival enforces.
+    /// The enforcement of the port of arrival.
     pub enforcement: &'a Enforcement,
     /// The number of the router, so that consecutive routers choose independently.
     pub salt: u32,
@@ -64,13 +64,13 @@ pub struct Arrival<'a> {
 /// A packet that is forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Forwarded {
-    /// Where to.
+    /// The way on.
     pub onward: Onward,
     /// Rank of its service level in the half that the next subnet is on.
     pub level: u8,
     /// The hop limit that is left.
     pub hop_limit: u8,
-    /// Picks one of several paths in the next subnet: what is left of the choice by the flow label.
+    /// Picks one of several paths in the next subnet: the remaining choice by the flow label.
     pub path: u32,
 }
 
@@ -111,11 +111,11 @@ pub fn mixed(flow_label: u32, salt: u32) -> u32 {
     word ^ word >> 16
 }
 
-/// What a router does with a packet: `ways` are its ways on to the destination's subnet, `enforces` what its ports
-/// enforce.
+/// Forwards a packet as a router does. `ways` are its ways on to the destination's subnet, `enforces` the enforcement
+/// of each port.
 ///
 /// # Errors
-/// Why it is discarded.
+/// The reason for which the packet is discarded.
 pub fn relay<'a>(
     arrival: &Arrival<'_>,
     ways: &[Onward],

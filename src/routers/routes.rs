@@ -1,4 +1,4 @@
-//! Which routers lead from one subnet to another, on the fewest crossings.
+//! The routers that lead from one subnet to another on the fewest crossings.
 //!
 //! The graph is that of subnets, with an edge for every two ports of a router in different ones. Ways that are equally
 //! short are all listed, in order of ports: a router picks one by a number that is the same for packets whose order
@@ -9,7 +9,7 @@ use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::ids::SubnetId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// One way on from a router: the port that it leaves by, and where it goes in the subnet of that port.
+/// One way on from a router: the port by which a packet leaves, and its next target in the subnet of that port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Onward {
     /// The router's port that the packet leaves by.
@@ -73,8 +73,8 @@ impl Routes {
         Routes::new(subnets, |_| true)
     }
 
-    /// These ways, and those that there were `before` for routers to which nobody is led any more: what is on its way to a
-    /// router that is to leave, or loses a port, goes on as it was meant to.
+    /// These ways, and those that there were `before` for routers to which no way leads any more: a packet on its way
+    /// to a router that is to leave, or loses a port, goes on as intended.
     #[must_use]
     pub fn keeping(mut self, before: &Routes) -> Routes {
         let each = self.onward.iter_mut().zip(&before.onward).zip(&self.named);
@@ -82,10 +82,10 @@ impl Routes {
         self
     }
 
-    /// Whether a crossing leads to a subnet that is later in the order of subnets: that in which a search from the first
-    /// subnet finds them, over all routers, whichever are in use. None where it leads back into the same subnet, as for a
-    /// packet whose ways change while it is under way. Where the graph of subnets has no cycle, no shortest way rises
-    /// after it has fallen.
+    /// Returns whether a crossing leads to a subnet that is later in the order of subnets: that in which a search from
+    /// the first subnet finds them, over all routers, whichever are in use. None where it leads back into the same
+    /// subnet, as for a packet whose ways change while it is under way. Where the graph of subnets has no cycle, no
+    /// shortest way rises after it has fallen.
     pub fn falls(&self, from: SubnetId, to: SubnetId) -> Option<bool> {
         (from != to).then(|| self.order[from.index()] < self.order[to.index()])
     }
@@ -96,7 +96,7 @@ impl Routes {
     }
 
     /// The same for packets that set out by these ways or by `after`, at some moment of which the first become the
-    /// second; a packet under way continues by what the next router uses then.
+    /// second; a packet under way continues by the ways that the next router uses then.
     pub fn most_raises_until(&self, rule: LevelsRule, after: &Routes, subnets: &Subnets) -> u8 {
         let mut router = BTreeMap::new();
         for (rank, own) in subnets.routers().iter().enumerate() {
@@ -109,7 +109,7 @@ impl Routes {
             let mut now =
                 Farthest { routes: self, turns, router: &router, to, then: Some(&mut later), known: BTreeMap::new() };
             for from in (0..self.subnets).map(|rank| SubnetId(rank as u16)) {
-                // `now` counts from each router on by either ways, so it covers who sets out after the change.
+                // `now` continues from each router by ways of either kind, so it covers packets sent after the change.
                 let first = self.first(from, to).iter().chain(after.first(from, to));
                 let first = first.filter_map(|port| router.get(port));
                 first.for_each(|&router| most = most.max(now.from(At { router, from, falling: false }, 0)));
@@ -132,8 +132,8 @@ impl Routes {
         self.crossings.iter().flatten().copied().max().unwrap_or(0)
     }
 
-    /// The ports, in `from`, of the routers that a packet to another subnet may be sent to: subnet administration picks one.
-    /// None within one subnet.
+    /// The ports, in `from`, of the routers that a packet to another subnet may be sent to: subnet administration picks
+    /// one. None within one subnet.
     pub fn first(&self, from: SubnetId, to: SubnetId) -> &[SubnetPort] {
         &self.first[self.slot(from, to)]
     }
@@ -154,7 +154,7 @@ struct At {
     falling: bool,
 }
 
-/// How often the level is raised at most from one router on, that one included, towards one subnet.
+/// The greatest number of times that the level is raised from one router on, that one included, towards one subnet.
 struct Farthest<'a, 'b> {
     routes: &'a Routes,
     /// Whether only at turns.
@@ -233,7 +233,7 @@ fn distances(ports: &[Vec<SubnetPort>], subnets: usize, to: SubnetId) -> Vec<Opt
     far
 }
 
-/// Whether a router with these ports leads from a subnet to one that is a crossing nearer.
+/// Returns whether a router with these ports leads from a subnet to one that is a crossing nearer.
 fn leads(own: &[SubnetPort], far: &[Option<u8>], from: SubnetId) -> bool {
     let nearer = far[from.index()].and_then(|far| far.checked_sub(1));
     nearer.is_some() && own.iter().any(|port| far[port.subnet.index()] == nearer)

@@ -2,7 +2,7 @@
 //! JEA 11, 2006) over flat bit sets.
 //!
 //! A refused dependency stays refused as long as none is removed, so refusals are remembered: every dependency is
-//! searched for at most once, whatever the number of paths that want it.
+//! searched for at most once, however many paths need it.
 
 use super::flat_graph::FlatGraph;
 
@@ -99,13 +99,13 @@ impl Acyclic {
         Bit { word: channel as usize * self.words + usize::from(local >> 6), mask: 1 << (local & 63) }
     }
 
-    /// Whether a dependency is present.
+    /// Returns whether a dependency is present.
     pub fn has(&self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let bit = self.bit(before, net.channel(after).local);
         self.ahead[bit.word] & bit.mask != 0
     }
 
-    /// Whether a dependency was refused.
+    /// Returns whether a dependency was refused.
     pub fn refuses(&self, net: &FlatGraph, before: u32, after: u32) -> bool {
         let bit = self.bit(before, net.channel(after).local);
         self.refused[bit.word] & bit.mask != 0

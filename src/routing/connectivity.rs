@@ -1,4 +1,4 @@
-//! Which ports are connected by links: through switches only, since adapters and routers forward nothing within the
+//! The ports that are connected by links: through switches only, since adapters and routers forward nothing within the
 //! subnet.
 
 use super::{Demand, RouteError};
@@ -32,7 +32,7 @@ impl Connectivity {
         Connectivity { part: parts.into_labeling() }
     }
 
-    /// Whether links connect two ports.
+    /// Returns whether links connect two ports.
     pub fn joins(&self, a: PortId, b: PortId) -> bool {
         self.part[a.index()] == self.part[b.index()]
     }

@@ -46,7 +46,7 @@ impl Earlier {
         }
     }
 
-    /// Where the current path begins.
+    /// The position at which the current path begins.
     #[inline]
     fn start(&self) -> Option<usize> {
         self.ways.len().checked_sub(self.rows)

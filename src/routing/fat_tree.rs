@@ -7,9 +7,10 @@
 //! remaining ones. No route turns up after going down, so one layer suffices. Leaves are the switches with at least n
 //! hosts, n the least number that makes a fat tree: this excludes roots with a manager's host. If n = 1 does not, the
 //! switches with most hosts are tried of which no two are neighbours: this excludes spines with storage. Any two leaves
-//! must have a way up and then down. Other switches may have none: two roots, or a switch that has lost its uplinks. They
-//! send wherever no cycle closes. Switches are reached likewise, by LIDs of their own; whoever has no way up and then down
-//! to one goes by turns of a spanning tree from a leaf, so that ways turn up again at that leaf and nowhere else.
+//! must have a way up and then down. Other switches may have none: two roots, or a switch that has lost its uplinks.
+//! They send wherever no cycle closes. Switches are reached likewise, by LIDs of their own. A switch without a way up
+//! and then down to such a LID uses turns of a spanning tree from a leaf, so that ways turn up again at that leaf and
+//! nowhere else.
 
 use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
@@ -55,8 +56,8 @@ impl Engine for FatTree {
     }
 }
 
-/// The switches that may be the leaves, as rows: every choice worth trying, the likeliest first. Only hosts count: a
-/// switch whose one end port is an aggregation node's, a gateway's or a router's is no leaf for that.
+/// The switches that may be the leaves, as rows: every choice worth trying, the likeliest first. Only hosts count: an
+/// end port of an aggregation node, a gateway or a router does not make its switch a leaf.
 fn leaves(problem: &TreeProblem<'_>) -> Vec<Vec<bool>> {
     let hosts = problem.hosts_alone();
     let mut counts: Vec<u64> = hosts.iter().copied().filter(|&hosts| hosts > 0).collect();
@@ -70,8 +71,8 @@ fn leaves(problem: &TreeProblem<'_>) -> Vec<Vec<bool>> {
     choices
 }
 
-/// Switches with hosts of which no two are neighbours, those with most hosts first: where storage hangs on spines, the
-/// leaves below have more hosts, and a leaf that lost most of its own is still no neighbour of a leaf.
+/// Switches with hosts of which no two are neighbours, those with most hosts first. Where storage is attached to
+/// spines, the leaves below have more hosts; a leaf that lost most of its own is still no neighbour of a leaf.
 fn apart(net: &FlatGraph, hosts: &[u64]) -> Vec<bool> {
     let mut rows: Vec<usize> = (0..hosts.len()).filter(|&row| hosts[row] > 0).collect();
     rows.sort_by_key(|&row| std::cmp::Reverse(hosts[row]));
@@ -237,8 +238,8 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// Has rows without a way join the tree towards a row where that adds no dependency, the nearest first; false if some
-    /// cannot. `reached` is room for rows.
+    /// Has rows without a way join the tree towards a row where that adds no dependency, the nearest first; false if
+    /// some cannot. `reached` is room for rows.
     fn join_strays(&self, target: usize, next: &mut [u32], reached: &mut Vec<u32>) -> bool {
         let net = &self.problem.net;
         let is_stray = |next: &[u32], row: u32| row as usize != target && next[row as usize] == NONE;

@@ -106,7 +106,7 @@ impl FlatGraph {
         (0..self.rows()).map(|row| self.degree(row)).max().unwrap_or(0)
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub fn slots(&self) -> usize {
         self.square[self.rows()]
     }

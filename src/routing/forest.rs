@@ -1,8 +1,8 @@
 //! The result of engines by destination: for every destination and path a tree of channels towards it, with a layer for
 //! each row; and the routing function of these trees.
 //!
-//! Switches are reached on layer 0, so that management needs no more layers than data does: along one spanning tree (see
-//! [`SwitchTree`]), or along trees of their own that an engine made to agree with those to end ports.
+//! Switches are reached on layer 0, so that management needs no more layers than data does: along one spanning tree
+//! (see [`SwitchTree`]), or along trees of their own that an engine made to agree with those to end ports.
 
 use super::flat_graph::{FlatGraph, NONE};
 use super::switch_graph::Target;
@@ -250,7 +250,7 @@ impl Forest {
         rows.for_each(|row| row[tree] = layer);
     }
 
-    /// How many layers are in use.
+    /// The number of layers in use.
     pub fn layers(&self) -> usize {
         self.layer.iter().max().map_or(1, |&highest| usize::from(highest) + 1)
     }

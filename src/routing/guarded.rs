@@ -82,7 +82,7 @@ impl<'a> Guarded<'a> {
     fn expand(&mut self, layer: &mut Acyclic, weight: &[u64]) {
         while let Some(Reverse((cost, channel))) = self.candidates.pop() {
             let (from, to) = self.ends(channel);
-            // A channel into the target leads on to an end port, which waits for nobody.
+            // A channel into the target leads on to an end port, which waits for no other channel.
             if !self.settled[from] && (to == self.target || self.admit(layer, channel, self.next[to])) {
                 self.settle(layer, weight, from, channel, cost);
             }
@@ -149,7 +149,7 @@ impl<'a> Guarded<'a> {
     fn redirect(&mut self, layer: &mut Acyclic, row: usize, arriving: u32) -> bool {
         let net = self.net;
         // Channels into this row continue on its new channel, so each needs a dependency on that one. Dependencies on
-        // the old channel stay in the layer: they forbid more than necessary, but it is not known who else needs them.
+        // the old channel stay in the layer: they forbid more than necessary, but other ways may need them.
         let through = net.leaving(row).iter().map(|leaving| leaving.back);
         let through = through.filter(|&channel| self.next[self.ends(channel).0] == channel);
         let arrivals: Vec<u32> = through.chain([arriving]).collect();
@@ -169,7 +169,7 @@ impl<'a> Guarded<'a> {
         false
     }
 
-    /// Whether the way from a settled row passes another.
+    /// Returns whether the way from a settled row passes another.
     fn leads_through(&self, start: usize, row: usize) -> bool {
         let mut at = start;
         while at != row && self.next[at] != NONE {

@@ -2,8 +2,8 @@
 //!
 //! The LIDs of the capture give table entries their meaning: path k of a destination is the route of its k-th LID. If
 //! the second half of every port's LIDs has the routes of the first, on the same service levels or on those eight
-//! above, it counts as the same paths again. Service levels, if a dump lists them, become layers in ascending order.
-//! Nothing is judged here: tables with holes or loops give a function with the same faults, which `verify` refuses.
+//! above, they are taken for the same paths. Service levels, if a dump lists them, become layers in ascending order.
+//! This module judges nothing: tables with holes or loops give a function with the same faults, which `verify` refuses.
 
 use super::{Demand, Engine, RouteError};
 use crate::fabric::{Fabric, PortId};

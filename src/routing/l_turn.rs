@@ -1,5 +1,5 @@
-//! L-turn routing: shortest legal paths under a rule that spreads its prohibited turns away from the root
-//! ([`TurnModel::LTurn`] says which turns, and how far that is the paper's: Koibuchi, Funahashi, Jouraku and Amano,
+//! L-turn routing: shortest legal paths under a rule that spreads its prohibited turns away from the root.
+//! [`TurnModel::LTurn`] lists the turns and compares them with the paper's (Koibuchi, Funahashi, Jouraku and Amano,
 //! ICPP 2001).
 
 use super::legal::{PathProblem, TurnModel};

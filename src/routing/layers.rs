@@ -92,7 +92,7 @@ impl<'a> Layers<'a> {
         layers
     }
 
-    /// How many there are.
+    /// The number of layers.
     pub fn count(&self) -> usize {
         self.layers.len()
     }
@@ -147,7 +147,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// By layer and slot: how many ways pass a dependency; the switch tree counts as one.
+    /// By layer and slot: the number of ways that take a dependency; the switch tree is one of them.
     fn count_uses(&mut self, forest: &Forest, groves: &[Grove]) -> Vec<Vec<u32>> {
         let mut uses = vec![vec![0; self.net.slots()]; self.layers.len()];
         self.fixed.iter().for_each(|&(before, after)| uses[0][self.net.slot(before, after)] += 1);
@@ -181,7 +181,7 @@ impl<'a> Layers<'a> {
             let known = layer.has(net, before, after);
             if !layer.admit(net, before, after) {
                 if !self.fresh.is_empty() {
-                    // Refused for the sake of what leaves again.
+                    // Refused because of dependencies that are removed again.
                     layer.forgive(net, before, after);
                 }
                 self.fresh.iter().for_each(|&(before, after)| layer.dismiss(net, before, after));

@@ -12,11 +12,11 @@ const EARLIER_PATH: u64 = 1 << 40;
 
 /// Weights of channels.
 pub(super) struct Load {
-    /// Ways of all classes, and what a channel weighs without any.
+    /// Ways of all classes, and the weight of a channel without any.
     all: Vec<u64>,
-    /// By class, ways of it alone; empty if there is one.
+    /// By class, the ways of that class alone; empty if there is only one class.
     classes: Vec<Vec<u64>>,
-    /// What was added for earlier paths to the current destination.
+    /// The weight added for earlier paths to the current destination.
     shunned: Vec<u64>,
     /// Channels made heavier for the current destination.
     earlier: Vec<u32>,

@@ -165,7 +165,7 @@ pub enum RouteError {
     /// Of a list of engines none can.
     #[error("no engine of the list can route the fabric: {refusals}")]
     NoneOf {
-        /// What each says, in order.
+        /// The message of each, in order.
         refusals: String,
     },
     /// Demanded ports are not connected.

@@ -54,7 +54,7 @@ impl Engine for MultipleRoots {
     }
 }
 
-/// Each path on the layer of its root, for every source on a switch that knows the way.
+/// Each path on the layer of its root, for every source whose switch has the way.
 fn layers(fabric: &Fabric, function: &RoutingFunction, count: usize) -> PathLayers {
     let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     let ends = || function.destinations().iter().enumerate().filter(|&(_, &port)| !is_switch(port));

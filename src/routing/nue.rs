@@ -26,7 +26,7 @@ use std::ops::Range;
 
 pub(super) const NAME: &str = "nue";
 
-/// What a hop weighs: more than any load, and than having an earlier path to the same destination on it.
+/// The weight of a hop: greater than any load, and than that of a hop on an earlier path to the same destination.
 const HOP: u64 = 1 << 50;
 
 /// The engine.
@@ -144,13 +144,13 @@ impl<'a> Ways<'a> {
         direct
     }
 
-    /// Whether ways from end ports have the fewest possible hops; `order` is that of [`outward`].
+    /// Returns whether ways from end ports have the fewest possible hops; `order` is that of [`outward`].
     fn is_direct(&self, order: &[u32], next: &[u32]) -> bool {
         let mut hops = vec![0; next.len()];
         order[1..].iter().all(|&row| {
             let row = row as usize;
             hops[row] = hops[self.problem.net.channel(next[row]).to as usize] + 1;
-            // Only ways of end ports count: a detour that no data takes costs nobody.
+            // Only ways of end ports matter: a detour that no data takes has no cost.
             self.hosts[row] == 0 || hops[row] == self.downhill.hops(row)
         })
     }

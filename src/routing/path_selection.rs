@@ -2,9 +2,9 @@
 //! loaded link are removed until one is left for each pair (Koibuchi, Jouraku and Amano, Parallel Computing 31(1),
 //! 2005).
 //!
-//! Pairs are those of end ports ([`SelectedPairs::EndPorts`]), so hosts of one switch may send different ways. Neither paper
-//! says which of the paths over the most loaded channel goes first. Here it is a path of the pair with the most
-//! alternatives left; among those the longest, and among those the one found last; [`SelectionRule`] has other
+//! Pairs are those of end ports ([`SelectedPairs::EndPorts`]), so hosts of one switch may send different ways. Neither
+//! paper specifies which of the paths over the most loaded channel is removed first. Here it is a path of the pair with
+//! the most alternatives left; among those the longest, and among those the one found last; [`SelectionRule`] has other
 //! readings. Paths are found pair by pair, source by source, each pair's by ascending hops. If every path over a
 //! channel is its pair's last one, the channel stays as it is, and the next most loaded one is examined; among equally
 //! loaded channels the one of highest number comes first.
@@ -31,7 +31,7 @@ pub(super) const SWITCHES: &str = "path-selection-switches";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathSelection {
-    /// Which paths are legal; up*/down* in the paper.
+    /// The turn model that makes paths legal; up*/down* in the paper.
     pub model: TurnModel,
     /// The root; none: the one that [`super::UpDown`] chooses. The paper's is [`super::random_root`].
     pub root: Option<NodeId>,
@@ -46,9 +46,9 @@ pub struct PathSelection {
 pub struct SelectionRule {
     /// Whose paths.
     pub between: SelectedPairs,
-    /// Which path, among those of pairs with the most alternatives left.
+    /// The choice among the paths of the pairs with the most alternatives left.
     pub removed: Removed,
-    /// Which path among equals.
+    /// The choice among equals.
     pub ties: Ties,
 }
 
@@ -58,8 +58,8 @@ pub enum SelectedPairs {
     /// Every pair of end ports by itself, as in the paper.
     #[default]
     EndPorts,
-    /// Every pair of switches: all their end ports take one path, which counts for all of them. Fewer LIDs realise
-    /// such paths.
+    /// Every pair of switches: all their end ports take one path, which has the weight of all of them. Fewer LIDs
+    /// realise such paths.
     Switches,
 }
 
@@ -117,6 +117,7 @@ impl PathEngine for PathSelection {
         };
         let pairs = Pairs::of(&problem, usize::from(self.alternatives));
         let units = Units::of(&problem, self.rule.between);
+        // Lists of paths hold numbers of 32 bits.
         if units.count().pow(2) * usize::from(self.alternatives) > u32::MAX as usize {
             let why = format!(
                 "pairs of {} ends with {} alternatives each are beyond its 2^32 paths",
@@ -143,7 +144,7 @@ pub(super) struct Pairs {
     rows: usize,
     /// By row of the source, then of the destination: rank of the pair.
     rank: Vec<Option<u32>>,
-    /// By pair: how many pairs of end ports it stands for.
+    /// By pair: the number of pairs of end ports for which it stands.
     pub weight: Vec<u64>,
     /// By pair: its first alternative; one entry more at the end.
     first: Vec<usize>,
@@ -191,7 +192,7 @@ impl Pairs {
     }
 }
 
-/// What paths are selected between: end ports, or the switches that bear them.
+/// The units between which paths are selected: end ports, or the switches to which they are attached.
 struct Units {
     /// By unit: its row, and the end ports that it stands for.
     row: Vec<usize>,
@@ -253,8 +254,8 @@ struct Passing {
 struct Turn {
     left: u16,
     hops: u16,
-    /// Numbers of paths; the last one goes first. Some may have gone already, or their pairs may have fewer left: those
-    /// have another turn.
+    /// Numbers of paths; the last one is removed next. Paths that are gone are skipped; those whose pairs have fewer
+    /// left get another turn.
     paths: Vec<u32>,
 }
 
@@ -328,12 +329,16 @@ impl<'a> Removal<'a> {
             order.iter().enumerate().map(|(channel, &order)| (self.load[channel], order as usize, channel)).collect();
         while let Some(mut top) = open.peek_mut() {
             let channel = top.2;
+            // A stale load is too high, never too low. So the top is written down in place and sinks; no other entry
+            // needs an update when a path is removed.
             if top.0 != self.load[channel] {
                 top.0 = self.load[channel];
                 continue;
             }
             match self.next(channel) {
                 Some(path) => self.remove(path as usize),
+                // The channel is closed for good: each path over it is its pair's last one, and pairs never get
+                // alternatives back.
                 None => drop(PeekMut::pop(top)),
             }
         }
@@ -344,6 +349,8 @@ impl<'a> Removal<'a> {
     fn next(&mut self, channel: usize) -> Option<u32> {
         loop {
             while let Some(path) = self.turn[channel].paths.pop() {
+                // Another channel may have removed an alternative of this pair since the list was made. The pair then
+                // has fewer left, and the path comes up again in a later turn of this channel.
                 let is_due = u16::from(self.left[path as usize / self.most]) == self.turn[channel].left;
                 if is_due && self.there.contains(path as usize) {
                     return Some(path);
@@ -351,6 +358,8 @@ impl<'a> Removal<'a> {
             }
             let (turn, by_length) = (&mut self.turn[channel], self.rule.removed == Removed::Longest);
             if turn.hops == 0 {
+                // Turns go by descending numbers of alternatives left, and within one by descending hops. Pairs with
+                // one left keep it.
                 if turn.left <= 2 {
                     return None;
                 }
@@ -375,6 +384,7 @@ impl<'a> Removal<'a> {
             paths.extend(due.filter(|&path| self.there.contains(path)).map(|path| path as u32));
         }
         match self.rule.ties {
+            // Paths are numbered as they were found, and the end of the list is removed first.
             Ties::Last => paths.sort_unstable(),
             Ties::First => paths.sort_unstable_by_key(|&path| std::cmp::Reverse(path)),
             Ties::Random { .. } => paths.shuffle(&mut self.rng),
@@ -420,7 +430,7 @@ mod tests {
         pairs: &Pairs,
         rule: SelectionRule,
     ) -> BTreeMap<(PortId, PortId), ChannelPath> {
-        // What is selected between, each with its end ports, in order.
+        // The units, each with its end ports, in order.
         let mut groups: BTreeMap<usize, Vec<&Target>> = BTreeMap::new();
         for (at, end) in problem.ends.iter().enumerate() {
             groups.entry(if rule.between == SelectedPairs::Switches { end.row } else { at }).or_default().push(end);

@@ -1,4 +1,4 @@
-//! All engines by name: what the command line and reports list.
+//! All engines by name, as the command line and reports list them.
 
 use super::legal::TurnModel;
 use super::{
@@ -32,7 +32,7 @@ pub enum EngineKind {
 pub struct EngineEntry {
     /// Its name.
     pub name: &'static str,
-    /// One line on what it does, with its source.
+    /// One line on the engine, with its source.
     pub about: &'static str,
     /// Whether its routes are free of deadlock by construction.
     pub safe: bool,

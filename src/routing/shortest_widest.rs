@@ -15,7 +15,7 @@ pub(super) const NAME: &str = "shortest-widest";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ShortestWidest {
-    /// Which paths are legal; up*/down* in the paper.
+    /// The turn model that makes paths legal; up*/down* in the paper.
     pub model: TurnModel,
     /// The root; none: the one that [`super::UpDown`] chooses. The paper's is [`super::random_root`].
     pub root: Option<NodeId>,

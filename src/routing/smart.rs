@@ -3,13 +3,14 @@
 //! 4).
 //!
 //! There, routing and the search for turns to prohibit go together; here turns come first, by a rule or by a search
-//! ([`SmartTurns`]), so the optimum is that of the paths that they leave, and of the shortest few of them for each pair. The program: for each pair and
-//! path a share from 0 to 1, the shares of a pair summing to 1; for each channel, at most `z` pairs of end ports over
-//! it; minimise `z` and the cost of the paths, where all costs together weigh no more than half a pair of end ports over
-//! the busiest channel: of many optima one is chosen by them ([`SmartOptimum`]). Shares are rounded to whole pairs of end
-//! ports by largest remainder, so a channel may carry a few more than `z`. Hosts of one pair of switches have the same
-//! alternatives, so a program over pairs of hosts has the same optimum. Deliberately omitted: fabrics for which the
-//! program is too large ([`Smart::MOST_SHARES`]), which are an error.
+//! ([`SmartTurns`]), so the optimum is that of the paths that they leave, and of the shortest few of them for each
+//! pair. The program: for each pair and path a share from 0 to 1, the shares of a pair summing to 1; for each channel,
+//! at most `z` pairs of end ports over it; minimise `z` and the cost of the paths, where all costs together weigh no
+//! more than half a pair of end ports over the busiest channel: of many optima one is chosen by them
+//! ([`SmartOptimum`]). Shares are rounded to whole pairs of end ports by largest remainder, so a channel may carry a
+//! few more than `z`. Hosts of one pair of switches have the same alternatives, so a program over pairs of hosts has
+//! the same optimum. Deliberately omitted: fabrics for which the program is too large ([`Smart::MOST_SHARES`]), which
+//! are an error.
 
 use super::legal::{ChannelPath, PathProblem, TurnModel};
 use super::path_selection::Pairs;
@@ -27,19 +28,19 @@ pub(super) const NAME: &str = "smart";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Smart {
-    /// Which paths are legal.
+    /// The turn model that makes paths legal.
     pub model: TurnModel,
     /// The root; none: the one that [`super::UpDown`] chooses.
     pub root: Option<NodeId>,
     /// The most alternatives for a pair of switches, 1 at least.
     pub alternatives: usize,
-    /// Which of the optima.
+    /// The choice among the optima.
     pub optimum: SmartOptimum,
-    /// Which turns paths may take.
+    /// The turns that paths may take.
     pub turns: SmartTurns,
 }
 
-/// Which turns paths may take.
+/// The turns that paths may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SmartTurns {
     /// Those that the model and the root allow.
@@ -52,14 +53,14 @@ pub enum SmartTurns {
     },
 }
 
-/// Which of the many choices of paths that load the busiest channel least.
+/// The choice among the many sets of paths that load the busiest channel least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SmartOptimum {
     /// The one of fewest hops. Its few long ways leave few paths that split, so few LIDs realise it.
     #[default]
     FewestHops,
-    /// A random one, short ways preferred: every path of every pair of switches costs its hops and a random number
-    /// from 0 to `spread` hops. A solver that is told the greatest load alone stops at such a one.
+    /// A random one, short ways preferred: every path of every pair of switches costs its hops and a random number from
+    /// 0 to `spread` hops. A solver whose only objective is the greatest load stops at one like it.
     Random {
         /// Seeds the costs.
         seed: u64,
@@ -186,8 +187,8 @@ fn deal(problem: &PathProblem<'_>, pairs: &Pairs, shares: &[f64]) -> PathSet {
     })
 }
 
-/// Cumulative shares of `total` as whole numbers: entry k is the number that the alternatives up to k get together. The
-/// remainder of rounding down goes to the largest fractions, on ties to the first.
+/// Cumulative shares of `total` as whole numbers: entry k is the sum for the alternatives up to k. The remainder of
+/// rounding down goes to the largest fractions, on ties to the first.
 fn quotas(shares: &[f64], total: usize) -> Vec<usize> {
     let exact: Vec<f64> = shares.iter().map(|share| share.clamp(0.0, 1.0) * total as f64).collect();
     // The solver leaves shares a hair below the whole number that they mean.

@@ -11,7 +11,7 @@ use crate::ids::PortNum;
 /// No switch.
 const NOWHERE: u32 = u32::MAX;
 
-/// How many end ports are routed through each port of each switch so far.
+/// The number of end ports routed so far through each port of each switch.
 pub(super) struct Spread {
     /// By row and port number: by all paths; then, if there are several, by the first, the second, and so on.
     loads: Vec<Vec<[u32; 256]>>,

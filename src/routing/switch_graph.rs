@@ -26,7 +26,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Whether it is a switch's own port.
+    /// Returns whether it is a switch's own port.
     pub fn is_switch(&self) -> bool {
         self.last == PortNum::ZERO
     }

@@ -51,8 +51,8 @@ impl SwitchTree {
         for &row in self.order[1..].iter().rev() {
             size[net.channel(self.up[row as usize]).to as usize] += size[row as usize];
         }
-        // Parents before children, each child with a range of its own inside its parent's: what is below a row is
-        // one range of places, which `next` fills at once.
+        // Parents before children, each child with a range of its own inside its parent's: the rows below a row are one
+        // range of places, which `next` fills at once.
         let mut free = vec![0; self.up.len()];
         for &row in &self.order {
             let row = row as usize;

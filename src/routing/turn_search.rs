@@ -1,12 +1,12 @@
 //! Turns chosen by a search instead of by a root's order: as many as go together without a cycle, those first that
 //! shortest paths use most.
 //!
-//! After smart routing (Cherkasova, Kotov, Rokicki, HICSS 1996), whose search prohibits turns until none close a cycle; its
-//! rule is not available. Here turns are admitted: first those along a spanning tree, by which every pair has a path; then
-//! all others by the share of shortest paths that take them, on ties at random, unless they close a cycle with those
-//! admitted before. On random regular graphs of four links 294 of 384 turns are admitted, up*/down* has 281; the mean
-//! distance is 2.78 instead of 3.00. On return: paths between switches along admitted turns. Deliberately omitted: speed;
-//! time grows with channels times pairs of switches.
+//! After smart routing (Cherkasova, Kotov, Rokicki, HICSS 1996), whose search prohibits turns until none close a cycle;
+//! its rule is not available. Here turns are admitted: first those along a spanning tree, by which every pair has a
+//! path; then all others by the share of shortest paths that take them, on ties at random, unless they close a cycle
+//! with those admitted before. On random regular graphs of four links 294 of 384 turns are admitted, up*/down* has 281;
+//! the mean distance is 2.78 instead of 3.00. On return: paths between switches along admitted turns. Deliberately
+//! omitted: speed; time grows with channels times pairs of switches.
 
 use super::legal::{ChannelPath, Channels};
 use rand::seq::SliceRandom;
@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// How much longer than the shortest an alternative may be, in hops.
+/// The greatest number of hops by which an alternative may exceed the shortest path.
 const MOST_DETOUR: usize = 6;
 
 /// The turns of a fabric's channels.
@@ -53,8 +53,8 @@ impl<'a> TurnSearch<'a> {
         search
     }
 
-    /// By channel: whether it is of a breadth-first tree from a random root. Between two switches with several cables the
-    /// first is.
+    /// By channel: whether it is of a breadth-first tree from a random root. Between two switches with several cables
+    /// the first is.
     fn tree(&mut self) -> Vec<bool> {
         let order = self.channels.order();
         let mut in_tree = vec![false; self.channels.len()];
@@ -94,7 +94,7 @@ impl<'a> TurnSearch<'a> {
         turns
     }
 
-    /// Whether admitted turns lead from one channel to another.
+    /// Returns whether admitted turns lead from one channel to another.
     fn leads(&self, from: u32, to: u32) -> bool {
         let (mut seen, mut open) = (vec![false; self.onward.len()], vec![from]);
         while let Some(channel) = open.pop() {
@@ -110,8 +110,8 @@ impl<'a> TurnSearch<'a> {
         false
     }
 
-    /// Up to `most` paths from one row to another that pass no switch twice, by ascending hops; those of equal length at
-    /// random.
+    /// Up to `most` paths from one row to another that pass no switch twice, by ascending hops; those of equal length
+    /// at random.
     pub fn alternatives(&mut self, from: usize, to: usize, most: usize) -> Vec<ChannelPath> {
         let (mut found, mut shortest) = (Vec::new(), None);
         for hops in 1..self.channels.rows() {

@@ -18,7 +18,7 @@ const FAR: u32 = u32::MAX;
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpDown {
-    /// The root; if none is given, [`choose_root`] among the switches that bear what is demanded.
+    /// The root; if none is given, [`choose_root`] among the switches of the demanded ports.
     pub root: Option<NodeId>,
 }
 
@@ -205,6 +205,8 @@ impl<'a> Towards<'a> {
             // In order of rank, every switch further up is settled already.
             let above = self.graph.neighbours(row).iter().filter(|next| rank[next.row] < rank[row]);
             let over = above.map(|next| self.total[next.row]).min().map_or(FAR, |hops| hops.saturating_add(1));
+            // The restriction: a way down is taken even where a way up is shorter. A packet may have come from above,
+            // and an entry that knows only the DLID would then send it up again.
             self.total[row] = if self.down[row] == FAR { over } else { self.down[row] };
         }
     }
@@ -234,6 +236,8 @@ impl<'a> Towards<'a> {
         let hops = if goes_down { &self.down } else { &self.total };
         for next in self.graph.neighbours(row) {
             let below = rank[next.row] > rank[row];
+            // A switch with a way down sends only down, to a neighbour with a way down; any other sends only up. So
+            // along a way the rank first falls and then rises, which no loop can do.
             if below == goes_down && hops[next.row] != FAR && hops[next.row] + 1 == hops[row] {
                 ports.extend_from_slice(&next.ports);
             }
@@ -260,6 +264,7 @@ impl<'a> Aimed<'a> {
         let Aimed { towards, choices, outward } = self;
         towards.aim(target);
         outward.iter().for_each(|&row| towards.choices(row, &mut choices[row]));
+        // `Spread` compares whole ways, so a row must choose after the rows that it can send to, which are nearer.
         outward.sort_by_key(|&row| (towards.total[row], towards.ranking.rank[row]));
     }
 }
@@ -272,7 +277,7 @@ struct Wanted {
     last: PortNum,
     /// See [`weight_of`].
     weight: u32,
-    /// How many end ports come before it among the destinations.
+    /// The number of end ports that precede it among the destinations.
     number: usize,
 }
 
@@ -303,6 +308,8 @@ pub(super) fn fill(fabric: &Fabric, graph: &SwitchGraph, rankings: &[Ranking], f
         aimed.iter_mut().for_each(|aimed| aimed.aim(target));
         for wanted in borne {
             aimed.iter_mut().for_each(|aimed| aimed.choices[target] = vec![wanted.last]);
+            // Routes to a switch are on layer 0, which belongs to the first root: with routes of another root they
+            // could close a cycle there.
             let by_root = if wanted.weight == 0 { &aimed[..1] } else { &aimed };
             route_one(graph, by_root, function, wanted, &mut spread);
         }

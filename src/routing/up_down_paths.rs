@@ -71,7 +71,7 @@ pub(super) fn balanced(problem: &PathProblem<'_>) -> PathSet {
     })
 }
 
-/// How many paths take each channel.
+/// The number of paths over each channel.
 pub(super) struct PathLoad {
     paths: Vec<u64>,
 }

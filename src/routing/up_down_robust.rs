@@ -3,8 +3,8 @@
 //!
 //! The order is that of a maximum cardinality search (Tarjan, Yannakakis, SIAM J. Comput. 13, 1984): from the root on,
 //! next comes a switch with most neighbours placed; on ties the one nearest the root, then of lowest GUID. Routes are
-//! as in `up-down`. With the root lost, the second switch of the order is the root of what is left, if most others were
-//! placed beside two or more.
+//! as in `up-down`. With the root lost, the second switch of the order is the root of the remaining ones, if most
+//! others were placed beside two or more.
 
 use super::switch_graph::SwitchGraph;
 use super::up_down::{Ranking, route_by};
@@ -18,7 +18,7 @@ pub(super) const NAME: &str = "up-down-robust";
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpDownRobust {
-    /// The root; if none is given, [`super::choose_root`] among the switches that bear what is demanded.
+    /// The root; if none is given, [`super::choose_root`] among the switches of the demanded ports.
     pub root: Option<NodeId>,
 }
 
@@ -32,7 +32,7 @@ impl Engine for UpDownRobust {
     }
 }
 
-/// The order of what the root reaches.
+/// The order of the switches that the root reaches.
 pub(super) fn robust(graph: &SwitchGraph, root: usize) -> Ranking {
     let level = graph.distances(root);
     let mut waiting: Vec<usize> = (0..graph.len()).filter(|&row| row != root && level[row] != u32::MAX).collect();

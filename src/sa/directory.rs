@@ -1,9 +1,9 @@
 //! A snapshot of the subnet from which subnet administration answers, indexed by LID and GUID.
 //!
-//! On entry ([`DirectoryFacts`]): what the subnet manager read and wrote, by the indices of one fabric. On return of
-//! [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo, every
-//! switch its SwitchInfo, and the SM's port is among them. A directory is immutable: share it by `Arc`, and replace it
-//! when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
+//! On entry ([`DirectoryFacts`]): the facts that the subnet manager read and wrote, by the indices of one fabric. On
+//! return of [`Directory::new`]: every end port and every port 0 of a switch has a LID, every linked port its PortInfo,
+//! every switch its SwitchInfo, and the SM's port is among them. A directory is immutable: share it by `Arc`, and
+//! replace it when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
 
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
@@ -142,7 +142,7 @@ impl Directory {
         own.then(|| self.by_port_guid(gid.guid)).flatten()
     }
 
-    /// Whether a unicast GID belongs to another subnet: its prefix is neither this subnet's nor link-local.
+    /// Returns whether a unicast GID belongs to another subnet: its prefix is neither this subnet's nor link-local.
     pub fn is_elsewhere(&self, gid: Gid) -> bool {
         gid.leaves_its_subnet() && !gid.is_multicast() && gid.prefix != self.facts.subnet_prefix
     }
@@ -168,13 +168,13 @@ impl Directory {
         absent
     }
 
-    /// Whether a port belongs to a router.
+    /// Returns whether a port belongs to a router.
     pub fn is_router(&self, port: PortId) -> bool {
         let fabric = self.fabric();
         fabric.node(fabric.port(port).node).kind == NodeKind::Router
     }
 
-    /// The GUID of the port that owns a LID, as the sender of a request; zero for a LID that nobody owns.
+    /// The GUID of the port that owns a LID, as the sender of a request; zero for a LID without an owner.
     pub(super) fn owner(&self, lid: Lid) -> Guid {
         self.fabric().lid_owner(lid).map_or(Guid(0), |port| self.guid(port))
     }
@@ -213,7 +213,7 @@ impl Directory {
     }
 }
 
-/// Whether the PortInfo of a port must be known: it is linked, or port 0 of a switch.
+/// Returns whether the PortInfo of a port must be known: it is linked, or port 0 of a switch.
 fn is_known(fabric: &Fabric, port: PortId) -> bool {
     let found = fabric.port(port);
     let node = fabric.node(found.node);

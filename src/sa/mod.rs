@@ -42,15 +42,15 @@ use std::sync::Arc;
 use subscriptions::{SubscriptionContext, Subscriptions};
 use transfers::Transfers;
 
-/// Limits on what is kept for clients, and timeouts.
+/// Limits on the state kept for clients, and timeouts.
 #[derive(Clone, Debug)]
 pub struct SaLimits {
     /// The key that marks a client as trusted (SAHeader:SM_Key). Requests with another key, except zero, are dropped.
     pub sm_key: u64,
     /// The most bytes in one answer.
     pub answer_bytes: usize,
-    /// The most multi-segment answers in progress. Of these, of bytes and of services a port gets no more than it leaves
-    /// free.
+    /// The most multi-segment answers in progress. Of these, of bytes and of services a port gets no more than it
+    /// leaves free.
     pub transfers: usize,
     /// The most bytes of all answers in progress.
     pub transfer_bytes: usize,
@@ -66,7 +66,7 @@ pub struct SaLimits {
     pub reports: usize,
     /// A report is sent again after this many nanoseconds without an answer.
     pub report_resend_ns: u64,
-    /// How often a report is sent in all.
+    /// The total number of times that a report is sent.
     pub report_tries: u32,
     /// A subscription ends after this many consecutive reports without an acknowledgement.
     pub unheard_reports: u32,
@@ -115,7 +115,7 @@ pub enum SaEvent {
     ReportsLeftOut {
         /// The notice that they would have carried.
         trap: u16,
-        /// How many subscribers were not notified.
+        /// The number of subscribers that were not notified.
         subscribers: usize,
     },
     /// A request carried a key other than the SM's and was dropped.
@@ -208,7 +208,7 @@ impl Sa {
         self.transfers.due_ns().min(self.subscriptions.due_ns())
     }
 
-    /// Performs what is due. Returns the datagrams to send.
+    /// Performs the actions that are due. Returns the datagrams to send.
     pub fn wake(&mut self, now_ns: u64) -> Vec<Datagram> {
         let mut sent = self.transfers.wake(now_ns, &mut self.events);
         if let Some(directory) = self.directory.clone() {

@@ -18,7 +18,7 @@ use std::iter::once;
 pub(super) struct RecordQuery<'a> {
     pub(super) directory: &'a Directory,
     pub(super) asked: &'a SaMad,
-    /// Whether the client may see keys.
+    /// Whether the client may read keys.
     pub(super) trusted: bool,
     /// The most bytes in the answer.
     pub(super) most: usize,

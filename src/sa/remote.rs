@@ -40,17 +40,17 @@ pub enum LeadingRouters {
     Ports(Vec<Guid>),
 }
 
-/// What is known of the path beyond the first router.
+/// The known properties of the path beyond the first router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beyond {
     /// Known routers follow this policy.
     Known {
         /// Routers crossed, at least 1.
         crossings: u8,
-        /// How they change service levels.
+        /// The effect of the routers on service levels.
         levels: Levels,
     },
-    /// Nothing is known of it.
+    /// The path is unknown.
     Unknown {
         /// The hop limit to answer with.
         hop_limit: u8,

@@ -48,7 +48,8 @@ impl ServiceLevels for OfLayers {
     }
 }
 
-/// A reserved level for every path from or to a switch, and for no other (K.2): management to switches is on it, data never.
+/// A reserved level for every path from or to a switch, and for no other (K.2): management to switches is on it, data
+/// never.
 #[derive(Clone, Debug)]
 pub struct Reserving {
     /// The fabric, LIDs assigned.

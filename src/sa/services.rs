@@ -18,7 +18,7 @@ struct Registered {
     record: ServiceRecord,
     /// When its lease expires.
     ends_ns: u64,
-    /// The port that registered it, whose share it takes.
+    /// The port that registered it, and to whose share it belongs.
     by: Guid,
 }
 

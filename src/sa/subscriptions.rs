@@ -29,7 +29,7 @@ struct Subscription {
 struct Pending {
     subscription: u64,
     report: Report,
-    /// How often it was sent.
+    /// The number of times that it was sent.
     sent: u32,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Subscriptions {
     transaction: u32,
 }
 
-/// What a subscription's answers and reports depend on.
+/// The facts on which a subscription's answers and reports depend.
 #[derive(Clone, Copy)]
 pub(super) struct SubscriptionContext<'a> {
     pub(super) directory: &'a Directory,
@@ -223,13 +223,13 @@ impl Subscriptions {
     }
 }
 
-/// Whether two subscriptions of one port are the same, response times aside.
+/// Returns whether two subscriptions of one port are the same, response times aside.
 fn same(one: &InformInfo, other: &InformInfo) -> bool {
     let bare = |info: &InformInfo| InformInfo { resp_time_value: 0, ..info.clone() };
     bare(one) == bare(other)
 }
 
-/// Whether a subscription matches a report (section 13.4.8.3).
+/// Returns whether a subscription matches a report (section 13.4.8.3).
 fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
     let notice = &report.notice;
     let kind = u16::from(u8::from(notice.notice_type));
@@ -240,7 +240,7 @@ fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
         && about(info, report, directory)
 }
 
-/// Whether the report concerns a port that the subscription names: by GID, else by a range of LIDs.
+/// Returns whether the report concerns a port that the subscription names: by GID, else by a range of LIDs.
 fn about(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
     if info.gid != Gid::default() {
         let told = match report.notice.trap() {

@@ -17,7 +17,7 @@ type Client = (Lid, u32, u64);
 struct Answer {
     /// The request.
     asked: Datagram,
-    /// The port whose share it takes.
+    /// The port to whose share it belongs.
     port: Guid,
     sender: Sender,
 }
@@ -123,7 +123,7 @@ impl Transfers {
         sent
     }
 
-    /// Frees what an answer has of its port's share.
+    /// Returns an answer's resources to its port's share.
     fn over(&mut self, answer: &Answer) {
         self.room.give_back(&answer.port, 1);
         self.byte_room.give_back(&answer.port, answer.sender.bytes());

@@ -56,8 +56,8 @@ pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use outcome::{
     AdversaryReport, BetweenSettings, BusyLink, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending,
     FabricSize, Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
-    RelationReport, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport,
-    StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
+    RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport,
+    SourceReport, StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
 };
 pub use run::{plan, run};
 pub use series::{BinReport, Marks, SeriesReport};

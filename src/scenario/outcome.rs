@@ -11,7 +11,7 @@ use super::series::SeriesReport;
 use super::standby::TakeoverReport;
 use crate::change::Departure;
 use crate::fabric::Fabric;
-use crate::ids::{GidPrefix, Guid};
+use crate::ids::{GidPrefix, Guid, Lid, Lmc};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
 use crate::sim::{Dispersal, GmpCounts, MessageShare, OrderCounts, PacketCounts, QuestionCounts, Traffic};
@@ -165,9 +165,23 @@ pub struct SimulationReport {
     /// What each end port lost from the event on; those that lost nothing are omitted. Not in JSON, for the same reason.
     #[serde(skip)]
     pub hosts: Vec<HostLosses>,
+    /// The ports whose LIDs are others than in the capture. Not in JSON, for the same reason.
+    #[serde(skip)]
+    pub renumbered: Vec<RenumberedPort>,
     /// The subnet, to be drawn; none if there are several.
     #[serde(skip)]
     pub map: Option<FabricMap>,
+}
+
+/// A port with other LIDs than the capture gives it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RenumberedPort {
+    /// The port.
+    pub name: String,
+    /// Its GUID, where it has one; a switch's is that of port 0.
+    pub guid: Option<Guid>,
+    /// Base LID and LMC in the capture, and in the run.
+    pub lids: [(Lid, Lmc); 2],
 }
 
 /// A connection that two hosts set up, as far as it came. Its messages are among the packets.

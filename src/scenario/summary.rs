@@ -11,20 +11,21 @@ use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between,
 use super::outages::{hosts, outages};
 use super::outcome::{
     BetweenSettings, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads,
-    OvertakenReport, Periods, PhaseReport, ProofReport, SCHEMA, Settings, SimulationReport, SmpReport, SourceReport,
-    StuckReport, SubnetChange, TrafficReport, WholeProof,
+    OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
+    SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
 };
 use super::series::series;
 use super::setup::Setup;
 use super::standby::TakeoverReport;
 use super::subnet_setup::SubnetSetup;
-use crate::change::Prepared;
+use crate::change::{Prepared, absent_rows};
 use crate::driver;
 use crate::fabric::subnets::Joined;
-use crate::fabric::{NodeKind, PortId};
+use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::SubnetId;
+use crate::lid::{self, MovedLids, describe_moved};
 use crate::plan::{Draft, LanePartition, Policy, Scheme};
-use crate::routing::Connectivity;
+use crate::routing::{Connectivity, Imported};
 use crate::sim::{ArrivalProcess, ConnectionSetup, Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
@@ -59,10 +60,25 @@ pub(super) struct Ran<'a> {
     pub(super) whole: Option<Result<AcrossStatistics, AcrossRefusal>>,
 }
 
+fn renumbered(fabric: &Fabric, moved: &MovedLids) -> Option<RenumberedPort> {
+    let guid = fabric.recorded_port_guid(moved.port);
+    Some(RenumberedPort { name: fabric.describe_port(moved.port), guid, lids: [moved.was, moved.is?] })
+}
+
+/// What imported tables lack.
+fn absent(setup: &SubnetSetup) -> Option<String> {
+    let imported = setup.function.engine() == Imported::NAME;
+    imported.then(|| absent_rows(&setup.before, &setup.tables.lfts)).flatten().map(|absent| absent.to_string())
+}
+
 /// The report of a finished run.
 pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
     let Ran { setup, sim, changes, events, prepared, whole } = ran;
     let (scenario, first) = (setup.scenario, &setup.each[0]);
+    let moved = match setup.each.len() {
+        1 => lid::moved(scenario.subnets.fabric(SubnetId(0)), &first.whole),
+        _ => Vec::new(),
+    };
     let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
     let reports: Vec<SubnetChange> =
         subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
@@ -133,10 +149,13 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
             drafts(&plans)
                 .flat_map(|draft| draft.notes.iter().cloned())
                 .chain(scenario.notes.iter().cloned())
+                .chain(absent(first))
+                .chain(describe_moved(&first.whole, &moved))
                 .chain(lowered(setup, sim)),
         ),
         series: series(sim),
         hosts: hosts(setup, sim),
+        renumbered: moved.iter().filter_map(|own| renumbered(&first.whole, own)).collect(),
         map: setup.between.is_none().then(|| map(first)),
         changes: reports,
         change,

@@ -1,21 +1,21 @@
-//! Which switches' packets to a LID arrive, by the forwarding entries as they are.
+//! The switches whose packets to a LID arrive, by the forwarding entries as they are.
 
 use super::Lft;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum};
 use std::sync::Arc;
 
-/// What is known of the way from a switch.
+/// The known end of the way from a switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arrival {
     Unknown,
-    /// It ends, or it is being followed: whoever comes here again goes round.
+    /// It ends, or it is being followed: a way that comes here again goes round.
     Never,
     Arrives,
 }
 
-/// By node: whether a packet to `lid` in that switch comes to the LID's owner. `lfts` is by node. False for other nodes,
-/// and for all if nobody owns the LID.
+/// By node: whether a packet to `lid` in that switch arrives at the LID's owner. `lfts` is by node. False for other
+/// nodes, and for all if the LID has no owner.
 pub fn arrivals(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid) -> Vec<bool> {
     let owner = fabric.lid_owner(lid);
     let mut known = vec![Arrival::Unknown; fabric.node_count()];
@@ -71,7 +71,8 @@ mod tests {
         assert_eq!(count(&lfts), 6);
         let port_zero = fabric.port(fabric.port_at(home, PortNum(0)).expect("port 0")).lid.expect("a LID");
         assert_eq!(arrivals(&fabric, &lfts, port_zero).into_iter().filter(|&arrives| arrives).count(), 6);
-        // A neighbour sends it on, away from its owner: those behind it go round with it or lose it there.
+        // A neighbour forwards the packet away from its owner: all switches before it on such a way loop with it or
+        // lose packets there.
         let behind =
             fabric.switches().find(|&switch| fabric.ports_of(switch).any(|port| fabric.neighbour(port) == Some(home)));
         let behind = behind.expect("a neighbour");

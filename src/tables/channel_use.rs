@@ -1,12 +1,12 @@
-//! How evenly forwarding entries, as they are, use the channels between switches.
+//! The balance with which forwarding entries, as they are, use the channels between switches.
 
 use super::Lft;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum};
 use std::sync::Arc;
 
-/// The pairs of end ports whose packets pass each channel between two switches, when each sends to the first LID of a half
-/// of every other.
+/// The pairs of end ports whose packets pass each channel between two switches, when each sends to the first LID of a
+/// half of every other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChannelUse {
     /// Channels from one switch to another.
@@ -46,7 +46,7 @@ impl ChannelUse {
 /// Calls `pass` with each channel between switches that a packet to `lid` passes from a switch.
 fn follow(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid, start: NodeId, mut pass: impl FnMut(PortId)) {
     let mut at = start;
-    // Whoever has passed so many goes round.
+    // A packet that has passed so many switches loops.
     for _ in 0..fabric.node_count() {
         let output = lfts[at.index()].get(lid).filter(|&output| output != PortNum::ZERO);
         let Some(channel) = output.and_then(|output| fabric.port_at(at, output)) else { return };

@@ -1,4 +1,5 @@
-//! How many different paths a routing function gives a source: several LIDs help only as far as their paths differ.
+//! The number of different paths that a routing function gives a source: several LIDs help only as far as their paths
+//! differ.
 
 use super::RoutingFunction;
 use super::usage::{homes, opens};

@@ -4,9 +4,9 @@
 //! Everything here is a value over the dense indices of one [`Fabric`](crate::fabric::Fabric): no I/O, no policy. A
 //! [`Write`] is one idempotent `Set` of one attribute of one device. [`SubnetTables::apply`] is the only definition of
 //! its effect: planner, prover and checker read tables through it. [`dump`] reads and writes tables in the field's
-//! formats; [`Usage`], [`LinkLoad`], [`ChannelUse`] and [`Diversity`] measure a routing function's use of the links; [`Crossings`]
-//! finds the traffic that it serves worst. Deliberately omitted: multicast tables, VL arbitration, the computation of
-//! routing functions (`routing`), and the LIDs that realise them (`lid`).
+//! formats; [`Usage`], [`LinkLoad`], [`ChannelUse`] and [`Diversity`] measure a routing function's use of the links;
+//! [`Crossings`] finds the traffic that it serves worst. Deliberately omitted: multicast tables, VL arbitration, the
+//! computation of routing functions (`routing`), and the LIDs that realise them (`lid`).
 
 mod arrivals;
 mod channel_use;

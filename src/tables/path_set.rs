@@ -87,7 +87,7 @@ impl PathSet {
         self.rows.len()
     }
 
-    /// Whether the set is empty.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

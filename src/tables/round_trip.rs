@@ -5,7 +5,7 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
 use std::sync::Arc;
 
-/// What decides where packets of a half go, and who may send them.
+/// The tables and path layers that determine the ways and the senders of a half.
 #[derive(Clone, Copy, Debug)]
 pub struct HalfInForce<'a> {
     /// The part of the fabric that is present, LIDs assigned.
@@ -16,12 +16,12 @@ pub struct HalfInForce<'a> {
     pub ways: Option<&'a PathLayers>,
     /// The half.
     pub half: Half,
-    /// Whether whoever asks may also send to a base LID on every level of the half on which its owner may send back, as
-    /// the SM does where a plan proves its answers (P0.8).
+    /// Whether a client may also send to a base LID on every level of the half on which its owner may send back, as the
+    /// SM does where a plan proves its answers (P0.8).
     pub answers: bool,
 }
 
-/// A request that reaches its target, and whose answer comes back.
+/// A request that reaches its target, and an answer that returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrip {
     /// The request's DLID: a LID of the port asked, and the SLID of its answer.
@@ -33,9 +33,9 @@ pub struct RoundTrip {
 }
 
 /// The first round trip between two ports on the service levels of a half. An answer swaps SLID and DLID and keeps the
-/// service level, so both ways must be open to their senders on one layer, and the entries must lead both to their ends.
-/// An `asker` without halves of LIDs, such as port 0 of a switch, is answered at its base LID on any layer. None if no
-/// pair of ways is so.
+/// service level, so both ways must be open to their senders on one layer, and the entries must lead both to their
+/// ends. An `asker` without halves of LIDs, such as port 0 of a switch, is answered at its base LID on any layer. None
+/// if no pair of ways is so.
 pub fn round_trip(in_force: HalfInForce<'_>, asker: PortId, asked: PortId) -> Option<RoundTrip> {
     let back: Vec<(Lid, Option<u8>)> = match in_force.open(asked, asker) {
         ways if !ways.is_empty() => ways.into_iter().map(|(lid, layer)| (lid, Some(layer))).collect(),
@@ -68,7 +68,7 @@ impl HalfInForce<'_> {
         lids.filter_map(|(path, lid)| layer(path).map(|layer| (lid, layer))).collect()
     }
 
-    /// Whether the entries lead a packet from a port to the owner of its DLID.
+    /// Returns whether the entries lead a packet from a port to the owner of its DLID.
     fn leads(self, source: PortId, lid: Lid) -> bool {
         let fabric = self.fabric;
         let Some(owner) = fabric.lid_owner(lid) else { return false };

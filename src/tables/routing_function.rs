@@ -26,7 +26,7 @@ pub struct RoutingFunction {
     layers: u8,
 }
 
-/// Who made a routing function.
+/// The origin of a routing function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoutedBy {
     /// The engine's name.

@@ -83,7 +83,7 @@ pub(super) fn homes(fabric: &Fabric) -> Vec<(NodeId, Vec<PortId>)> {
     fabric.switches().map(|switch| (switch, borne(switch))).filter(|(_, ends)| !ends.is_empty()).collect()
 }
 
-/// Whether a source may send to a destination, other than itself, by this path.
+/// Returns whether a source may send to a destination, other than itself, by this path.
 pub(super) fn opens(function: &RoutingFunction, source: PortId, destination: PortId, path: usize) -> bool {
     let open = function.path_layers().is_none_or(|layers| layers.layer(source, destination, path).is_some());
     source != destination && open

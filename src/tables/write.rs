@@ -91,7 +91,8 @@ pub enum Write {
 }
 
 impl Write {
-    /// What has the links at these ports train again: they come up in INITIALIZE, which lets no data through.
+    /// The writes that have the links at these ports train again: they come up in INITIALIZE, which lets no data
+    /// through.
     pub fn links_down<'a>(ports: impl IntoIterator<Item = &'a PortId>) -> Vec<Write> {
         ports.into_iter().map(|&port| Write::PortState { port, state: PortState::Initialize }).collect()
     }

@@ -25,7 +25,7 @@ pub struct Chances {
     pub late_ns: u64,
 }
 
-/// What happened to the MADs.
+/// The fate of the MADs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultCounts {
     /// MADs seen in both directions.
@@ -76,7 +76,7 @@ impl<T: Transport> Faulty<T> {
         &mut self.inner
     }
 
-    /// What became of the MADs so far.
+    /// The fate of the MADs so far.
     pub fn counts(&self) -> FaultCounts {
         self.counts
     }

@@ -30,13 +30,13 @@ pub struct Datagram {
 /// Why a MAD could not be sent or received. A MAD lost in the fabric is not an error here: its answer never comes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
-    /// The port left the subnet or the device went away.
+    /// The port left the subnet or the device disappeared.
     #[error("the port is gone: {0}")]
     Closed(String),
     /// The device refused.
     #[error("{attempted}: {reason}")]
     Refused {
-        /// What was attempted.
+        /// The operation attempted.
         attempted: String,
         /// The device's reason.
         reason: String,
@@ -46,7 +46,7 @@ pub enum TransportError {
 /// One port of one subnet.
 #[async_trait(?Send)]
 pub trait Transport {
-    /// Nanoseconds since the transport began; never goes back.
+    /// Nanoseconds since the transport began; never decreases.
     fn now_ns(&self) -> u64;
 
     /// Sends one MAD. Returns once it is handed over, not when it arrives.
@@ -68,11 +68,12 @@ pub trait Transport {
     }
 }
 
-/// Any transport. What is generic over transports is compiled once for each; what takes this one is compiled with the
-/// library, once for all: the subnet manager is a fifth of the program.
+/// Any transport. Code that is generic over transports is compiled once for each; code that takes this one is compiled
+/// with the library, once for all: the subnet manager is a fifth of the program.
 pub type AnyTransport = Box<dyn Transport>;
 
-/// What `async` makes of the methods, written out: the futures are those of what is in the box, and not boxed again.
+/// The expansion of `async` in these methods, written out: the futures are those of the boxed transport, and not boxed
+/// again.
 impl Transport for AnyTransport {
     fn now_ns(&self) -> u64 {
         (**self).now_ns()

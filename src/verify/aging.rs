@@ -1,5 +1,5 @@
-//! How long it takes until all that was sent has come to its end, while more is sent: in rounds, in each of which every
-//! device sends off what stood in it when the round began (section W of docs/PROTOCOL.md).
+//! The time until all packets sent so far have come to their end, while more are sent: in rounds, in each of which
+//! every device sends off the packets that stood in it when the round began (section W of docs/PROTOCOL.md).
 
 use super::ways::{WayEnds, WayStep};
 use crate::fabric::{Fabric, NodeId};
@@ -8,11 +8,11 @@ use crate::tables::SubnetTables;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
-/// Rounds after which nothing is left of what was sent before these tables were acknowledged everywhere: one for what an
-/// older entry has latched, or what was on a cable, and one for each channel of the longest way by the tables over the
-/// cables of `surviving`. Packets are also on their way to end ports of `before` that have died.
+/// Rounds after which no packet is left that was sent before these tables were acknowledged everywhere: one for packets
+/// that an older entry has latched or that were on a cable, and one for each channel of the longest way by the tables
+/// over the cables of `surviving`. Packets are also on their way to end ports of `before` that have died.
 ///
-/// A way that ends at a hole ends there for packets too. Ways that lead into a ring are passed over: no packet is on one
+/// A way that ends at a hole ends there for packets too. Ways that lead into a ring are ignored: no packet is on one
 /// where the wave that led to the tables is free of loops.
 pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
     let mut ways = WayEnds::new(surviving.node_count());
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn a_round_for_each_channel_and_one_more() {
-        // Leaf, spine, leaf, host: three channels. In a ring of 8 the longest way of up*/down* passes 7 switches: the two
-        // farthest from the root are neighbours.
+        // Leaf, spine, leaf, host: three channels. In a ring of 8 the longest way of up*/down* passes 7 switches: the
+        // two farthest from the root are neighbours.
         assert_eq!(rounds("leaf-spine:4,2,2"), 4);
         assert_eq!(rounds("ring:8,1"), 8);
     }

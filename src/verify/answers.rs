@@ -1,8 +1,8 @@
-//! The ways of the subnet manager's answers: what a drain must wait for besides the routing that it retires.
+//! The ways of the subnet manager's answers, for which a drain must wait besides the routing that it retires.
 //!
 //! A client asks with path bits 0, so the answer's DLID is the client's base LID, and its service level that of the
 //! request. After every second change the two are of different halves: the answer then follows the entries of one
-//! routing on the lanes of the other. Nobody but the manager sends such classes.
+//! routing on the lanes of the other. Only the manager sends such classes.
 
 use super::lanes::LaneMask;
 use super::prover::case_of;

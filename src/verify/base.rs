@@ -1,13 +1,12 @@
-//! What is known of tables in force before anything happens to them: the walk of all their classes, kept for the proofs
-//! that begin with it.
+//! The walk of all classes of the tables in force, kept for the proofs that begin with these tables.
 //!
-//! A walk of tables that do not change is a function of the fabric, the tables and who sends. A proof of a change begins
-//! with that walk, and most classes then stand through all waves as they stood before: by the same entries, in channels
-//! that survive, from the same sources and on the same lanes. For those the walk that is kept is the walk that would be
-//! made, so only the others, which are *loud*, are walked. On entry: the value that a base was made of, compared with
-//! what the proof begins with. On return: the same verdict, statistics and certificate as without a base. Where any
-//! condition fails the base is not used. Deliberately omitted: changes by which the half in use retires, or in which a
-//! barrier finds packets gone; they are proved in full.
+//! A walk of tables that do not change is a function of the fabric, the tables and the senders. A proof of a change
+//! begins with that walk, and most classes then stand through all waves as they stood before: by the same entries, in
+//! channels that survive, from the same sources and on the same lanes. For those the stored walk equals the walk that
+//! would be made, so only the others, the *loud* ones, are walked. On entry: the value from which a base was made,
+//! compared with the beginning of the proof. On return: the same verdict, statistics and certificate as without a base.
+//! Where any condition fails the base is not used. Deliberately omitted: changes by which the half in use retires, or
+//! in which a barrier finds packets gone; they are proved in full.
 
 use super::case::ProofCase;
 use super::certificate::Recorder;
@@ -25,7 +24,7 @@ use fixedbitset::FixedBitSet;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The routing in force, proved by itself, with what proofs of changes need of it.
+/// The routing in force, proved by itself, with the results that proofs of changes need.
 pub struct ProofBase {
     fabric: Arc<Fabric>,
     tables: SubnetTables,
@@ -57,14 +56,14 @@ struct KeptWalk {
     dependencies: WalkedDependencies,
 }
 
-/// What the routing in force is, and who sends by it.
+/// The routing in force, and its senders.
 #[derive(Clone, Debug)]
 pub struct BaseInput {
     /// The fabric.
     pub fabric: Arc<Fabric>,
     /// The tables.
     pub tables: SubnetTables,
-    /// The halves in use, and who sends by which path.
+    /// The halves in use, and the paths of each source.
     pub scope: Scope,
     /// See [`super::Transition::answerer`].
     pub answerer: Option<PortId>,
@@ -73,10 +72,10 @@ pub struct BaseInput {
 }
 
 impl ProofBase {
-    /// Proves tables by themselves, and keeps what it finds.
+    /// Proves tables by themselves, and keeps the results.
     ///
     /// # Errors
-    /// What is wrong with them; as [`super::prove_tables`].
+    /// The fault of the tables; as [`super::prove_tables`].
     pub fn of(input: BaseInput) -> Result<ProofBase, Refusal> {
         let BaseInput { fabric, tables, scope, answerer, reserved } = input;
         let alone = KeptWalk::alone(&fabric, &tables, &scope)?;
@@ -84,7 +83,7 @@ impl ProofBase {
         Ok(ProofBase { fabric, tables, scope, alone, begun })
     }
 
-    /// Whether these tables, judged so, are the ones that were proved.
+    /// Returns whether these tables, judged under this scope, are the ones that were proved.
     pub fn is_proof_of(&self, fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> bool {
         *scope == self.scope && *tables == self.tables && *fabric == *self.fabric
     }
@@ -124,8 +123,8 @@ impl ProofBase {
         for &node in &walker.net.rows {
             let (held, now) = (&self.tables.lfts[node.index()], &tables.lfts[node.index()]);
             mark_changed(held, [now], &mut loud);
-            // Packets that come to a port without a cable do so at a switch that is still there: what is gone begins
-            // behind one.
+            // A packet that comes to a port without a cable does so at a switch that is still there: dead elements
+            // begin beyond such a port.
             let died = |&port: &PortId| self.fabric.peer(port).is_some() && fabric.peer(port).is_none();
             let died = self.fabric.ports_of(node).filter(died).map(|port| self.fabric.port(port).num);
             mark_led(held, died, &mut loud);
@@ -141,7 +140,7 @@ impl ProofBase {
         Ok(is_acyclic(&walker, &layout, collector))
     }
 
-    /// Whether a fabric is this one with some elements removed.
+    /// Returns whether a fabric is this one with some elements removed.
     fn is_part(&self, fabric: &Fabric) -> bool {
         let own = &*self.fabric;
         let same_port = |(id, port): (PortId, &crate::fabric::Port)| {
@@ -160,7 +159,7 @@ impl ProofBase {
             && fabric.nodes().all(same_node)
     }
 
-    /// The classes of a change that stand through all of it as they do in the base; none where that cannot be said.
+    /// The classes of a change that stand through all of it as they do in the base; none where that cannot be shown.
     pub(super) fn quiet<'b>(&'b self, walker: &Walker<'_>) -> Option<QuietClasses<'b>> {
         let begun = self.begun.as_ref()?;
         let (case, net) = (&walker.case, &walker.net);
@@ -179,7 +178,8 @@ impl ProofBase {
             && begun.walk.is_like(walker)
             && *steady.before == self.tables
             && *case.fabric == *self.fabric;
-        // What a wave must not do for any class to stand through it untouched; `walker` asks the same of each.
+        // The conditions on a wave under which a class can stand through it untouched; `walker` checks them again for
+        // each class.
         let stands = |(wave, stage): (&ProofWave<'_>, usize)| {
             wave.injected == steady.injected
                 && wave.ways == steady.ways
@@ -225,7 +225,7 @@ pub(super) struct QuietClasses<'b> {
 }
 
 impl QuietClasses<'_> {
-    /// Whether a class needs none.
+    /// Returns whether a class needs no walk.
     pub fn contain(&self, class: &Class, answers: bool) -> bool {
         let row = self.begun.rows.get(&(answers, class.lid));
         !self.loud[class.lid.index()] && row.is_some_and(|row| Recorder::is_repeatable(row))
@@ -236,7 +236,7 @@ impl QuietClasses<'_> {
         &self.begun.rows[&(answers, lid)]
     }
 
-    /// What can wait for what at the first moment, by these and all other classes.
+    /// The dependencies at the first moment, of these and all other classes.
     pub fn dependencies(&self) -> &WalkedDependencies {
         &self.begun.walk.dependencies
     }
@@ -262,7 +262,7 @@ impl KeptWalk {
         }
     }
 
-    /// Whether service levels, lanes and twins are those of another walk.
+    /// Returns whether service levels, lanes and twins are those of another walk.
     fn is_like(&self, walker: &Walker<'_>) -> bool {
         self.dependencies.vls() == walker.lanes.vls
             && self.twins == walker.twins
@@ -308,9 +308,9 @@ impl BegunWalk {
         Some(BegunWalk { rules, answerer, reserved, walk: KeptWalk::with(&walker, collector), turns_back, rows })
     }
 
-    /// Whether packets choose at a switch.
+    /// Returns whether packets choose at a switch.
     fn chooses(&self, row_bytes: &[u8], row: usize) -> bool {
-        // What is listed otherwise is not repeated anyway.
+        // Places listed in another form are never repeated.
         row_bytes.get(1 + row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
     }
 }

@@ -1,4 +1,5 @@
-//! What is proved: a fabric, what its switches may hold stage by stage, and who is excluded.
+//! The subject of a proof: a fabric, the entries that its switches may hold stage by stage, and the end ports that are
+//! excluded.
 
 use super::{DrainClaim, InjectionRules, Newcomers, ProofWave, Scope};
 use crate::fabric::{Fabric, PortId};
@@ -10,13 +11,13 @@ use std::sync::Arc;
 /// The name of the moment before the first wave.
 pub(super) const STEADY: &str = "steady";
 
-/// What is walked: fabric, stages, and who is excluded.
+/// The subject of a walk: fabric, stages, and the end ports that are excluded.
 pub(super) struct ProofCase<'a> {
     /// Before the change.
     pub fabric: &'a Fabric,
     /// Stage 0: the tables before the change on both sides; then the waves.
     pub stages: Vec<ProofWave<'a>>,
-    /// By stage: what the barrier at its end reports drained. Stages beyond the last claim nothing.
+    /// By stage: the drain that the barrier at its end reports. Stages beyond the last claim nothing.
     pub drains: Vec<Option<DrainClaim<'a>>>,
     /// By port: omitted by the new routing function.
     pub stranded: Vec<bool>,
@@ -41,7 +42,7 @@ pub(super) struct ProofCase<'a> {
     pub reserved: Option<Sl>,
 }
 
-/// Ports of routers in one subnet. They send to its hosts whatever comes, and to each other only where a way between
+/// Ports of routers in one subnet. They send any packet to its hosts, but to each other only where a way between
 /// subnets leads through both.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct RelayPorts {
@@ -51,7 +52,7 @@ pub(super) struct RelayPorts {
 }
 
 impl RelayPorts {
-    /// Whether a port may have packets for another.
+    /// Returns whether a port may have packets for another.
     pub fn admit(&self, source: PortId, owner: PortId) -> bool {
         !(self.ports.contains(&source) && self.ports.contains(&owner)) || self.handed.contains(&(source, owner))
     }
@@ -119,17 +120,18 @@ impl<'a> ProofCase<'a> {
         self.joining_halves = newcomers.halves;
     }
 
-    /// Whether the class of a LID and a level of a half is one of answers: the LID is of the other half.
+    /// Returns whether the class of a LID and a level of a half is one of answers, that is, whether the LID is of the
+    /// other half.
     pub fn is_answer(&self, lid: Lid, half: Half) -> bool {
         self.fabric.half_of(lid).is_some_and(|own| own != half)
     }
 
-    /// Whether packets of a half are sent at any stage.
+    /// Returns whether packets of a half are sent at any stage.
     pub fn is_used(&self, half: Half) -> bool {
         self.stages.iter().any(|facts| facts.injects(half))
     }
 
-    /// Whether packets of a half may be sent by a port, or to it, at a stage.
+    /// Returns whether packets of a half may be sent by a port, or to it, at a stage.
     pub fn admits(&self, port: PortId, stage: usize, half: Half) -> bool {
         !self.newcomer[port.index()] || stage >= self.joining_stage && self.joining_halves[half.index()]
     }

@@ -14,8 +14,8 @@ use crate::ids::{Half, PortMask, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
 use std::sync::Arc;
 
-/// Which channel's packets can wait for which channel, among the surviving ones that packets of the half can occupy:
-/// those injected now, and those that had crossed an element before it died. Free of cycles.
+/// The relation *packets of this channel can wait for that channel*, over the surviving channels that packets of the
+/// half can occupy: packets injected now, and those that had crossed an element before it died. Free of cycles.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChannelGraph {
     /// By switch (present ones, in index order), then input port.
@@ -27,8 +27,8 @@ pub struct ChannelGraph {
 
 impl ChannelGraph {
     /// The graph of the packets of `half` under `tables`, as they were before any element died; restricted to
-    /// `surviving`, to packets on `lanes` of it, and without a claim that packets to and from `stranded` end ports
-    /// have routes. `ways` specifies who sends by which path; without it every source uses every path. A function of
+    /// `surviving`, to packets on `lanes` of it, and without a claim that packets to and from `stranded` end ports have
+    /// routes. `ways` specifies the paths of each source; without it every source uses every path. A function of
     /// several layers has a graph for the lanes of each.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub(super) struct DependencyCollector<'a> {
     entered: Vec<Vec<LaneMask>>,
 }
 
-/// What the classes of one moment can wait for, as walked.
+/// The dependencies of the classes at one moment, as walked.
 pub(super) struct WalkedDependencies {
     vls: usize,
     /// By row of its walk: where its masks lie.
@@ -43,7 +43,7 @@ impl<'a> DependencyCollector<'a> {
         DependencyCollector { walker, layout, halves: [half(), half()], entered }
     }
 
-    /// What was walked of a case of one stage, without twins and injection.
+    /// The dependencies walked of a case of one stage, without twins and injection.
     pub fn walked(self) -> WalkedDependencies {
         let [mut lower, mut upper] = self.halves;
         assert_eq!(lower.len(), 1, "the walk of one moment is kept");
@@ -52,7 +52,7 @@ impl<'a> DependencyCollector<'a> {
         WalkedDependencies { vls: self.layout.vls, sections: self.layout.sections().collect(), halves, entered }
     }
 
-    /// Begins stage 0 with what was walked before; `rows` are the rows of that walk, by row of this one.
+    /// Begins stage 0 with the results of an earlier walk; `rows` are the rows of that walk, by row of this one.
     pub fn begin_with(&mut self, walked: &WalkedDependencies, rows: impl Iterator<Item = Option<usize>>) {
         for (own, row) in self.layout.sections().zip(rows) {
             let Some(row) = row else { continue };
@@ -63,7 +63,7 @@ impl<'a> DependencyCollector<'a> {
         self.entered[0].copy_from_slice(&walked.entered);
     }
 
-    /// The same after a walk of leading classes alone: what they can do, their twins can do on their own lanes.
+    /// The same after a walk of leading classes alone: their twins have the same steps on their own lanes.
     pub fn with_twins(mut self) -> Self {
         let (channels, vls) = (self.layout.net.channels(), self.layout.vls);
         for half in [Half::Lower, Half::Upper] {
@@ -88,7 +88,7 @@ impl<'a> DependencyCollector<'a> {
         for stage in 0..self.entered.len() {
             self.add_injection(stage);
         }
-        // Rule 4, stage after stage, since what was latched may wait through several. It comes after the injection,
+        // Rule 4, stage after stage, since a latched packet may wait through several. It comes after the injection,
         // whose dependencies are latched like any others.
         for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| self.walker.case.is_used(half)) {
             let stages = &mut self.halves[half.index()];

@@ -1,8 +1,9 @@
-//! What leaves as planned leaves empty: no packet between end ports that stay is in it, or latched for it, when the plan
-//! has ended (Theorem 5 of docs/PROOF.md).
+//! Verifies that elements which leave as planned leave empty: when the plan has ended, no packet between end ports that
+//! stay is in them, or latched for them (Theorem 5 of docs/PROOF.md).
 //!
 //! Two kinds of plan show that. Either the last barrier that found a half gone comes after the last wave in which its
-//! packets could be led there; or the plan ends by having what leaves vacated, and its final tables lead nothing there.
+//! packets could be led there; or the plan ends by having the leaving elements vacated, and its final tables lead
+//! nothing there.
 
 use super::Remainder;
 use super::lanes::LaneMask;
@@ -13,8 +14,8 @@ use super::walker::{ProofSink, Walker};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum};
 
-/// How often every device must send off what stands in it, after the last write, until nothing is left in what leaves;
-/// none if nothing leaves.
+/// The number of rounds after the last write in which every device must send off its packets until the leaving elements
+/// are empty; none if nothing leaves.
 ///
 /// A packet passes at most n + 1 channels of n joined switches that leave, or one channel of a cable by itself. One
 /// round is for packets latched before the last write, and one for each of these channels.
@@ -41,7 +42,7 @@ pub fn rounds_to_vacate(during: &Fabric, after: &Fabric) -> Option<usize> {
     Some(largest + 2)
 }
 
-/// A way into what leaves.
+/// A way into a leaving element.
 #[derive(Clone, Copy)]
 struct WayIn {
     lid: Lid,
@@ -49,7 +50,7 @@ struct WayIn {
     output: PortNum,
 }
 
-/// Watches which classes are led from what stays into what leaves.
+/// Watches for classes that are led from remaining elements into leaving ones.
 pub(super) struct DepartureWatch<'a> {
     walker: &'a Walker<'a>,
     during: &'a Fabric,
@@ -64,11 +65,11 @@ pub(super) struct DepartureWatch<'a> {
     found: Vec<WayIn>,
     /// The same at the stage walked last.
     last: Vec<WayIn>,
-    /// Whether the stage in hand repeats that one.
+    /// Whether the current stage repeats that one.
     repeated: bool,
     /// Of the class in hand: a way in that its packets may have taken since its half was last found gone.
     taken: Option<WayIn>,
-    /// The first class that may have packets in what leaves.
+    /// The first class that may have packets in a leaving element.
     lingering: Option<WayIn>,
     /// The first class that the final tables lead there.
     led_on: Option<WayIn>,
@@ -100,14 +101,14 @@ impl<'a> DepartureWatch<'a> {
     #[inline]
     fn pass(&mut self, class: &Class, row: usize, output: PortNum) {
         let leads_in = self.leaves[self.walker.net.channel(row, output)] && self.stays[row];
-        // Answers may be lost: whoever asked asks again.
+        // Answers may be lost, since the client asks again.
         let leads_in = leads_in && !self.walker.case.is_answer(class.lid, self.walker.half(class));
         if leads_in && !self.exempt[class.owner.index()] {
             self.found.push(WayIn { lid: class.lid, row, output });
         }
     }
 
-    /// What is wrong with the end of the plan.
+    /// The fault at the end of the plan, if there is one.
     pub fn verdict(&self) -> Option<Refusal> {
         let Walker { case, net, .. } = self.walker;
         let wave = &case.stages.last()?.name;
@@ -156,11 +157,11 @@ impl Sink for DepartureWatch<'_> {
         if !std::mem::take(&mut self.repeated) {
             self.last = std::mem::take(&mut self.found);
         }
-        // What the barrier before this stage found gone is no longer on the ways that it took.
+        // Packets that the barrier before this stage found gone are no longer on the ways that they took.
         if self.walker.case.stages[now.stage].gone[self.walker.half(now.class).index()] {
             self.taken = None;
         }
-        // Stage 0 is over before the first write; what it leaves is walked again at stage 1.
+        // Stage 0 is over before the first write; the packets that it leaves are followed again at stage 1.
         if now.stage > 0 {
             self.taken = self.taken.or(self.last.first().copied());
         }
@@ -178,7 +179,8 @@ impl ProofSink for DepartureWatch<'_> {
             self.last.clear();
         }
         self.lingering = self.lingering.or(self.taken.take());
-        // What stays on a way in at the last stage, by the entries with which that stage ends, is never vacated.
+        // A packet that stays on a way in at the last stage, by the entries with which that stage ends, keeps the
+        // element from being vacated.
         let end = self.walker.case.stages.len() - 1;
         let stays = |way: &&WayIn| columns.at(end, way.row)[1] == way.output;
         self.led_on = self.led_on.or(self.last.iter().find(stays).copied());

@@ -1,7 +1,8 @@
-//! What can wait for what: for every switch, input lane and output, the lanes of that output.
+//! Dependencies: for every switch, input lane and output, the lanes of that output.
 //!
-//! They are masks, not a graph: the walk reports each dependency many times, and to set a bit twice is cheap. It is as
-//! cheap as memory is near: the masks of a large fabric fill no cache, so those that a class sets together lie together.
+//! They are masks, not a graph: the walk reports each dependency many times, and to set a bit twice is cheap. The cost
+//! is that of memory access: the masks of a large fabric exceed every cache, so those that a class sets together are
+//! stored together.
 
 use super::graph::Graph;
 use super::lanes::{LaneMask, lanes_of};
@@ -10,7 +11,7 @@ use crate::fabric::PortId;
 use crate::ids::PortNum;
 use std::ops::Range;
 
-/// Where the masks of a switch lie: one for each (output, input, lane).
+/// The layout of the masks of a switch: one for each (output, input, lane).
 pub(crate) struct DependencyLayout<'a> {
     pub net: &'a FlatFabric,
     pub vls: usize,

@@ -1,5 +1,6 @@
-//! A refusal as a Graphviz digraph: switches as boxes, lanes and what is latched for them as edges. Written by hand, as
-//! the drawing of fabrics is: nodes are named by GUID, so that two drawings are comparable.
+//! Draws a refusal as a Graphviz digraph: switches as boxes, lanes and the lanes that packets in them are latched for
+//! as edges. Written by hand, as the drawing of fabrics is: nodes are named by GUID, so that two drawings are
+//! comparable.
 
 use super::refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WrongArrival,

@@ -1,8 +1,9 @@
-//! Judges what a barrier reports drained: that whoever waits for the channels of a half to run empty, layer by layer,
-//! waits for every lane in which its packets can stand, and knows every step that they can take.
+//! Judges the claim of a barrier that a half is drained. Its observer waits for the channels of the half to run empty,
+//! layer by layer. It must wait for every lane in which packets of the half can stand, and know every step that they
+//! can take.
 //!
-//! A token that passes a channel shows that nothing is left in it only if it waited for all channels whose packets go
-//! on into that one. A step that the graph of its layer omits is a way past the token (docs/PROOF.md, *Drained*).
+//! A token that passes a channel shows that the channel is empty only if it waited for all channels whose packets go on
+//! into it. A step that the graph of its layer omits is a way past the token (docs/PROOF.md, *Drained*).
 
 use super::dependencies::{ChannelTurn, Dependencies, DependencyLayout};
 use super::lanes::{LaneMask, lanes_of};
@@ -12,7 +13,7 @@ use crate::fabric::NodeId;
 use crate::ids::{Half, PortMask, PortNum, VlSet};
 use std::collections::BTreeMap;
 
-/// What the barrier at the end of a wave reports, and the graphs of channels that its observer follows.
+/// The drain that the barrier at the end of a wave reports, and the graphs of channels that its observer follows.
 #[derive(Clone, Debug)]
 pub struct DrainClaim<'a> {
     /// The half of which no packet is left.
@@ -33,7 +34,7 @@ pub struct DrainClaimLayer<'a> {
 }
 
 impl DrainClaim<'_> {
-    /// Whether the layer of a lane includes the step through a switch into some lanes. A step into the lanes of
+    /// Returns whether the layer of a lane includes the step through a switch into some lanes. A step into the lanes of
     /// another layer is in none of the graphs: each has its own order of channels.
     fn includes(&self, switch: NodeId, turn: &ChannelTurn, lane: usize, to: LaneMask) -> bool {
         let Some(layer) = self.layers.iter().find(|layer| layer.lanes.0 >> lane & 1 == 1) else { return false };

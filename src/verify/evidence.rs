@@ -1,5 +1,5 @@
-//! Turns what the prover found into evidence that a reader can follow: who closes a cycle, which class loops, where
-//! packets end.
+//! Turns the prover's findings into evidence that a reader can follow: the packets that close a cycle, the class that
+//! loops, the port where packets end.
 
 use super::ProofWave;
 use super::dependencies::{Dependencies, DependencyLayout, lane_of};
@@ -81,7 +81,7 @@ fn turns_of(cycle: &NodeCycle) -> Vec<(u32, u32)> {
     cycle.nodes.iter().copied().zip(cycle.nodes.iter().copied().cycle().skip(1)).collect()
 }
 
-/// Whether every dependency of a cycle is possible at a stage.
+/// Returns whether every dependency of a cycle is possible at a stage.
 pub(super) fn is_possible(
     layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
@@ -170,7 +170,7 @@ impl<'a> ClassSearch<'a> {
     }
 }
 
-/// Which SL-to-VL table of a stage sends a service level from an input to an output on a lane.
+/// The SL-to-VL table of a stage that sends a service level from an input to an output on a lane.
 pub(super) fn mapping_entry(
     facts: &ProofWave<'_>,
     node: NodeId,
@@ -257,7 +257,7 @@ impl<'a> LoopSearch<'a> {
 
     /// The hops of a round trip among the edges, as (row, output), by depth-first search.
     fn round(&mut self) -> Option<Vec<(usize, PortNum)>> {
-        // In rising order of rows, then outputs: what is found depends on the class alone, not on the walk.
+        // In rising order of rows, then outputs: the result depends on the class alone, not on the walk.
         self.rows.sort_unstable();
         self.rows.iter().for_each(|&row| self.edges[row].sort_unstable_by_key(|output| (output.is_none(), *output)));
         // A switch that was entered before and is not on the path leads to no cycle: the search would have ended

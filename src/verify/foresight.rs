@@ -1,4 +1,4 @@
-//! What the proof shows of a deadlock that was observed: whether it was foreseeable, when, and by which classes.
+//! Compares an observed deadlock with the proof: whether it was foreseeable, at which moment, and by which classes.
 
 use super::Transition;
 use super::collector::DependencyCollector;
@@ -24,8 +24,8 @@ pub struct Wait {
 }
 
 /// Waits that close a cycle, each for the buffer in which the next stands, as dependencies of the first moment of a
-/// transition at which all of them are possible; none where no such moment exists. No shorter cycle is sought:
-/// `shortest` is false.
+/// transition at which all of them are possible; none where no such moment exists. The search does not look for a
+/// shorter cycle: `shortest` is false.
 ///
 /// # Errors
 /// [`Refusal::Precondition`]: the transition contradicts itself, or the waits close no cycle.

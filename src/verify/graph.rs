@@ -37,12 +37,12 @@ impl Graph {
         Graph { start, to }
     }
 
-    /// How many nodes.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.start.len() - 1
     }
 
-    /// Whether it has no node.
+    /// Returns whether it has no node.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -67,7 +67,7 @@ impl Graph {
         self.sorted().map_err(|waiting| self.shortest_cycle(waiting))
     }
 
-    /// Whether there is no cycle: no shortest one is sought.
+    /// Returns whether there is no cycle, without a search for a shortest one.
     pub fn is_acyclic(&self) -> bool {
         self.sorted().is_ok()
     }
@@ -123,8 +123,7 @@ impl Graph {
             // No cycle through it is shorter than the best so far, so later searches need not pass it.
             live[start as usize] = false;
             let length = best.as_ref().map_or(usize::MAX, Vec::len);
-            // The budget counts only once a cycle is known: a refusal always has evidence, if not always the
-            // shortest.
+            // The budget applies only once a cycle is known: a refusal always has evidence, if not always the shortest.
             if length == 1 || best.is_some() && search.visits > BUDGET {
                 let shortest = length == 1;
                 return NodeCycle { nodes: best.unwrap_or_default(), shortest };

@@ -1,4 +1,4 @@
-//! What injection channels hold: which sources can have packets of which group there, stage by stage.
+//! The contents of injection channels: the sources that can have packets of each group there, stage by stage.
 
 use super::case::ProofCase;
 use super::lanes::{HopLanes, LaneMask};
@@ -11,12 +11,12 @@ pub(super) struct Seed {
     /// Range of the row's sources.
     pub first: usize,
     pub end: usize,
-    /// How many of them inject, and how many of those are not stranded, so that a loss is a fault.
+    /// The number of sources that inject, and of those among them that are not stranded, for which a loss is a fault.
     pub any: u32,
     pub firm: u32,
 }
 
-/// What sources have in their injection channels.
+/// The packets that sources have in their injection channels.
 pub(super) struct Injection {
     groups: usize,
     sources: usize,
@@ -24,7 +24,7 @@ pub(super) struct Injection {
     masks: Vec<LaneMask>,
     /// By stage and group.
     seeds: Vec<Vec<Seed>>,
-    /// By stage and group: whether sources have what they had at the stage before.
+    /// By stage and group: whether sources have the packets that they had at the stage before.
     repeats: Vec<bool>,
 }
 
@@ -70,8 +70,8 @@ impl Injection {
         }
         let injects = facts.injects(half) && case.admits(own.port, stage, half);
         let fresh = if injects { lanes.at_source(stage, own.port, group) } else { 0 };
-        // Rule 1 for injection channels: when a source no longer sends on a half, its channel still holds what it put
-        // there, until a barrier shows otherwise.
+        // Rule 1 for injection channels: when a source no longer sends on a half, its channel still holds the packets
+        // that it put there, until a barrier shows otherwise.
         let stays = stage > 0 && !facts.begins_without(half);
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }
@@ -94,7 +94,7 @@ impl Injection {
         seeds
     }
 
-    /// Whether sources have at a stage what they had at the one before.
+    /// Returns whether sources have at a stage the packets that they had at the one before.
     pub fn repeats(&self, stage: usize, group: usize) -> bool {
         self.repeats[stage * self.groups + group]
     }

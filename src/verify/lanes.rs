@@ -1,4 +1,5 @@
-//! Which lanes a service level can take at each hop of each stage, and where packets are discarded for want of one.
+//! The lanes that a service level can take at each hop of each stage, and the hops at which packets are discarded for
+//! want of one.
 //!
 //! On entry, for each stage, masks that unite the lanes of every table that may be in force. Service levels that no
 //! table distinguishes form a *group* and are walked once. A switch whose lanes do not depend on input and output has
@@ -35,7 +36,7 @@ impl Group {
     }
 }
 
-/// Where a switch's masks lie: `start + group × size + input × in_step + output × out_step`.
+/// The layout of a switch's masks: `start + group × size + input × in_step + output × out_step`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Slot {
     start: usize,
@@ -102,7 +103,7 @@ impl HopLanes {
     pub fn new(groups: Vec<Group>, stages: Vec<StageLanes>) -> HopLanes {
         let used = |stage: &StageLanes| stage.masks.iter().chain(&stage.sources).fold(0, |all, mask| all | mask);
         let used = stages.iter().map(used).fold(0, |all: LaneMask, mask| all | mask) & !DISCARD;
-        // Every array of the proof has `vls` entries for each channel: lanes that no hop can take are not part of it.
+        // Every array of the proof has `vls` entries for each channel: lanes that no hop can take are omitted.
         let vls = (LaneMask::BITS - used.leading_zeros()).max(1) as usize;
         // Compared once here: the walk asks for each class and stage.
         let repeats = (0..stages.len()).map(|stage| stage > 0 && stages[stage] == stages[stage - 1]).collect();
@@ -141,18 +142,18 @@ impl HopLanes {
         (only.is_power_of_two() && only != DISCARD && masks.all(|&mask| mask == only)).then_some(lane)
     }
 
-    /// Whether the same ports send two groups, at each stage.
+    /// Returns whether the same ports send two groups, at each stage.
     pub fn have_same_sources(&self, one: usize, other: usize) -> bool {
         let mut ports = self.stages.iter().flat_map(|stage| stage.sources.chunks(self.groups.len()));
         ports.all(|masks| (masks[one] == 0) == (masks[other] == 0))
     }
 
-    /// Whether a stage has the lanes of the stage before it.
+    /// Returns whether a stage has the lanes of the stage before it.
     pub fn repeats(&self, stage: usize) -> bool {
         self.repeats[stage]
     }
 
-    /// Whether a switch treats its inputs alike.
+    /// Returns whether a switch treats its inputs alike.
     #[inline]
     pub fn is_uniform(&self, stage: usize, row: usize) -> bool {
         self.stages[stage].slots[row].in_step == 0

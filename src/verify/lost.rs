@@ -1,10 +1,11 @@
-//! Rows that were lost to a death: switch and DLID from which no way led on any more when a wave began.
+//! Rows that were lost to a death: pairs of switch and DLID from which no way led on any more when a wave began.
 //!
-//! A row is *lost* at a stage where the tables of the beginning led into what died, and those in force when the stage
-//! begins still lead nowhere. Where a transition says that it begins with losses, rows that those tables led nowhere are
-//! lost like those that they led into what died, from the moment before the first wave on. Packets there are lost to the failure, so the proof forgives their loss, and nothing
-//! else: packets of any other row must neither be discarded nor be led into a lost one. By induction over stages no
-//! packet is lost that would have arrived without the change (docs/PROOF.md, Theorem 3).
+//! A row is *lost* at a stage if the first tables led into a dead element, and those in force when the stage begins
+//! still lead nowhere. Where a transition states that it begins with losses, rows that the first tables led nowhere are
+//! lost likewise, from the moment before the first wave on. Packets there are lost to the failure, so the proof
+//! forgives their loss, and nothing else: packets of any other row must neither be discarded nor be led into a lost
+//! one. By induction over stages no packet is lost that would have arrived without the change (docs/PROOF.md, Theorem
+//! 3).
 
 use super::net::{Exit, FlatFabric, Head};
 use super::walk::Columns;
@@ -13,23 +14,23 @@ use crate::ids::PortNum;
 
 /// The lost rows of one DLID, stage by stage.
 pub(super) struct LostRows {
-    /// By stage, then row; empty where no entry for the DLID has changed up to then. There a lost row is one whose
-    /// entry leads into what died: nobody needs the others.
+    /// By stage, then row; empty where no entry for the DLID has changed yet. There a lost row is one whose entry leads
+    /// into a dead element, and the others are not needed.
     stages: Vec<Vec<bool>>,
-    /// By row: whether the first entries led into what died; empty where no entry for the DLID changes.
+    /// By row: whether the first entries led into a dead element; empty where no entry for the DLID changes.
     died: Vec<bool>,
-    /// Whether rows count as lost that the first entries led nowhere.
+    /// Whether rows that the first entries led nowhere are lost rows.
     begins_with_losses: bool,
     /// A buffer.
     ways: WayEnds<End>,
 }
 
-/// Where the way from a row ends.
+/// The end of the way from a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// At a port.
     Arrives,
-    /// In what died.
+    /// In a dead element.
     Dies,
     /// Without a route.
     Nowhere,
@@ -59,14 +60,14 @@ impl LostRows {
                 let lost = self.ends(net, columns, stage, |end| end != Some(End::Arrives));
                 self.stages[stage] = self.died.iter().zip(lost).map(|(&died, lost)| died && lost).collect();
             } else {
-                // Entries of this stage are the first to change, so those that it begins with are the first ones.
+                // Entries of this stage are the first to change, so it begins with the first tables.
                 self.died = self.ends(net, columns, stage, lost_at_first);
                 self.stages[stage] = self.died.clone();
             }
         }
     }
 
-    /// Whether packets at a row were lost when a stage began; `exit` is what one of its entries leads into.
+    /// Returns whether packets at a row were lost when a stage began; `exit` is the far end of one of its entries.
     pub fn forgives(&self, stage: usize, row: usize, exit: Exit) -> bool {
         match self.stages[stage].get(row) {
             Some(&lost) => lost,
@@ -74,8 +75,9 @@ impl LostRows {
         }
     }
 
-    /// Whether packets that come by an output of a row may be discarded where they would turn back: at every stage so far
-    /// at which the row may have sent by that output, it was lost, so whatever it sent was.
+    /// Returns whether packets that a row sends by an output may be discarded where they would turn back. They may if
+    /// the row was lost at every stage so far at which it may have sent by that output, so that all such packets were
+    /// lost.
     pub fn forgives_turning(&self, columns: &Columns, stage: usize, (row, output): (usize, PortNum)) -> bool {
         let was_lost = |earlier: usize| match self.stages[earlier].get(row) {
             Some(&lost) => lost || !columns.choices(earlier, row).any(|choice| choice == output),
@@ -85,7 +87,7 @@ impl LostRows {
         stage > 0 && self.died.get(row).is_some_and(|&died| died) && (1..=stage).all(was_lost)
     }
 
-    /// Whether an output leads from a row that is not lost to one that is.
+    /// Returns whether an output leads from a row that is not lost to one that is.
     #[inline]
     pub fn is_led_astray(&self, net: &FlatFabric, stage: usize, row: usize, output: PortNum) -> bool {
         let lost = &self.stages[stage];
@@ -99,7 +101,7 @@ impl LostRows {
         }
     }
 
-    /// By row: whether the way by the entries with which a stage begins has such an end; a way into a loop has none.
+    /// By row: whether the way by the entries with which a stage begins ends so; a way into a loop has no end.
     fn ends(
         &mut self,
         net: &FlatFabric,

@@ -1,13 +1,14 @@
 //! Proof that a routing function, and every moment of a transition between two, is free of deadlock, loops and black
 //! holes, and brings every packet to the port that owns its DLID.
 //!
-//! On entry: a [`Transition`], which specifies wave by wave what may be mixed. On return: [`Proved`], which only this
-//! module can make, or a refusal with its evidence. Knows no engine, no scheme and no phase. How: `walk` follows
+//! On entry: a [`Transition`], which specifies wave by wave the entries that may be mixed. On return: [`Proved`], which
+//! only this module can make, or a refusal with its evidence. Knows no engine, no scheme and no phase. `walk` follows
 //! every class (DLID, SL) from every source through every mixture of old and new entries, wave after wave, starting
-//! from what the previous barrier left; what can wait for what is collected in `dependencies`; `graph` numbers the
-//! lanes or finds a cycle. A reserved level, alone on its lane, is judged apart (`reserved`). Taken on trust: the facts
-//! of the waves (what barriers left, who injects), and that management packets to switches are paused while the waves
-//! run, unless a plan has them proved. Port states are ignored: a port that discards holds no lane.
+//! from the packets that the previous barrier left; `dependencies` collects which lane can wait for which; `graph`
+//! numbers the lanes or finds a cycle. A reserved level, alone on its lane, is judged apart (`reserved`). Assumed: the
+//! facts of the waves (the packets that barriers left, the ports that inject), and that management packets to switches
+//! are paused while the waves run, unless a plan has them proved. Port states are ignored: a port that discards holds
+//! no lane.
 
 pub mod across;
 mod aging;
@@ -64,18 +65,18 @@ use crate::tables::{PathLayers, SubnetTables};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What the prover reads of a plan.
+/// The part of a plan that the prover reads.
 pub trait Transition {
-    /// The fabric before the change, LIDs assigned, and what has come to it.
+    /// The fabric before the change, LIDs assigned, with the elements that have come to it.
     fn fabric(&self) -> &Fabric;
 
-    /// What exists while the waves run, with the same indices: `fabric` without what died beforehand.
+    /// The elements that exist while the waves run, with the same indices: `fabric` without those that died beforehand.
     fn surviving(&self) -> &Fabric;
 
     /// The waves in order.
     fn waves(&self) -> Vec<ProofWave<'_>>;
 
-    /// Who sends what at the moment before the first wave. By default: what they send while it runs.
+    /// The injections at the moment before the first wave. By default those of the wave itself.
     fn sending_before(&self) -> InjectionRules {
         let first = self.waves().into_iter().next();
         first
@@ -88,18 +89,18 @@ pub trait Transition {
         &[]
     }
 
-    /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot be true, and what
-    /// is wrong with it. Waves can then not be judged one after the other.
+    /// A wave whose writes may still be under way when a later one begins, or whose barriers cannot be true, and the
+    /// fault. Waves can then not be judged one after the other.
     fn disorder(&self) -> Option<(String, String)> {
         None
     }
 
-    /// What the barrier at the end of a wave reports drained, if it does.
+    /// The drain that the barrier at the end of a wave reports, if any.
     fn drains(&self, _wave: usize) -> Option<DrainClaim<'_>> {
         None
     }
 
-    /// What remains when the waves are over, and how the rest is left. By default all that survives remains.
+    /// The elements that remain after the waves, and how the others are left. By default all that survive remain.
     fn remainder(&self) -> Remainder<'_> {
         Remainder { fabric: self.surviving(), gone: [false; 2], rounds: None }
     }
@@ -110,18 +111,19 @@ pub trait Transition {
         None
     }
 
-    /// Whether every switch discards packets that are to leave by the port they came in by, so that they wait for nothing.
+    /// Returns whether every switch discards packets whose output port is their input port, so that they wait for
+    /// nothing.
     fn discards_turned_back(&self) -> bool {
         false
     }
 
-    /// Whether the tables that it begins with lead from some rows (switch, LID) nowhere, although nothing died. Packets
-    /// at these rows are then lost already, as at rows that led into what died.
+    /// Returns whether the tables with which it begins lead from some rows (switch, LID) nowhere, although nothing
+    /// died. Packets at these rows are then lost already, as at rows that led into a dead element.
     fn begins_with_losses(&self) -> bool {
         false
     }
 
-    /// The service level that is of neither half, where there is one; its lane is nobody else's.
+    /// The service level that is of neither half, where there is one; it has its lane to itself.
     fn reservation(&self) -> Option<Reservation> {
         None
     }
@@ -135,15 +137,16 @@ pub trait Transition {
 /// The end of a transition.
 #[derive(Clone, Copy, Debug)]
 pub struct Remainder<'a> {
-    /// What remains, with the same indices: what survives, less what leaves as planned.
+    /// The remaining elements, with the same indices: those that survive, less those that leave as planned.
     pub fabric: &'a Fabric,
     /// By half: whether the barriers after the last wave find none of its packets anywhere.
     pub gone: [bool; 2],
-    /// How often the last barrier makes every device send off what stands in it; none without such a barrier.
+    /// The number of rounds in which the last barrier makes every device send off its packets; none without such a
+    /// barrier.
     pub rounds: Option<usize>,
 }
 
-/// End ports that nobody sends to, and that send nothing, before some wave.
+/// End ports that receive and send nothing before some wave.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Newcomers {
     /// The ports.
@@ -154,12 +157,12 @@ pub struct Newcomers {
     pub halves: [bool; 2],
 }
 
-/// Who sends what at some moment; see the fields of the same names in [`ProofWave`].
+/// The injections at some moment; see the fields of the same names in [`ProofWave`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InjectionRules {
     /// By half: whether sources may inject.
     pub injected: [bool; 2],
-    /// By half: who may send by which path, on which layer.
+    /// By half: the paths and layers that each source may use.
     pub ways: [Vec<Arc<PathLayers>>; 2],
 }
 
@@ -168,38 +171,37 @@ pub struct InjectionRules {
 pub struct ProofWave<'a> {
     /// Its name, for evidence.
     pub name: String,
-    /// Tables when the wave begins.
+    /// The tables when the wave begins.
     pub before: &'a SubnetTables,
     /// Tables when it has ended.
     pub after: &'a SubnetTables,
     /// By half: whether sources may inject packets of its classes while the wave runs.
     pub injected: [bool; 2],
-    /// By half: who may send by which path of a destination, and on which layer, while the wave runs. What any of
-    /// these allows is allowed. Where there are none, every source may send to each LID of the half on each of its
-    /// service levels.
+    /// By half: the paths of a destination that each source may use while the wave runs, and their layers, as a choice
+    /// of any of these. If there are none, every source may send to each LID of the half on each of its service levels.
     pub ways: [Vec<Arc<PathLayers>>; 2],
     /// Data lanes that the barrier before left empty everywhere, with nothing latched for them.
     pub empty: VlSet,
     /// Halves of which the barrier before left no packet anywhere.
     pub gone: [bool; 2],
-    /// How often in a row the barrier before had every device send off what stood in it, after the last write: all that
-    /// was sent until then has come to its end, if no way is longer. None without such a barrier.
+    /// The number of consecutive rounds after the last write in which the barrier before had every device send off its
+    /// packets: all packets sent until then have come to their end, if no way is longer. None without such a barrier.
     pub aged: Option<usize>,
 }
 
 impl ProofWave<'_> {
-    /// Whether the barrier before left no packet of a half that was sent before it.
+    /// Returns whether all packets of a half sent before the previous barrier were gone when it was passed.
     fn begins_without(&self, half: Half) -> bool {
         self.gone[half.index()] || self.aged.is_some()
     }
 
-    /// Whether sources may inject packets of a half while the wave runs.
+    /// Returns whether sources may inject packets of a half while the wave runs.
     pub fn injects(&self, half: Half) -> bool {
         self.injected[half.index()]
     }
 }
 
-/// What a proof covers.
+/// The extent of a proof.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ProofStatistics {
     /// Waves judged; 0 for a routing function by itself.
@@ -226,17 +228,17 @@ pub struct Proved<T> {
 }
 
 impl<T> Proved<T> {
-    /// What was proved.
+    /// The value that was proved.
     pub fn get(&self) -> &T {
         &self.value
     }
 
-    /// What was proved, without its proof.
+    /// The value that was proved, without its proof.
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// What the proof covers.
+    /// The extent of the proof.
     pub fn statistics(&self) -> &ProofStatistics {
         &self.statistics
     }

@@ -1,11 +1,11 @@
-//! Whether trees of multicast can wait in a cycle together with unicast.
+//! Finds cycles in which multicast trees and unicast packets wait together.
 //!
-//! On entry: what unicast packets can wait for ([`UnicastWaits`], made of tables or of a transition), and the turns that
-//! trees make: a switch copies what comes in by one port of a tree to all others. On return: a cycle of turns, or none.
-//! Every copy is of its own beyond the switch, whose buffers hold whole packets, so a packet waits for one output at a
-//! time. Where no packet of unicast changes its lane, trees are judged beside each lane by itself: a group's service
-//! level may share the lane of any. Elsewhere the lanes of a channel count as one. Deliberately
-//! omitted: loops of one tree's own edges other than as such a cycle.
+//! On entry: the waits of unicast packets ([`UnicastWaits`], made of tables or of a transition), and the turns that
+//! trees make: a switch copies a packet that enters by one port of a tree to all others. On return: a cycle of turns,
+//! or none. Beyond the switch the copies are independent, since its buffers hold whole packets, so a packet waits for
+//! one output at a time. Where no unicast packet changes its lane, trees are judged beside each lane by itself, since a
+//! group's service level may share any lane. Elsewhere the lanes of a channel are treated as one. Deliberately omitted:
+//! loops of one tree's own edges other than as such a cycle.
 
 use super::Transition;
 use super::case::ProofCase;
@@ -32,16 +32,16 @@ pub struct TreeTurn {
 pub struct TurnWait {
     /// The ports.
     pub turn: TreeTurn,
-    /// Whether packets of unicast can wait so.
+    /// Whether unicast packets can wait so.
     pub unicast: bool,
-    /// Whether packets of multicast can.
+    /// Whether multicast packets can wait so.
     pub multicast: bool,
 }
 
-/// What unicast packets can wait for.
+/// The waits of unicast packets.
 #[derive(Clone, Debug)]
 pub struct UnicastWaits {
-    /// How many channels there are: each goes by the port that it leaves from.
+    /// The number of channels: each goes by the port that it leaves from.
     channels: usize,
     /// By lane, or of all: a channel, and one that its packets can wait for; in rising order, each once.
     waits: Vec<Vec<(u32, u32)>>,
@@ -96,13 +96,13 @@ impl UnicastWaits {
         Ok(UnicastWaits { channels: layout.net.channels(), waits })
     }
 
-    /// How many waits there are.
+    /// The number of waits.
     pub fn count(&self) -> usize {
         self.waits.iter().map(Vec::len).sum()
     }
 
-    /// Whether these waits, and what packets of multicast can wait for, close no cycle; `fabric` is the one that these are
-    /// of. Turns that begin or end at a port without a cable count for nothing.
+    /// Returns whether these waits, together with those of multicast packets, close no cycle; `fabric` is the one that
+    /// these waits are of. Turns that begin or end at a port without a cable are ignored.
     pub fn go_with(&self, fabric: &Fabric, turns: &[TreeTurn]) -> bool {
         let trees = channels(fabric, turns);
         self.waits.iter().all(|lane| self.graph_of(lane, &trees).is_acyclic())

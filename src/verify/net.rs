@@ -7,7 +7,7 @@
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 
-/// Where a channel leads.
+/// The element at the far end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Head {
     /// Nowhere: the port has no cable.
@@ -18,7 +18,7 @@ pub(crate) enum Head {
     Switch { row: u32, input: PortNum },
 }
 
-/// What an output of a switch does with a packet.
+/// The fate of a packet at an output of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     /// Sends it into a channel.
@@ -45,7 +45,7 @@ pub(crate) struct SendingPort {
 }
 
 impl SendingPort {
-    /// Whether a switch sends by itself: its packets stand in no channel.
+    /// Returns whether a switch itself sends: its packets stand in no channel.
     pub fn is_switch(self) -> bool {
         self.row.is_some() && self.input == PortNum::ZERO
     }
@@ -63,7 +63,7 @@ pub(crate) struct FlatFabric {
     heads: [Vec<Head>; 2],
     /// By time.
     senders: [Vec<SendingPort>; 2],
-    /// Whether switches discard packets that are to leave by the port they came in by, from another switch.
+    /// Whether switches discard packets from another switch whose output port is their input port.
     pub discards_turned_back: bool,
 }
 
@@ -73,14 +73,15 @@ impl FlatFabric {
     pub fn of_restriction(fabric: &Fabric, surviving: &Fabric, switches: bool) -> FlatFabric {
         let mut net = FlatFabric::new(Some(fabric), surviving);
         let rows = net.rows.iter().zip(0..);
-        // What died no longer sends, but keeps its rank: injection channels are carried from stage to stage by rank.
+        // A dead source no longer sends, but keeps its rank: injection channels are carried from stage to stage by
+        // rank.
         let senders: Vec<_> = rows.flat_map(|(&node, row)| senders_at(fabric, row, node, switches)).collect();
         net.senders = [senders.clone(), senders];
         net
     }
 
     /// The view of two fabrics over one index space, of which either may lack elements of the other. `senders` lists
-    /// who sends in a fabric, which is that of the stage given.
+    /// the senders in a fabric, which is that of the given stage.
     pub fn of_update(
         before: Option<&Fabric>,
         during: &Fabric,
@@ -120,25 +121,25 @@ impl FlatFabric {
         self.heads[1].len()
     }
 
-    /// Where a channel leads at a stage.
+    /// The element at the far end of a channel at a stage.
     #[inline]
     pub fn head(&self, stage: usize, channel: usize) -> Head {
         self.heads[usize::from(stage > 0)][channel]
     }
 
-    /// Whether a channel exists at a stage.
+    /// Returns whether a channel exists at a stage.
     #[inline]
     pub fn exists(&self, stage: usize, channel: usize) -> bool {
         self.head(stage, channel) != Head::Nothing
     }
 
-    /// Whether a channel existed before the change.
+    /// Returns whether a channel existed before the change.
     #[inline]
     fn was_there(&self, channel: usize) -> bool {
         self.heads[0].get(channel).is_some_and(|&head| head != Head::Nothing)
     }
 
-    /// Who sends at a stage.
+    /// The senders at a stage.
     #[inline]
     pub fn senders(&self, stage: usize) -> &[SendingPort] {
         &self.senders[usize::from(stage > 0)]
@@ -156,7 +157,7 @@ impl FlatFabric {
         PortNum((channel - self.first_port[row] as usize) as u8)
     }
 
-    /// What an output of a switch does with packets at a stage.
+    /// The fate of packets at an output of a switch at a stage.
     #[inline]
     pub fn exit(&self, stage: usize, row: usize, output: PortNum) -> Exit {
         if output == PortNum::ZERO {

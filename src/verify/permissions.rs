@@ -1,4 +1,4 @@
-//! Who may send to the DLID in hand, stage by stage: path layers as masks of groups.
+//! The sources that may send to the current DLID, stage by stage: path layers as masks of groups.
 
 use super::lanes::Group;
 use super::net::SendingPort;
@@ -31,12 +31,12 @@ pub(super) struct OwnedLid {
 }
 
 impl OwnedLid {
-    /// Whether it is the first LID of its owner: path bits 0.
+    /// Returns whether it is the first LID of its owner: path bits 0.
     fn is_base(self, fabric: &Fabric) -> bool {
         fabric.port(self.owner).lid == Some(self.lid)
     }
 
-    /// Which path to the owner the DLID stands for on a half; a LID without a half is the only one of its port.
+    /// The path to the owner for which the DLID stands on a half; a LID without a half is the only one of its port.
     fn path(self, fabric: &Fabric, half: Half) -> Option<usize> {
         match fabric.half_of(self.lid) {
             None => Some(0),
@@ -45,7 +45,7 @@ impl OwnedLid {
     }
 }
 
-/// Whether a source may send to a DLID on a group of service levels. Without `ways` every source may.
+/// Returns whether a source may send to a DLID on a group of service levels. Without `ways` every source may.
 pub(super) fn may_send(
     fabric: &Fabric,
     ways: &[Arc<PathLayers>],
@@ -58,8 +58,8 @@ pub(super) fn may_send(
     ways.is_empty() || layers.any(|layer| group.sls.contains(&group.half().sl_of(layer)))
 }
 
-/// Whether the manager may answer to a DLID on a group of service levels: an answer goes to the base LID of whoever
-/// asked, on the level of the request.
+/// Returns whether the manager may answer to a DLID on a group of service levels: an answer goes to the base LID of the
+/// port that asked, on the level of the request.
 pub(super) fn may_answer(
     fabric: &Fabric,
     ways: &[Arc<PathLayers>],
@@ -84,7 +84,7 @@ fn layers_to<'a>(
     (0..paths).flat_map(move |path| ways.iter().filter_map(move |ways| ways.layer(source, owner, path)))
 }
 
-/// Who may send to one DLID after the other.
+/// The sources that may send to one DLID after the other.
 pub(super) struct Permissions<'a> {
     /// The manager's port, where its answers are to be proved.
     answerer: Option<Answerer>,
@@ -156,13 +156,13 @@ impl<'a> Permissions<'a> {
         self.kind_at[stage][half.index()].map(|kind| self.kinds[kind].masks.as_slice())
     }
 
-    /// Whether any source of a row may send to the DLID in hand on a group.
+    /// Returns whether any source of a row may send to the current DLID on a group.
     #[inline]
     pub fn opens(&self, stage: usize, half: Half, row: usize, group: usize) -> bool {
         self.kind_at[stage][half.index()].is_none_or(|kind| self.kinds[kind].rows[row] >> group & 1 == 1)
     }
 
-    /// Whether a stage permits what the stage before it permits.
+    /// Returns whether a stage has the permissions of the stage before it.
     pub fn repeats(&self, stage: usize, half: Half) -> bool {
         self.kind_at[stage][half.index()] == self.kind_at[stage - 1][half.index()]
     }

@@ -21,7 +21,7 @@ use crate::tables::{PathLayers, SubnetTables};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What a proof of tables by themselves covers.
+/// The extent of a proof of tables by themselves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {
     /// The halves whose LIDs and service levels are in use.
@@ -30,15 +30,15 @@ pub struct Scope {
     pub stranded: Vec<PortId>,
     /// Whether the switches' own LIDs are in use too, and switches send.
     pub switches: bool,
-    /// Who sends by which path, on which layer; none where every source may use every path, on any service level of
-    /// the halves.
+    /// The paths and layers that each source may use; none where every source may use every path, on any service level
+    /// of the halves.
     pub ways: Option<Arc<PathLayers>>,
-    /// Whether packets may be discarded at rows (switch, LID) from which the tables lead nowhere. What is proved then is
-    /// that nothing waits in a cycle, goes round, or arrives at another port.
+    /// Whether packets may be discarded at rows (switch, LID) from which the tables lead nowhere. The proof then shows
+    /// only that nothing waits in a cycle, goes round, or arrives at another port.
     pub losses: bool,
-    /// Whether the LIDs of both halves are one range, on the service levels of the lower half: a fabric that is never to
-    /// change has no spare half. Steady tables lead level r of either half into the same lane, so LIDs of the upper half
-    /// are walked on their own half's levels; `ways` counts paths over the whole range.
+    /// Whether the LIDs of both halves are one range, on the service levels of the lower half: a fabric that is never
+    /// to change has no spare half. Steady tables lead level r of either half into the same lane, so LIDs of the upper
+    /// half are walked on their own half's levels; `ways` counts paths over the whole range.
     pub undivided: bool,
 }
 
@@ -60,7 +60,7 @@ impl Scope {
         Scope { undivided: true, ..Scope::of(&[Half::Lower, Half::Upper]) }
     }
 
-    /// The same, for a function that specifies who sends by which path.
+    /// The same, for a function that specifies the paths of each source.
     #[must_use]
     pub fn by(self, ways: Option<&Arc<PathLayers>>) -> Scope {
         Scope { ways: ways.cloned(), ..self }
@@ -75,7 +75,7 @@ pub struct TableProof {
 }
 
 impl TableProof {
-    /// What the proof covers.
+    /// The extent of the proof.
     pub fn statistics(&self) -> &ProofStatistics {
         &self.statistics
     }
@@ -108,7 +108,7 @@ pub fn prove_tables(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Re
 /// Proves every moment of a transition, the one before its first wave included.
 ///
 /// # Errors
-/// The value back, and what is wrong with it.
+/// The value, returned with its fault.
 pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
     match judge_transition(&transition, false) {
         Ok(judged) => Ok(Proved { value: transition, statistics: judged.statistics }),
@@ -119,7 +119,7 @@ pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
 /// The same, with the certificate; none for a transition without waves, of which there is nothing to certify.
 ///
 /// # Errors
-/// The value back, and what is wrong with it.
+/// The value, returned with its fault.
 pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Option<Certificate>), (T, Refusal)> {
     match judge_transition(&transition, true) {
         Ok(judged) => Ok((Proved { value: transition, statistics: judged.statistics }, judged.certificate)),
@@ -127,11 +127,11 @@ pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Optio
     }
 }
 
-/// The same for a transition that may begin with tables of which something is known. What is known changes nothing but
-/// the time that it takes.
+/// The same for a transition that may begin with the tables of a base. The base changes nothing but the time that the
+/// proof takes.
 ///
 /// # Errors
-/// The value back, and what is wrong with it.
+/// The value, returned with its fault.
 pub fn prove_certified_from<T: Transition>(
     base: &ProofBase,
     transition: T,
@@ -176,7 +176,7 @@ pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<
     case.discards_turned_back = transition.discards_turned_back();
     case.begins_with_losses = transition.begins_with_losses();
     case.reserved = transition.reservation().map(|reservation| reservation.level.sl);
-    // Before the checks: who must have a path depends on who takes part.
+    // Before the checks: which ports must have a path depends on which take part.
     case.welcome(&transition.newcomers());
     check_tables(&case)?;
     check_everybody_sends(&case, surviving)?;
@@ -200,7 +200,8 @@ fn check_everybody_sends(case: &ProofCase<'_>, surviving: &Fabric) -> Result<(),
     Ok(())
 }
 
-/// Where the paths of each source are specified, each of `ports` has one to every other, by a LID that exists.
+/// Verifies, where the paths of each source are specified, that each of `ports` has one to every other, by a LID that
+/// exists.
 pub(super) fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Result<(), Refusal> {
     for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
         let ways = &facts.ways[half.index()];
@@ -236,7 +237,7 @@ fn judge(
     let mut recorder = certified.then(|| Recorder::new(&walker));
     let leaving = remainder.and_then(|left| DepartureWatch::new(&walker, surviving, left));
     let mut collector = DependencyCollector::new(&walker, &layout);
-    // What leaves is watched class by class.
+    // Elements that leave are watched class by class.
     let quiet = base.filter(|_| leaving.is_none()).and_then(|base| base.quiet(&walker));
     if let Some(quiet) = &quiet {
         collector.begin_with(quiet.dependencies(), (0..walker.net.rows.len()).map(Some));
@@ -313,14 +314,14 @@ pub(super) fn united<'h>(
     }
 }
 
-/// Whether what was collected of one moment has no cycle.
+/// Returns whether the dependencies collected of one moment have no cycle.
 pub(super) fn is_acyclic(
     walker: &Walker<'_>,
     layout: &DependencyLayout<'_>,
     collector: DependencyCollector<'_>,
 ) -> bool {
-    // Where one half is in use its twins wait for one another as their leader does, each on its own lane: a cycle of one
-    // is a cycle of all.
+    // Where one half is in use its twins wait for one another as their leader does, each on its own lane: a cycle of
+    // one twin is a cycle of all.
     let both = [Half::Lower, Half::Upper].iter().all(|&half| walker.case.is_used(half));
     let collector = if both { collector.with_twins() } else { collector };
     let halves = collector.finish();
@@ -350,7 +351,8 @@ fn check_gone(
     Ok(())
 }
 
-/// Where the barrier says that all that was sent before has left, enough rounds have passed (W.3 of docs/PROTOCOL.md).
+/// Where the barrier reports that all packets sent before have left, enough rounds have passed (W.3 of
+/// docs/PROTOCOL.md).
 fn check_aged(case: &ProofCase<'_>, stage: usize, surviving: &Fabric) -> Result<(), Refusal> {
     let facts = &case.stages[stage];
     let Some(rounds) = facts.aged else { return Ok(()) };
@@ -371,7 +373,7 @@ fn check_aged(case: &ProofCase<'_>, stage: usize, surviving: &Fabric) -> Result<
     Err(precondition(&facts.name, what))
 }
 
-/// What all stages together can occupy.
+/// The lanes that all stages together can occupy.
 struct Tally {
     all: Dependencies,
     by_wave: Vec<usize>,
@@ -417,7 +419,7 @@ pub(super) fn precondition(wave: &str, what: String) -> Refusal {
     Refusal::Precondition { wave: wave.to_string(), what }
 }
 
-/// What survives must be the fabric with some elements removed.
+/// The surviving fabric must be the fabric with some elements removed.
 fn check_restriction(fabric: &Fabric, surviving: &Fabric) -> Result<(), Refusal> {
     if (fabric.node_count(), fabric.port_count()) != (surviving.node_count(), surviving.port_count()) {
         let what = "what survives is indexed otherwise than the fabric before the change".to_string();

@@ -15,7 +15,7 @@ pub enum Refusal {
     Precondition {
         /// The wave.
         wave: String,
-        /// What does not hold, with its values.
+        /// The condition that does not hold, with its values.
         what: String,
     },
     /// One class can be sent round.
@@ -60,7 +60,7 @@ impl NamedDevice {
     }
 }
 
-/// Which of two tables a choice was read from.
+/// The table, of two, from which a choice was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryAge {
@@ -73,7 +73,7 @@ pub enum EntryAge {
 }
 
 impl EntryAge {
-    /// Which of two values is `chosen`.
+    /// The age of the value, of two, that is `chosen`.
     pub(crate) fn of<T: PartialEq>(old: &T, new: &T, chosen: &T) -> EntryAge {
         match (old == new, old == chosen) {
             (true, _) => EntryAge::Unchanged,
@@ -107,9 +107,9 @@ pub struct PortLane {
 pub struct Dependency {
     /// The switch.
     pub switch: NamedDevice,
-    /// Where the packet stands.
+    /// The lane in which the packet stands.
     pub input: PortLane,
-    /// What it waits for.
+    /// The lane that it waits for.
     pub output: PortLane,
     /// The DLID of a class that does so.
     pub lid: Lid,
@@ -190,7 +190,7 @@ impl fmt::Display for ClassLoop {
     }
 }
 
-/// Where packets disappear.
+/// The place where packets disappear.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct BlackHole {
     /// The wave in which it can happen.
@@ -199,13 +199,13 @@ pub struct BlackHole {
     pub switch: NamedDevice,
     /// The DLID.
     pub lid: Lid,
-    /// What the switch does with its packets.
+    /// The treatment of its packets by the switch.
     pub cause: HoleCause,
     /// The entry that causes it.
     pub entry: EntryAge,
 }
 
-/// What a switch does with packets that it discards.
+/// The reason for which a switch discards packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HoleCause {
@@ -218,7 +218,7 @@ pub enum HoleCause {
     },
     /// The port by which the packets came in.
     TurnedBack {
-        /// That port.
+        /// The port.
         port: PortNum,
     },
     /// None, but packets that had a way are led to a switch from which none led on when the wave began.
@@ -259,7 +259,7 @@ impl fmt::Display for BlackHole {
 pub struct WaveArrival {
     /// The wave in which it can happen.
     pub wave: String,
-    /// What can happen.
+    /// The fault.
     #[serde(flatten)]
     pub arrival: WrongArrival,
 }

@@ -1,10 +1,11 @@
-//! The reserved level: alone on its lane at every moment (K.1), and, where a plan claims it, free of cycles there (K.3).
+//! The reserved level: alone on its lane at every moment (K.1), and, where a plan claims it, free of cycles there
+//! (K.3).
 //!
-//! Nothing else takes the lane, and no barrier waits for it. So what was sent on the level before the first write may
-//! still be there in the last wave, and may have been led by any entry that was in force since: the waves are not judged
-//! one after the other, but all their tables as one mixture. Every switch counts as a source of packets to every LID.
-//! The steps that this allows are those of rules 1 to 4 of docs/PROOF.md and more, and a channel stands for its only lane.
-//! A packet may be lost, as management repeats what gets no answer.
+//! Nothing else takes the lane, and no barrier waits for it. So a packet sent on the level before the first write may
+//! still be there in the last wave, and may have followed any entry that was in force since: the waves are not judged
+//! one after the other, but all their tables as one mixture. Every switch is taken as a source of packets to every LID.
+//! The steps that this allows are those of rules 1 to 4 of docs/PROOF.md and more, and a channel stands for its only
+//! lane. A packet may be lost, as management repeats what gets no answer.
 
 use super::case::STEADY;
 use super::graph::Graph;
@@ -16,21 +17,22 @@ use crate::ids::{Lid, PortMask, PortNum, ReservedLevel, Sl, Vl};
 use crate::tables::{Lft, NodeSlToVl, SlToVl, SubnetTables};
 use std::sync::Arc;
 
-/// What a transition says of a service level that is of neither half.
+/// The statement of a transition about a service level that is of neither half.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reservation {
     /// The level and its lane.
     pub level: ReservedLevel,
     /// Whether packets on it, from any port to any LID, are to be proved free of cycles, loops and wrong arrivals.
     pub followed: bool,
-    /// Switches whose first tables are unknown: where packets are followed there may be none.
+    /// Switches whose first tables are unknown: there must be none where packets are followed.
     pub unknown: Vec<NodeId>,
 }
 
-/// Judges what a transition says of its reserved level.
+/// Judges the statements of a transition about its reserved level.
 ///
 /// # Errors
-/// Another level on its lane, a lane of its own that is not kept; a cycle, or a wrong arrival, where packets are followed.
+/// Another level on its lane, a lane of its own that is not kept; a cycle, or a wrong arrival, where packets are
+/// followed.
 pub fn prove_reservation(transition: &(impl Transition + ?Sized)) -> Result<(), Refusal> {
     check(transition, &transition.waves())
 }
@@ -129,7 +131,7 @@ fn follow(
     mixture(transition.fabric(), vec![(STEADY, first.before)]).judge()?;
     let mut moments: Vec<(&str, &SubnetTables)> = Vec::new();
     for facts in waves {
-        // Every port discarded what it held, on this lane too; while all ports do, nothing moves.
+        // Every port discarded its packets, on this lane too; while all ports do, nothing moves.
         let nothing_left = facts.gone == [true; 2];
         if nothing_left {
             mixture(transition.surviving(), std::mem::take(&mut moments)).judge()?;
@@ -144,7 +146,7 @@ fn follow(
 /// Tables any of whose entries a packet may meet at any time.
 struct Mixture<'a> {
     fabric: &'a Fabric,
-    /// Who has LIDs: a monitor goes on asking what has died.
+    /// The fabric whose LIDs have owners: a monitor goes on querying dead ports.
     owners: &'a Fabric,
     level: ReservedLevel,
     discards_turned_back: bool,
@@ -223,7 +225,7 @@ impl Mixture<'_> {
         Err(Refusal::WrongArrival(WaveArrival { wave, arrival: WrongArrival::new(self.fabric, lid, at, owner) }))
     }
 
-    /// Whether a packet that has come to a switch by an input and is to leave by an output enters a channel.
+    /// Returns whether a packet that has come to a switch by an input and is to leave by an output enters a channel.
     fn goes_on(&self, switch: NodeId, input: PortNum, output: PortNum) -> bool {
         let channel = self.fabric.port_at(switch, output).filter(|&port| self.fabric.peer(port).is_some());
         channel.is_some() && !(self.discards_turned_back && input == output)
@@ -257,7 +259,7 @@ impl Mixture<'_> {
         tables
     }
 
-    /// Every LID that somebody has, or had, with its owner.
+    /// Every LID that has, or had, an owner, with that owner.
     fn lids(&self) -> impl Iterator<Item = (Lid, PortId)> + '_ {
         self.owners.lid_ports().flat_map(|owner| {
             let port = self.owners.port(owner);

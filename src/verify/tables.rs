@@ -34,7 +34,8 @@ pub(super) fn read(case: &ProofCase<'_>, net: &FlatFabric) -> Result<HopLanes, R
     Ok(HopLanes::new(groups, all))
 }
 
-/// No lane for VL 15. `check_carried` refuses switches that discard so, and what a source discards is not sent.
+/// No lane for VL 15. `check_carried` refuses switches that discard so, and a packet that a source discards is not
+/// sent.
 fn bit(vl: Vl) -> LaneMask {
     (1 << vl.index()) & !DISCARD
 }
@@ -115,7 +116,7 @@ fn groups(stages: &[ProofWave<'_>], reserved: Option<Sl>) -> Vec<Group> {
 }
 
 /// Neither a switch nor an end port may send a service level in use onto a lane that the link lacks. An end port may
-/// discard (VL 15) what it is to send no longer.
+/// discard (VL 15) packets that it is no longer to send.
 fn check_carried(fabric: &Fabric, net: &FlatFabric, facts: &ProofWave<'_>, sls: &[Sl]) -> Result<(), Refusal> {
     let check = |node: NodeId, table: &SlToVl, output: PortNum, may_discard: bool| {
         let lacking = sls.iter().find(|&&sl| {

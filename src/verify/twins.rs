@@ -1,9 +1,9 @@
 //! Groups of service levels that differ by their lane alone, so that one of them is walked for all.
 //!
 //! Where every hop of every stage sends each group of a half on one lane, its own and everywhere the same, the closure
-//! of one group is that of another with the lane exchanged, if the same sources send them by the same entries. That is so
-//! where all SL-to-VL tables of a subnet are one and stay as they are, every source may send by every path, and no barrier
-//! finds the lanes of some of the groups empty. The walk then costs no more than with a single lane.
+//! of one group is that of another with the lane exchanged, if the same sources send them by the same entries. That is
+//! so where all SL-to-VL tables of a subnet are one and stay as they are, every source may send by every path, and no
+//! barrier finds the lanes of some of the groups empty. The walk then costs no more than with a single lane.
 
 use super::ProofWave;
 use super::case::ProofCase;
@@ -32,7 +32,7 @@ impl Twins {
         &self.0[half.index()]
     }
 
-    /// Whether a group is walked.
+    /// Returns whether a group is walked.
     pub fn leads(&self, group: usize) -> bool {
         !self.0.iter().any(|twins| twins.iter().skip(1).any(|twin| twin.group == group))
     }

@@ -2,8 +2,8 @@
 //! mixture of old and new entries, onto every lane that a mixture of old and new SL-to-VL tables allows. This is the
 //! closure of docs/PROOF.md, and the only place that computes it.
 //!
-//! On entry: a flat fabric, the lanes of every hop, the entries of every switch for the DLID in hand, and
-//! [`Senders`], which specify who sends at a stage and what the stage before leaves. A *stage* is the moment before
+//! On entry: a flat fabric, the lanes of every hop, the entries of every switch for the current DLID, and [`Senders`],
+//! which specify the sources of a stage and the packets that the stage before leaves. A *stage* is the moment before
 //! the change (0) or a part of the change in which any mixture may be in force (from 1 on). On return a [`Sink`] has
 //! received every hop that can happen and every end that is no delivery; it decides whether the first fault ends the
 //! walk. Deliberately omitted: which classes there are, and what a fault means (`walker` for a proof, `audit` for an
@@ -40,7 +40,7 @@ pub(crate) struct ClassPackets<O> {
     pub from: LaneMask,
     /// Whether the loss of one of them for want of a route is a fault.
     pub firm: bool,
-    /// Who may have sent them, where the walk records that.
+    /// A source that may have sent them, where the walk records that.
     pub origin: O,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct ClassHop<O = ()> {
     pub from: LaneMask,
     pub output: PortNum,
     pub to: LaneMask,
-    /// Who may have sent the packets.
+    /// A source that may have sent the packets.
     pub origin: O,
 }
 
@@ -71,8 +71,8 @@ pub(crate) struct Entrance {
 pub(crate) enum DeadEnd {
     /// A switch has no way on, or one into a cable that died. `firm`: see [`ClassPackets`].
     Hole { row: usize, exit: Exit, firm: bool },
-    /// A switch discards packets that are to leave by the port they came in by. `from` is the row that sent them, with its
-    /// output.
+    /// A switch discards packets that are to leave by the port they came in by. `from` is the row that sent them, with
+    /// its output.
     TurnedBack { row: usize, port: PortNum, from: (usize, PortNum) },
     /// A switch discards for want of a lane.
     Laneless { row: usize, input: PortNum, output: PortNum },
@@ -82,7 +82,7 @@ pub(crate) enum DeadEnd {
     Wrong { at: PortId },
 }
 
-/// Receives everything that can happen. `O` is what the walk records of a packet's origin.
+/// Receives everything that can happen. `O` is the type of a packet's recorded origin.
 pub(crate) trait Sink<O = ()> {
     /// Whether only the first fault matters. If so, packets do not enter a channel that leads to a wrong port;
     /// otherwise they do, and the walk follows them to their end.
@@ -95,11 +95,11 @@ pub(crate) trait Sink<O = ()> {
     fn enter(&mut self, _class: &Class, _entrance: Entrance) {}
     /// A packet ends where it should not.
     fn dead_end(&mut self, _now: Now<'_>, _columns: &Columns, _end: DeadEnd) {}
-    /// Where packets of the class can be at a stage: channels, and by channel the lanes.
+    /// Reports the places that packets of the class can occupy at a stage: channels, and by channel the lanes.
     fn occupied(&mut self, _now: Now<'_>, _channels: &[u32], _lanes: &[LaneMask]) {}
     /// Nothing happens at a stage that did not happen at the one before.
     fn repeat(&mut self, _stage: usize) {}
-    /// Whether hops must be repeated for stages that repeat the one before.
+    /// Returns whether hops must be repeated for stages that repeat the one before.
     fn hears_repeats(&self) -> bool {
         true
     }
@@ -140,14 +140,14 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
     }
 }
 
-/// Who sends, stage by stage, and what lasts from one stage to the next.
+/// The senders of each stage, and the packets that last from one stage to the next.
 pub(crate) trait Senders<O> {
-    /// Of the lanes that packets of the class could occupy at the stage before: those in which they may still stand
+    /// Of the lanes that packets of the class could occupy at the stage before, those in which they may still stand
     /// when this stage begins.
     fn left(&self, now: Now<'_>) -> LaneMask;
 
-    /// Whether a stage allows the class exactly what the stage before allowed it; `occupied` are the channels that it
-    /// could occupy there.
+    /// Returns whether a stage allows the class exactly the steps that the stage before allowed; `occupied` are the
+    /// channels that the class could occupy there.
     fn repeats(&self, _now: Now<'_>, _columns: &Columns, _occupied: &[u32]) -> bool {
         false
     }
@@ -193,20 +193,20 @@ impl Columns {
         std::iter::once(old).chain((old != new).then_some(new))
     }
 
-    /// Whether all entries are at a stage what they were at the one before.
+    /// Returns whether all entries are at a stage what they were at the one before.
     pub fn repeats(&self, stage: usize) -> bool {
         let column = |stage: usize| &self.outputs[stage * self.rows..(stage + 1) * self.rows];
         column(stage) == column(stage - 1)
     }
 
-    /// Whether a stage changes the entry of a switch.
+    /// Returns whether a stage changes the entry of a switch.
     #[inline]
     pub fn changes(&self, stage: usize, row: usize) -> bool {
         let [old, new] = self.at(stage, row);
         old != new
     }
 
-    /// Which entry names an output port.
+    /// The entry that names an output port.
     #[inline]
     pub fn entry(&self, stage: usize, row: usize, output: PortNum) -> EntryAge {
         let [old, new] = self.at(stage, row);
@@ -233,16 +233,16 @@ pub(crate) struct Walk<'a, O = ()> {
     pub occupied: Vec<LaneMask>,
     /// Channels of which some lane is occupied.
     pub touched: Vec<u32>,
-    /// What is occupied and not followed yet. Each lane is pushed at most once in each stage, so the walk ends.
+    /// Lanes that are occupied and not followed yet. Each lane is pushed at most once in each stage, so the walk ends.
     stack: Vec<Standing<O>>,
-    /// By lane: the first sender of what can stand there. Kept only where a later stage begins with it.
+    /// By lane: the first sender of packets that can stand there. Kept only where a later stage begins with them.
     origins: Vec<O>,
     /// The origin where none is recorded.
     nobody: O,
 }
 
 impl<'a, O: Copy + PartialEq> Walk<'a, O> {
-    /// A walk through some stages. `nobody` fills the place of origins where nothing was sent.
+    /// A walk through some stages. `nobody` is the origin of lanes into which nothing was sent.
     pub fn new(net: &'a FlatFabric, lanes: &'a HopLanes, stages: Range<usize>, nobody: O) -> Walk<'a, O> {
         let kept = if stages.len() > 1 { net.channels() * lanes.vls } else { 0 };
         Walk {
@@ -258,14 +258,14 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Follows a class through all stages. What it can occupy at the last one remains until [`Walk::clear`].
+    /// Follows a class through all stages. The lanes that it can occupy at the last one remain until [`Walk::clear`].
     pub fn follow(&mut self, class: &Class, senders: &impl Senders<O>, sink: &mut impl Sink<O>) {
         // The limit is read once: a fault that this class causes shortens the walk of later classes, not of this one.
         let stages = self.stages.start..self.stages.end.min(sink.limit());
         for stage in stages {
             let now = Now { class, stage };
-            // The occupied lanes are a least fixed point of what is left, sent and passed on. Where none of the three
-            // changes, neither does it.
+            // The occupied lanes are a least fixed point of the packets left, sent and passed on. Where none of the
+            // three changes, neither does it.
             if !sink.hears_repeats() && senders.repeats(now, &self.columns, &self.touched) {
                 sink.repeat(stage);
             } else {
@@ -282,11 +282,12 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         self.touched.drain(..).for_each(|channel| self.occupied[channel as usize] = 0);
     }
 
-    /// Rule 1 of the closure: what the stage before leaves is where this one begins. All of it must be followed
-    /// again, since it meets other entries now.
+    /// Rule 1 of the closure: this stage begins with the packets that the stage before left. All of them must be
+    /// followed again, since they meet other entries now.
     fn carry_over(&mut self, now: Now<'_>, left: LaneMask) {
         let (net, vls, occupied) = (self.net, self.lanes.vls, &mut self.occupied);
-        // What the barrier leaves (E and G in docs/PROOF.md), less the channels that died with the change.
+        // The lanes that the barrier leaves occupied (E and G in docs/PROOF.md), less the channels that died with the
+        // change.
         self.touched.retain(|&channel| {
             let lanes = &mut occupied[channel as usize];
             *lanes &= if net.exists(now.stage, channel as usize) { left } else { 0 };
@@ -312,13 +313,13 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Follows everything that stands in channels, and everything that results from it.
+    /// Follows every packet that stands in a channel, and all its consequences.
     pub fn drain(&mut self, now: Now<'_>, sink: &mut impl Sink<O>) {
         while let Some(Standing { channel, lanes, origin }) = self.stack.pop() {
             match self.net.head(now.stage, channel as usize) {
                 Head::Switch { row, input } => {
                     // A lane does not record whether its senders are stranded, so from the second switch on every loss
-                    // counts. That is the stricter reading.
+                    // is a fault. That is the stricter reading.
                     let packets = ClassPackets { from: lanes, firm: true, origin };
                     self.forward(now, row as usize, input, packets, sink);
                 }
@@ -328,8 +329,8 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
     }
 
-    /// Sends packets of all end ports at a switch that treats its inputs alike. One input stands for all of them: the
-    /// work is of the order of switches, not of end ports.
+    /// Sends packets of all end ports at a switch that treats its inputs alike. One input stands for all of them, so
+    /// the work is of the order of switches, not of end ports.
     #[inline]
     pub fn send_together(&mut self, now: Now<'_>, row: usize, packets: ClassPackets<O>, sink: &mut impl Sink<O>) {
         for output in self.columns.choices(now.stage, row) {
@@ -357,7 +358,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
             if output == input
                 && let Some(from) = self.turned_back_to(now.stage, row, input)
             {
-                // What is discarded waits for no lane.
+                // A discarded packet waits for no lane.
                 sink.dead_end(now, &self.columns, DeadEnd::TurnedBack { row, port: input, from });
                 continue;
             }
@@ -444,8 +445,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         }
         *own |= fresh;
         self.stack.push(Standing { channel: channel as u32, lanes: fresh, origin });
-        // The first origin stays: within a stage a lane is fresh once, and evidence must not depend on who comes
-        // later.
+        // The first origin stays: within a stage a lane is fresh once, and evidence must not depend on later senders.
         if size_of::<O>() > 0 && stage + 1 < self.stages.end {
             let vls = self.lanes.vls;
             lanes_of(fresh).for_each(|lane| self.origins[channel * vls + lane] = origin);

@@ -18,7 +18,7 @@ use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::SubnetTables;
 use std::sync::Arc;
 
-/// What is wrong with a class, and where.
+/// The fault of a class, and its place.
 #[derive(Clone, Debug)]
 pub(super) struct FirstFault {
     pub stage: usize,
@@ -57,19 +57,19 @@ impl<A: ProofSink, B: ProofSink> ProofSink for super::walk::Both<A, B> {
     }
 }
 
-/// A case with everything that its walk reads. It can be walked again: a second pass reports the same hops in the
-/// same order, and so finds which class causes what the first one found.
+/// A case with everything that its walk reads. It can be walked again: a second pass reports the same hops in the same
+/// order, and so finds the class that causes each result of the first.
 pub(super) struct Walker<'a> {
     pub case: ProofCase<'a>,
     pub net: FlatFabric,
     pub lanes: HopLanes,
     pub injection: Injection,
-    /// Which groups stand for others.
+    /// The groups that stand for others.
     pub twins: Twins,
     /// By stage: the rows that end with another table than they begin with, where all begin with the one that ended
     /// the stage before; otherwise none.
     rewritten: Vec<Option<Vec<usize>>>,
-    /// Where the port that answers stands among the senders, and the row that it sends into.
+    /// The place of the answering port among the senders, and the row into which it sends.
     pub answerer: Option<Answerer>,
 }
 
@@ -111,7 +111,7 @@ impl Answerer {
 }
 
 impl<'a> Walker<'a> {
-    /// Prepares the walk of a case; `surviving` is what remains of its fabric while the waves run.
+    /// Prepares the walk of a case; `surviving` is the part of its fabric that remains while the waves run.
     ///
     /// # Errors
     /// A table that sends a service level in use onto a lane which the link does not carry; a manager's port whose
@@ -127,7 +127,7 @@ impl<'a> Walker<'a> {
         Ok(Walker { case, net, lanes, injection, twins, answerer, rewritten })
     }
 
-    /// Where dependencies lie.
+    /// The layout of the dependencies.
     pub fn layout(&self) -> DependencyLayout<'_> {
         DependencyLayout::new(&self.net, self.lanes.vls)
     }
@@ -221,7 +221,7 @@ impl<'a> Walker<'a> {
             if read != Some(class.lid) {
                 self.read(&mut walk.columns, class.lid);
                 judge.lost.turn_to(&self.net, &walk.columns, self.is_sent_to(&class));
-                // The sources are those of stage 0 at every stage: what died keeps its rank (see `net`).
+                // The sources are those of stage 0 at every stage: a dead source keeps its rank (see `net`).
                 let target = OwnedLid { owner: class.owner, lid: class.lid };
                 senders.permissions.turn_to(self.case.fabric, self.net.senders(0), target);
                 read = Some(class.lid);
@@ -229,7 +229,7 @@ impl<'a> Walker<'a> {
             walk.follow(&class, &senders, &mut judge);
             walk.clear();
             judge.sink.walked(&class, &walk.columns);
-            // A sink for which no stage matters any more has found what it was looking for.
+            // A sink to which no stage matters any more has its result.
             if judge.sink.limit() == 0 {
                 break;
             }
@@ -237,9 +237,9 @@ impl<'a> Walker<'a> {
         judge.found
     }
 
-    /// Whether packets of the LID's own half were sent before the change.
+    /// Returns whether packets of the LID's own half were sent before the change.
     fn is_sent_to(&self, class: &Class) -> bool {
-        // A LID of a switch is of no half: what is sent to it counts only where tables are judged by themselves.
+        // A LID of a switch is of no half: packets to it are followed only where tables are judged by themselves.
         let sent = match self.case.fabric.half_of(class.lid) {
             Some(half) => self.case.stages[0].injects(half),
             None => self.case.begins_with_losses,
@@ -263,12 +263,12 @@ fn rewritten(case: &ProofCase<'_>, net: &FlatFabric, stage: usize) -> Option<Vec
     differ(ended, facts.before).next().is_none().then(|| differ(facts.before, facts.after).collect())
 }
 
-/// Who sends in a proof.
+/// The senders of a proof.
 struct ProofSenders<'a> {
     walker: &'a Walker<'a>,
     permissions: Permissions<'a>,
-    /// By port, where it stands among the senders. Every switch is asked about every class, so a search would cost as
-    /// many steps as there are senders for each class.
+    /// By port, its place among the senders. Every switch is asked about every class, so a search would cost as many
+    /// steps as there are senders for each class.
     sender_of: Vec<Option<usize>>,
 }
 
@@ -282,10 +282,10 @@ impl Senders<()> for ProofSenders<'_> {
         let Walker { case, net, lanes, injection, .. } = self.walker;
         let Now { class, stage } = now;
         let (facts, half) = (&case.stages[stage], self.walker.half(class));
-        // This holds only if every input of rules 1 to 3 is that of the stage before: what was left, who sends, the
-        // tables and the cables. A condition that is missing here would skip a stage that was never judged. At stage
-        // 1 links die, and concern a class that could be on one: whatever a packet of it meets leads to a channel that
-        // it occupied.
+        // This holds only if every input of rules 1 to 3 is that of the stage before: the packets left, the senders,
+        // the tables and the cables. If a condition were missing here, a stage would be skipped that was never judged.
+        // At stage 1 links die, which concerns a class that could be on one: any entry that a packet of it meets leads
+        // to a channel that the class occupied.
         stage >= 1
             && (stage >= 2 || occupied.iter().all(|&channel| net.exists(stage, channel as usize)))
             && facts.empty == VlSet::EMPTY
@@ -321,7 +321,7 @@ impl Senders<()> for ProofSenders<'_> {
 }
 
 impl ProofSenders<'_> {
-    /// Sends answers, from the manager's port alone. Their loss is no fault: whoever asked asks again.
+    /// Sends answers, from the manager's port alone. Their loss is no fault, since the client asks again.
     fn answer(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
         let (group, half) = (now.class.group, self.walker.half(now.class));
         let Answerer { place, row, input, .. } = self.walker.answerer.expect("only an answerer makes such classes");
@@ -332,7 +332,7 @@ impl ProofSenders<'_> {
         }
     }
 
-    /// Whether a router is at the switch: its ports send less than other sources do.
+    /// Returns whether a router is at the switch: its ports send less than other sources do.
     #[inline]
     fn has_relay(&self, seed: &Seed) -> bool {
         let Walker { case, net, .. } = self.walker;
@@ -379,7 +379,7 @@ impl ProofSenders<'_> {
         let masks = self.permissions.at(now.stage, self.walker.half(now.class));
         for index in seed.first..seed.end {
             let source = net.senders(0)[index];
-            // A source that no longer sends is included as long as its channel may hold what it sent.
+            // A source that no longer sends is included as long as its channel may hold its packets.
             let from = injection.mask(now.stage, index, group);
             let open = masks.is_none_or(|masks| masks[index] >> group & 1 == 1);
             let sends = open && source.port != owner && case.relays.admit(source.port, owner);
@@ -422,8 +422,8 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
     }
 
     fn dead_end(&mut self, now: Now<'_>, columns: &Columns, end: DeadEnd) {
-        // Only an earlier stage replaces what was found. Of faults of one stage the first class is kept, so the
-        // evidence depends on the order of classes alone.
+        // Only a fault of an earlier stage replaces the present one. Of faults of one stage the first class is kept, so
+        // the evidence depends on the order of classes alone.
         if now.stage >= self.first_unsound() {
             return;
         }
@@ -464,7 +464,7 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
         self.sink.hears_repeats()
     }
 
-    /// What happens at the stage of the earliest fault, or later, is not judged.
+    /// The first stage that is not judged: that of the earliest fault.
     fn limit(&self) -> usize {
         self.first_unsound().min(self.sink.limit())
     }
@@ -489,7 +489,7 @@ impl<S: ProofSink> Judge<'_, S> {
             Exit::Died(port) => (HoleCause::NoCable { port }, port),
             Exit::Channel(_) | Exit::Own => return None,
         };
-        // Tables for a half that nobody sent on before must not lead there.
+        // Tables for a half that no source sent on before must not lead there.
         let sent = case.stages[0].injects(self.walker.half(now.class)) && !case.newcomer[now.class.owner.index()];
         if sent && (now.stage > 0 || case.begins_with_losses) && self.lost.forgives(now.stage, row, exit) {
             return None;
@@ -497,7 +497,7 @@ impl<S: ProofSink> Judge<'_, S> {
         self.firmly_owned(now).then_some(found)
     }
 
-    /// Whether it is a fault that packets are discarded because they turn back into a channel's start.
+    /// Returns whether it is a fault that packets are discarded because they turn back into a channel's start.
     fn is_lost_in_turning(&self, now: Now<'_>, columns: &Columns, from: (usize, PortNum)) -> bool {
         let Walker { case, .. } = self.walker;
         let (answers, forgiven) = (
@@ -520,12 +520,12 @@ impl<S: ProofSink> Judge<'_, S> {
         }
     }
 
-    /// Whether the loss of packets to an owner is a fault.
+    /// Returns whether the loss of packets to an owner is a fault.
     fn firmly_owned(&self, now: Now<'_>) -> bool {
         let Walker { case, net, .. } = self.walker;
         let owner = now.class.owner;
-        // The exceptions of Theorem 3: owners that the new routing omits, and those that died. Port 0 of a switch
-        // never has a cable, so only an end port counts as dead for lack of one.
+        // The exceptions of Theorem 3: owners that the new routing omits, and those that died. Port 0 of a switch never
+        // has a cable, so only an end port is taken as dead for lack of one.
         let end_port = !case.fabric.node(case.fabric.port(owner).node).is_switch();
         let dead = now.stage > 0 && end_port && !net.exists(1, owner.index());
         !(case.stranded[owner.index()] || dead)

@@ -1,6 +1,6 @@
 //! Ways by one output at each switch, followed to their ends, each switch passed once.
 
-/// What the output of a switch does with packets.
+/// The fate of packets at an output of a switch.
 pub(super) enum WayStep<E> {
     /// Sends them into another switch.
     Switch(usize),
@@ -11,7 +11,7 @@ pub(super) enum WayStep<E> {
 /// The way from a switch.
 #[derive(Clone, Copy)]
 pub(super) struct Way<E> {
-    /// How it ends.
+    /// Its end.
     pub end: E,
     /// Switches that it passes, the first included.
     pub switches: usize,

@@ -1,4 +1,5 @@
-//! Ways of packets: how a packet gets from its source to where it stands, hop by hop, by which mixture of entries.
+//! Ways of packets: the hops by which a packet gets from its source to the lane where it stands, and the mixture of
+//! entries that leads it.
 //!
 //! A [`Tracer`] holds a transition as the prover sees it. [`Tracer::trace`] gives the shortest way to one dependency
 //! of a cycle, over as many waves as that takes; [`Tracer::ways`] all ways that one moment allows to take a turn at a
@@ -53,9 +54,9 @@ pub struct WitnessHop {
     /// The same.
     #[serde(skip)]
     pub node: NodeId,
-    /// Where the packet comes in.
+    /// The lane by which the packet comes in.
     pub input: PortLane,
-    /// Where it is to leave.
+    /// The lane by which it is to leave.
     pub output: PortLane,
     /// The forwarding table entry.
     pub entry: EntryAge,
@@ -250,9 +251,9 @@ impl<'a> Tracer<'a> {
             let input = self.walker.case.fabric.port(input).num;
             let to = self.takes(followed, stage, row, input, sender.num).unwrap_or(0);
             if to >> lane & 1 == 1 && self.walker.net.exists(stage, inward) {
-                // Which lane it leaves on depends on input, output and level, not on the lane that it came in on. So
-                // each lane of the input is a candidate, and the search decides further back whether packets can
-                // stand there.
+                // The output lane depends on input, output and level, not on the lane by which the packet came in. So
+                // each lane of the input is a candidate, and the search decides further back whether packets can stand
+                // there.
                 places.extend((0..self.walker.lanes.vls).map(|lane| Place { stage, channel: inward, lane }));
             }
         }

@@ -1,9 +1,10 @@
-//! The door to the first write: what the machine may run.
+//! The door to the first write: makes the plans that the machine may run.
 //!
 //! On entry: a [`Plan`] from any source. On return: [`Vetted`], which only this module makes, or an [`Objection`] with
 //! the plan. Three judges examine a plan, and none of them relies on another: the prover; the checker, which reads the
-//! prover's certificate and shares no code with it; the lint, which shares no code with either. Neither of the first
-//! two is wrong unnoticed unless both are. Deliberately omitted: any way past one of them for a plan that was proved.
+//! prover's certificate and shares no code with it; the lint, which shares no code with either. An error of one of the
+//! first two goes unnoticed only if the other one errs too. Deliberately omitted: any way past one of them for a plan
+//! that was proved.
 
 use crate::check::certificate::{self, CertificateFault, CheckBase};
 use crate::check::{self, Finding};
@@ -35,7 +36,7 @@ pub enum Objection {
     Findings(Vec<Finding>),
 }
 
-/// What each judge knows of a routing in force, found by itself.
+/// The results of each judge for a routing in force, each found independently.
 pub struct VetBase {
     proof: ProofBase,
     /// None where no plan that changes nothing could be made, or the checker did not accept it.
@@ -43,8 +44,8 @@ pub struct VetBase {
 }
 
 impl VetBase {
-    /// Has the checker find out what it needs of the routing that the prover has proved, by means of a plan that begins
-    /// with it and changes nothing.
+    /// Has the checker judge the routing that the prover has proved, by means of a plan that begins with that routing
+    /// and changes nothing.
     pub fn of(proof: ProofBase, quiet: Option<Plan>) -> VetBase {
         let checked = quiet.and_then(|quiet| {
             let (proved, certificate) = verify::prove_certified(quiet).ok()?;
@@ -54,7 +55,7 @@ impl VetBase {
         VetBase { proof, checked }
     }
 
-    /// What the prover knows.
+    /// The prover's results.
     pub fn proof(&self) -> &ProofBase {
         &self.proof
     }
@@ -91,7 +92,7 @@ pub fn vet_from(plan: Plan, base: Option<&VetBase>) -> Result<Vetted, Box<(Plan,
     }
 }
 
-/// What the judges other than the prover say, and all of the ways back.
+/// The objections of the judges other than the prover, and of all of them to the ways back.
 fn objection(plan: &Plan, certificate: Option<&Certificate>, base: Option<&VetBase>) -> Option<Objection> {
     // A plan without waves writes nothing: there is nothing to certify, and it has no phases.
     let certificate = in_hand(plan, certificate?);
@@ -113,7 +114,7 @@ fn in_hand(plan: &Plan, certificate: &Certificate) -> String {
     certificate.to_text(&plan.binding(certificate::IN_HAND.to_string()))
 }
 
-/// How many of the first waves can be taken back: in scheme `double` those before the swap.
+/// The number of waves from the first that can be reverted: in scheme `double` those before the swap.
 fn reversible(plan: &Plan) -> usize {
     let before_swap = |wave: &&Wave| matches!(wave.phase, Phase::Split | Phase::Install);
     match plan.scheme() {
@@ -136,8 +137,8 @@ fn no_way_back(plan: &Plan, reached: usize) -> Option<Objection> {
 }
 
 /// A plan that may run. Schemes `double` and `ordered` must be proved, checked and without findings of the lint. The
-/// baseline schemes may run unproved, with the refusal on record, because the simulator shows their consequences; the lint judges them
-/// all the same.
+/// baseline schemes may run unproved, with the refusal on record, because the simulator shows their consequences; the
+/// lint judges them all the same.
 #[derive(Clone, PartialEq)]
 pub struct Vetted(Inner);
 
@@ -186,7 +187,7 @@ impl Vetted {
         }
     }
 
-    /// The plan for a file: a baseline carries its refusal as a note, so that nobody takes it for proved.
+    /// The plan for a file: a baseline carries its refusal as a note, so that no reader takes it for proved.
     pub fn noted(&self) -> Plan {
         let Some(refusal) = self.refusal() else { return self.plan().clone() };
         let mut draft = self.plan().draft().clone();

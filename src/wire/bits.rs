@@ -1,4 +1,4 @@
-//! Bit fields as the specification counts them: bit 0 is the highest bit of byte 0, fields are big-endian.
+//! Bit fields in the numbering of the specification: bit 0 is the highest bit of byte 0, fields are big-endian.
 //!
 //! Both functions panic on a field outside the data: the offsets are constants of a declared format, never input.
 

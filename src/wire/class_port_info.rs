@@ -1,5 +1,5 @@
-//! ClassPortInfo (section 13.4.8.1): what a manager or agent of a class can do, and where it redirects requests. Reserved:
-//! byte 32.
+//! ClassPortInfo (section 13.4.8.1): the capabilities of a manager or agent of a class, and the target to which it
+//! redirects requests. Reserved: byte 32.
 
 use super::Gid;
 use super::format::wire_format;
@@ -18,13 +18,13 @@ wire_format! {
         base_version: u8 = 0, 8;
         /// Version of the class.
         class_version: u8 = 8, 8;
-        /// What the agent can do; bits from 8 on are each class's own.
+        /// Capabilities of the agent; bits from 8 on are class-specific.
         capability_mask: u16 = 16, 16;
-        /// What more it can do, 27 bits.
+        /// Further capabilities, 27 bits.
         capability_mask2: u32 = 32, 27;
         /// It answers within 4.096 µs × 2^n; 5 bits.
         resp_time_value: u8 = 59, 5;
-        /// Where requests are redirected; zero where they are not.
+        /// The target to which requests are redirected; zero where they are not.
         redirect_gid: Gid = 64, 128;
         /// Traffic class towards it.
         redirect_traffic_class: u8 = 192, 8;

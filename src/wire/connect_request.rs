@@ -28,7 +28,7 @@ wire_enum! {
 }
 
 layout! {
-    /// A MAD of communication management (class 0x07), which travels on data lanes to QP 1, and between subnets behind a
+    /// A MAD of communication management (class 0x07). It travels on data lanes to QP 1, and between subnets after a
     /// global route header.
     CmMad {
         /// Send.
@@ -114,7 +114,7 @@ wire_format! {
         responder_resources: u8 = 280, 8;
         /// The sender's end-to-end context, 24 bits.
         local_eecn: u32 = 288, 24;
-        /// Outstanding RDMA reads and atomics that the sender begins.
+        /// Outstanding RDMA reads and atomics that the sender issues.
         initiator_depth: u8 = 312, 8;
         /// The receiver's end-to-end context, 24 bits.
         remote_eecn: u32 = 320, 24;

@@ -1,5 +1,5 @@
 //! Directed routes: a path of output ports carried in the SMP itself, and the rules by which each node moves it on
-//! (section 14.2.2). Only pure rules: who holds the packet and which links are up is the caller's.
+//! (section 14.2.2). Only pure rules: the caller knows which node holds the packet and which links are up.
 
 use super::format::layout;
 use super::header::WireError;
@@ -13,9 +13,9 @@ layout! {
     DirectedRoute {
         /// The D bit: on its way back.
         returning: bool = 32, 1;
-        /// Where on the path the packet is: 0 at its source, rising on the way out, falling on the way back.
+        /// The position of the packet on the path: 0 at its source, rising on the way out, falling on the way back.
         hop_pointer: u8 = 48, 8;
-        /// How many directed hops the path has.
+        /// The number of directed hops of the path.
         hop_count: u8 = 56, 8;
         /// LID of the source of the directed part; [`Lid::PERMISSIVE`] where the route is directed from the start.
         dr_slid: Lid = 256, 16;
@@ -28,7 +28,7 @@ layout! {
     }
 }
 
-/// What a node does with a directed-route SMP.
+/// The action of a node on a directed-route SMP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SmpAction {
     /// Sends it out of this port.
@@ -69,9 +69,8 @@ impl DirectedRoute {
         DirectedRoute { returning: true, ..self.clone() }
     }
 
-    /// Moves the packet on at a node that received it by port `arrival`, or where it begins (`None`: sent by this
-    /// node's own manager or agent). Parts that are LID routed (DrSLID or DrDLID not permissive) are not walked:
-    /// `Discard`.
+    /// Moves the packet on at a node that received it by port `arrival`, or at its source (`None`: sent by this node's
+    /// own manager or agent). Parts that are LID routed (DrSLID or DrDLID not permissive) are not walked: `Discard`.
     pub fn advance(&mut self, arrival: Option<PortNum>) -> SmpAction {
         if usize::from(self.hop_count) > MAX_HOPS || self.dr_slid != Lid::PERMISSIVE || self.dr_dlid != Lid::PERMISSIVE
         {

@@ -21,7 +21,7 @@
 use super::bits;
 use crate::ids::{Guid, Half, Lid, Lmc, PortMask, PortNum, Sl, Vl, VlSet};
 
-/// A value that stands in some bits of a format. `write` panics on a value wider than its bits.
+/// A value in some bits of a format. `write` panics on a value wider than its bits.
 pub(super) trait Field: Sized {
     /// The value of the `width` bits from bit `offset` on.
     fn read(data: &[u8], offset: usize, width: usize) -> Self;
@@ -119,7 +119,7 @@ impl<T: Field, const N: usize> Field for [T; N] {
     }
 }
 
-/// Types that the wire holds as another: how to make them of it, and it of them.
+/// Types with another representation on the wire: the conversions in both directions.
 macro_rules! field_as {
     ($($type:ty: $held:ty, $from:expr, $into:expr;)+) => {
         $(impl $crate::wire::format::Field for $type {

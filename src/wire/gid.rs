@@ -24,13 +24,13 @@ impl Gid {
         GidPrefix(self.prefix)
     }
 
-    /// Whether a router may pass on what is addressed to it: not where its scope ends with the subnet (`fe80::/10`,
-    /// section 4.1.1).
+    /// Returns whether a router may forward packets addressed to it: not where its scope ends with the subnet
+    /// (`fe80::/10`, section 4.1.1).
     pub fn leaves_its_subnet(self) -> bool {
         self.prefix >> 54 != Gid::DEFAULT_PREFIX >> 54
     }
 
-    /// Whether it names a group of ports (`ff00::/8`).
+    /// Returns whether it names a group of ports (`ff00::/8`).
     pub fn is_multicast(self) -> bool {
         self.prefix >> 56 == 0xFF
     }

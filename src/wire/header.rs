@@ -1,4 +1,4 @@
-//! What every MAD begins with: base version, class, class version, method, status, transaction, attribute (section
+//! The common header of all MADs: base version, class, class version, method, status, transaction, attribute (section
 //! 13.4).
 
 use super::MAD_SIZE;
@@ -35,7 +35,7 @@ pub mod status {
     pub const UNSUPPORTED_METHOD_ATTRIBUTE: u16 = 0x000C;
     /// A field of attribute or modifier is invalid.
     pub const INVALID_VALUE: u16 = 0x001C;
-    /// Subnet administration (section 15.2.2): no room for what was asked.
+    /// Subnet administration (section 15.2.2): no resources for the request.
     pub const NO_RESOURCES: u16 = 0x0100;
     /// Subnet administration: the request makes no sense.
     pub const REQUEST_INVALID: u16 = 0x0200;
@@ -43,7 +43,7 @@ pub mod status {
     pub const NO_RECORDS: u16 = 0x0300;
     /// Subnet administration: a Get found more than one.
     pub const TOO_MANY_RECORDS: u16 = 0x0400;
-    /// Subnet administration: nobody has the GID.
+    /// Subnet administration: no port has the GID.
     pub const INVALID_GID: u16 = 0x0500;
     /// Subnet administration: the request omits a component that it must have.
     pub const INSUFFICIENT_COMPONENTS: u16 = 0x0600;
@@ -52,14 +52,13 @@ pub mod status {
 }
 
 wire_enum! {
-    /// What a MAD asks for or answers (section 13.4.5). The highest bit marks answers, [`Method::TrapRepress`]
-    /// excepted.
+    /// The method of a MAD (section 13.4.5). The highest bit marks answers, [`Method::TrapRepress`] excepted.
     Method: u8 {
         /// Reads an attribute.
         Get = 0x01,
         /// Writes an attribute; answered like a Get.
         Set = 0x02,
-        /// A datagram that nobody answers.
+        /// A datagram without an answer.
         Send = 0x03,
         /// A notice that is repeated until repressed.
         Trap = 0x05,
@@ -83,7 +82,7 @@ wire_enum! {
 }
 
 impl Method {
-    /// Whether this MAD answers another, and so must never be answered itself.
+    /// Returns whether this MAD answers another, and so must never be answered itself.
     pub fn is_answer(self) -> bool {
         self == Method::TrapRepress || u8::from(self) & 0x80 != 0
     }
@@ -101,7 +100,8 @@ impl Method {
 }
 
 wire_enum! {
-    /// Attributes of subnet management (section 14.2.5); those from 0xFFE0 on are ours, but for the last (docs/WIRE.md).
+    /// Attributes of subnet management (section 14.2.5); those from 0xFFE0 on are ours, but for the last
+    /// (docs/WIRE.md).
     AttributeId: u16 {
         /// ClassPortInfo.
         ClassPortInfo = 0x0001,
@@ -155,7 +155,7 @@ pub enum WireError {
         /// The class found.
         found: u8,
     },
-    /// A version that nobody defined.
+    /// An undefined version.
     #[error(
         "decoding a MAD of class {class:#04x}: base version {base}, class version {version}; known are base version 1 \
          and class version 1, of subnet administration (0x03) class version 2"

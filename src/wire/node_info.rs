@@ -1,4 +1,5 @@
-//! NodeInfo (section 14.2.5.3): what a node is. Read only; one for each port that asks. Reserved: bytes 40–63.
+//! NodeInfo (section 14.2.5.3): the kind and identity of a node. Read only; one for each port by which it is queried.
+//! Reserved: bytes 40–63.
 
 use super::format::{attribute, wire_enum};
 use crate::ids::{Guid, PortNum};
@@ -22,7 +23,7 @@ attribute! {
         base_version: u8 = 0, 8;
         /// Version of subnet management: 1.
         class_version: u8 = 8, 8;
-        /// What kind of node.
+        /// The kind of node.
         node_type: NodeType = 16, 8;
         /// External ports.
         num_ports: u8 = 24, 8;

@@ -27,7 +27,7 @@ attribute! {
     Notice {
         /// Defined by the specification, not by the maker.
         generic: bool = 0, 1;
-        /// How severe it is.
+        /// Its severity.
         notice_type: NoticeType = 1, 7;
         /// Generic: the [`NodeType`] of its maker, or [`Notice::CLASS_MANAGER`]; else the vendor. 24 bits.
         producer: u32 = 8, 24;
@@ -39,12 +39,12 @@ attribute! {
         toggle: bool = 64, 1;
         /// Notices in the queue, 15 bits; 0 in traps.
         count: u16 = 65, 15;
-        /// What each trap adds.
+        /// The details of each trap.
         data_details: [u8; 54] = 80, 432;
     }
 }
 
-/// Where the data details of each trap have its fields (section 14.2.5.1): first bit and width.
+/// The fields of each trap's data details (section 14.2.5.1): first bit and width.
 mod details {
     pub const TRAP_64_GID: (usize, usize) = (48, 128);
     pub const TRAP_128_LID: (usize, usize) = (0, 16);
@@ -52,7 +52,7 @@ mod details {
     pub const TRAP_144_CAPABILITY_MASK: (usize, usize) = (48, 32);
 }
 
-/// What a notice says, as far as it is known here.
+/// The meaning of a notice, as far as it is known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trap {
     /// Trap 64: an end port came into service. The SM makes it.
@@ -87,7 +87,7 @@ impl Notice {
     /// The `producer` of generic notices that a class's manager makes, which is no node.
     pub const CLASS_MANAGER: u32 = 4;
 
-    /// Trap 64 (in service) or 65 (out of service) of the SM whose port has `issuer`.
+    /// Trap 64 (in service) or 65 (out of service) of the SM at the port with LID `issuer`.
     pub fn gid_in_service(in_service: bool, gid: Gid, issuer: Lid) -> Notice {
         let number = if in_service { 64 } else { 65 };
         let mut notice = Notice::generic(NoticeType::SubnetManagement, NodeType::Switch, number, issuer);
@@ -122,7 +122,7 @@ impl Notice {
         }
     }
 
-    /// What the notice says.
+    /// The meaning of the notice.
     pub fn trap(&self) -> Trap {
         match self.trap_number {
             _ if !self.generic => Trap::Vendor,

@@ -28,7 +28,7 @@ wire_enum! {
 layout! {
     /// A MAD of performance management (class 0x04), which travels on data lanes to QP 1.
     PerfMad {
-        /// What it asks for.
+        /// The method.
         method: Method = 24, 8;
         /// See [`status`](super::status).
         status: u16 = 32, 16;
@@ -81,7 +81,7 @@ impl PerfMad {
 }
 
 wire_format! {
-    /// PortXmitDataSL or PortRcvDataSL: what a port sent or received of each service level. Reserved: byte 0, bytes
+    /// PortXmitDataSL or PortRcvDataSL: data that a port sent or received, by service level. Reserved: byte 0, bytes
     /// 68–191.
     PortDataSl: PERF_DATA_SIZE; {
         /// The port asked about.

@@ -7,7 +7,7 @@ use crate::ids::{Lid, Lmc, PortNum, Sl};
 
 /// Bits of PortInfo:CapabilityMask (table 146 of the specification).
 pub mod capability {
-    /// A subnet manager runs behind the port.
+    /// A subnet manager runs at the port.
     pub const IS_SM: u32 = 1 << 1;
     /// Notices can be read.
     pub const NOTICE: u32 = 1 << 2;
@@ -19,7 +19,7 @@ pub mod capability {
     pub const SL_TO_VL: u32 = 1 << 6;
     /// The M_Key survives a power cycle.
     pub const M_KEY_KEPT: u32 = 1 << 7;
-    /// The subnet manager behind the port is not to become master.
+    /// The subnet manager at the port is not to become master.
     pub const SM_DISABLED: u32 = 1 << 10;
     /// The port reports speeds from FDR on.
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
@@ -132,7 +132,7 @@ wire_enum! {
 }
 
 impl VlCount {
-    /// How many data lanes; none where the number means nothing.
+    /// The number of data lanes; none if the value is undefined.
     pub fn lanes(self) -> Option<u8> {
         match self {
             VlCount::One => Some(1),
@@ -157,8 +157,8 @@ impl VlCount {
     }
 }
 
-/// Signalling rate of a lane of a link, as the three speed fields of PortInfo report it. FDR10 is a maker's own and shows
-/// as QDR.
+/// Signalling rate of a lane of a link, as the three speed fields of PortInfo report it. FDR10 is a maker's own and
+/// shows as QDR.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Speed {
     /// 2.5 Gb/s.
@@ -203,7 +203,7 @@ attribute! {
         lid: Lid = 128, 16;
         /// The LID of the SM that manages the port.
         master_sm_lid: Lid = 144, 16;
-        /// What the port can do (table 146 of the specification).
+        /// Capabilities of the port (table 146 of the specification).
         capability_mask: u32 = 160, 32;
         /// Result of its self-test.
         diag_code: u16 = 192, 16;
@@ -223,9 +223,9 @@ attribute! {
         port_state: PortState = 260, 4;
         /// The state below it; `NoChange` in a Set.
         port_phys_state: PortPhysState = 264, 4;
-        /// Where the link goes when it fails: 1 sleep, 2 polling.
+        /// The state of the link after it fails: 1 sleep, 2 polling.
         link_down_default_state: u8 = 268, 4;
-        /// What the M_Key protects.
+        /// The protection by the M_Key.
         m_key_protect_bits: u8 = 272, 2;
         /// The port answers to 2^LMC LIDs.
         lmc: Lmc = 277, 3;
@@ -239,15 +239,15 @@ attribute! {
         master_sm_sl: Sl = 292, 4;
         /// Data lanes that the port has.
         vl_cap: VlCount = 296, 4;
-        /// What the SM is asked to keep at initialisation.
+        /// The state that the SM is asked to keep at initialisation.
         init_type: u8 = 300, 4;
-        /// How much high-priority lanes may send before low ones: 4096 bytes × n.
+        /// The amount that high-priority lanes may send before low ones: 4096 bytes × n.
         vl_high_limit: u8 = 304, 8;
         /// Entries of the high-priority arbitration table.
         vl_arbitration_high_cap: u8 = 312, 8;
         /// Entries of the low-priority arbitration table.
         vl_arbitration_low_cap: u8 = 320, 8;
-        /// What the SM kept.
+        /// The state that the SM kept.
         init_type_reply: u8 = 328, 4;
         /// The largest packet that the port can take.
         mtu_cap: Mtu = 332, 4;
@@ -257,9 +257,9 @@ attribute! {
         hoq_life: u8 = 339, 5;
         /// Data lanes in use; 0 (`Unknown`) in a Set leaves them.
         operational_vls: VlCount = 344, 4;
-        /// Partitions are enforced on what comes in.
+        /// Partitions are enforced on packets that enter.
         partition_enforcement_inbound: bool = 348, 1;
-        /// Partitions are enforced on what goes out.
+        /// Partitions are enforced on packets that leave.
         partition_enforcement_outbound: bool = 349, 1;
         /// Raw packets that come in are discarded.
         filter_raw_inbound: bool = 350, 1;
@@ -295,7 +295,7 @@ attribute! {
         link_speed_ext2_enabled: u8 = 453, 3;
         /// Round trip of the link in 4 ns; all ones where not measured.
         link_round_trip_latency: u32 = 456, 24;
-        /// What more the port can do.
+        /// Further capabilities of the port.
         capability_mask2: u16 = 480, 16;
         /// The speed in use from FDR to NDR; read it through [`PortInfo::speed`].
         link_speed_ext_active: u8 = 496, 4;

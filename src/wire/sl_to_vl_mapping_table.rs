@@ -19,7 +19,7 @@ impl SlToVlMappingTable {
     }
 }
 
-/// Which tables of a switch a Get or Set means.
+/// The tables of a switch that a Get or Set addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SlToVlModifier {
     /// The plain form: one input, one output.

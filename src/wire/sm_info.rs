@@ -1,4 +1,4 @@
-//! SMInfo (section 14.2.5.13): what a subnet manager says of itself to others. Reserved: bytes 21–63.
+//! SMInfo (section 14.2.5.13): the priority and state that a subnet manager reports to others. Reserved: bytes 21–63.
 
 use super::format::{attribute, wire_enum};
 use crate::ids::Guid;
@@ -18,7 +18,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// The modifier of a Set(SMInfo): what one manager tells another to do (section 14.4.1).
+    /// The modifier of a Set(SMInfo): the command of one manager to another (section 14.4.1).
     SmControl: u32 {
         /// Take over.
         Handover = 1,
@@ -44,7 +44,7 @@ attribute! {
         activity: u32 = 128, 32;
         /// The higher is master, 4 bits; of equals the lower GUID.
         priority: u8 = 160, 4;
-        /// What the manager is.
+        /// The state of the manager.
         state: SmState = 164, 4;
     }
 }

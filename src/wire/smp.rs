@@ -7,7 +7,7 @@ use super::header::{AttributeId, Method, WireError, class, class_of, decode_mad,
 use super::{DirectedRoute, MAD_SIZE, SMP_DATA_SIZE};
 use crate::ids::PortNum;
 
-/// How an SMP finds its way.
+/// The routing of an SMP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Route {
     /// By the forwarding tables (class 0x01).
@@ -36,9 +36,9 @@ impl Field for Route {
 layout! {
     /// A subnet management packet.
     Smp {
-        /// How it travels.
+        /// Its route.
         route: Route = 0, 8 * MAD_SIZE;
-        /// What it asks for.
+        /// The method.
         method: Method = 24, 8;
         /// 15 bits, see [`status`](super::status).
         status: u16 = 33, 15;
@@ -46,7 +46,7 @@ layout! {
         tid: u64 = 64, 64;
         /// The attribute carried in `data`.
         attribute: AttributeId = 128, 16;
-        /// Which instance of the attribute: a port, a block (each attribute says).
+        /// The instance of the attribute: a port, a block (each attribute specifies it).
         modifier: u32 = 160, 32;
         /// The management key that the device may demand.
         m_key: u64 = 192, 64;

@@ -1,5 +1,5 @@
-//! SwitchInfo (section 14.2.5.4): what a switch can do and how far its tables go. Reserved: bits 5–7 of byte 16, byte
-//! 17 and bytes 20–63.
+//! SwitchInfo (section 14.2.5.4): the capabilities of a switch and the sizes of its tables. Reserved: bits 5–7 of byte
+//! 16, byte 17 and bytes 20–63.
 
 use super::format::attribute;
 use crate::ids::{Lid, PortNum};
@@ -15,9 +15,9 @@ attribute! {
         multicast_fdb_cap: u16 = 32, 16;
         /// The last LID that the linear table routes; beyond it packets are discarded.
         linear_fdb_top: Lid = 48, 16;
-        /// Where unknown destinations go, with random tables only.
+        /// The output for unknown destinations, with random tables only.
         default_port: PortNum = 64, 8;
-        /// Where multicast without a group goes.
+        /// The output for multicast without a group.
         default_multicast_primary_port: PortNum = 72, 8;
         /// The same, for packets that came in by the former.
         default_multicast_not_primary_port: PortNum = 80, 8;
@@ -31,9 +31,9 @@ attribute! {
         lids_per_port: u16 = 96, 16;
         /// Entries of the partition tables that it enforces.
         partition_enforcement_cap: u16 = 112, 16;
-        /// Can enforce partitions on what comes in.
+        /// Can enforce partitions on packets that enter.
         inbound_enforcement_cap: bool = 128, 1;
-        /// Can enforce partitions on what goes out.
+        /// Can enforce partitions on packets that leave.
         outbound_enforcement_cap: bool = 129, 1;
         /// Can discard raw packets that come in.
         filter_raw_inbound_cap: bool = 130, 1;
@@ -47,7 +47,7 @@ attribute! {
 }
 
 impl SwitchInfo {
-    /// Whether one SMP can set the SL-to-VL tables of all ports.
+    /// Returns whether one SMP can set the SL-to-VL tables of all ports.
     pub fn takes_optimised_sl_to_vl(&self) -> bool {
         self.optimised_sl_to_vl_programming & 1 == 1
     }

@@ -9,12 +9,12 @@ layout! {
     VlArbitrationEntry {
         /// The lane.
         vl: Vl = 4, 4;
-        /// How much it may send in its turn, in units of 64 bytes; with 0 the entry is skipped.
+        /// The amount that it may send in its turn, in units of 64 bytes; with 0 the entry is skipped.
         weight: u8 = 8, 8;
     }
 }
 
-/// Which part of a port's lists an SMP means.
+/// The part of a port's lists that an SMP addresses.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum VlArbitrationBlock {
     /// Entries 0–31 of the low-priority list.

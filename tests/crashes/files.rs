@@ -3,6 +3,7 @@
 
 use super::world::{Death, Held, Life, World};
 use super::{AUTO, DOUBLE, Going};
+use crate::support::schema::assert_keeps;
 use reconfig::journal::{Journal, JournalEntry, JournalError, JournalFile, JournalRecord, decode, read};
 use std::cell::{Cell, RefCell};
 use std::io::{self, Error, ErrorKind};
@@ -228,6 +229,7 @@ fn simulate_writes_a_journal_and_journal_show_reads_it() {
     let shown = reconfig(&["journal", "show", at, "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
     assert_eq!((shown.status.code(), &json["standing"]["record"]), (Some(1), &"asked".into()));
+    assert_keeps("journal-show", &json);
     // What is no journal.
     for (name, content, said) in [
         ("empty", "", None),

@@ -32,8 +32,7 @@ use tempfile::TempDir;
 const QUIET_NS: u64 = 3_000_000;
 /// What nobody needs: whoever is not at rest by then never will be. A change that stands still is given up after a minute.
 const LIMIT_NS: u64 = 200_000_000_000;
-/// The same where one MAD in ten or more is lost: a device that is asked one thing after the other answers each only after
-/// seconds.
+/// The same where MADs are lost: a device that is asked one thing after the other answers each only after seconds.
 const LIMIT_UNDER_LOSS_NS: u64 = 10 * LIMIT_NS;
 const DATA_VLS: u8 = 4;
 
@@ -272,7 +271,7 @@ impl World {
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light sweeps
         // come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
-        let end_ns = busy_ns + if self.setting.loss < 0.1 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
+        let end_ns = busy_ns + if self.setting.loss == 0.0 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
             let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();

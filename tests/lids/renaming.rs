@@ -88,7 +88,7 @@ fn tables_of_both_forms_follow_the_paths() {
         let function = realise_numbered(&net.fabric, &net.paths, &renaming.path_lids()).unwrap();
         for half in [Half::Lower, Half::Upper] {
             let linear = realise(&fabric, &function, &[half]);
-            let random = renaming.random_tables(&fabric, half);
+            let random = renaming.random_tables(&fabric, half, |_| 9 * 128).unwrap();
             for (path, &id) in net.paths.iter().zip(renaming.ids()) {
                 let lid: Lid = fabric.half_lids(path.destination, half).nth(id as usize).unwrap();
                 for hop in path.hops {
@@ -106,4 +106,21 @@ fn tables_of_both_forms_follow_the_paths() {
         }
         assert_eq!(Greedy.name(), "greedy");
     }
+}
+
+/// RandomFDBCap bounds a table: as many entries as it has fit, one less is an error that says where and how many.
+#[test]
+fn a_random_table_that_a_switch_has_no_room_for_is_an_error() {
+    let net = random_net(9, 4, &mut Pcg64Mcg::seed_from_u64(1));
+    let renaming = rename(&net.fabric, &net.paths, |_| 128).unwrap();
+    let needs = reconfig::lid::Needs::of_paths(&net.fabric, &net.paths, &renaming.path_lids()).unwrap();
+    let fabric = reconfig::lid::assign_each(&net.fabric, &needs).unwrap();
+    let entries = |switch| renaming.table(switch).count() as u16;
+    let (fullest, most) = fabric.switches().map(|switch| (switch, entries(switch))).max_by_key(|one| one.1).unwrap();
+    assert!(renaming.random_tables(&fabric, Half::Lower, entries).is_ok());
+    let short = |switch| if switch == fullest { most - 1 } else { most };
+    let refused = renaming.random_tables(&fabric, Half::Lower, short).unwrap_err();
+    assert_eq!((refused.capacity, refused.needed), (most - 1, usize::from(most)));
+    let told = refused.to_string();
+    assert!(told.contains(&fabric.describe_node(fullest)) && told.contains("RandomFDBCap"), "{told}");
 }

@@ -6,6 +6,7 @@
 
 mod carried;
 mod facts;
+mod hosts_first;
 mod plans;
 mod recoveries;
 
@@ -98,6 +99,11 @@ fn broken_recoveries_are_caught() {
 }
 
 #[test]
+fn broken_plans_for_hosts_first_are_caught() {
+    settle("hosts first", &hosts_first::rows());
+}
+
+#[test]
 fn lies_to_the_prover_are_caught() {
     settle("facts", &facts::rows());
 }
@@ -109,6 +115,7 @@ fn what_goes_wrong_when_a_plan_is_carried_out_is_caught() {
 
 #[test]
 fn there_are_enough_of_them() {
-    let count = plans::MUTATIONS.len() + recoveries::MUTATIONS.len() + facts::LIES.len() + carried::MISHAPS.len();
+    let plans = plans::MUTATIONS.len() + recoveries::MUTATIONS.len() + hosts_first::MUTATIONS.len();
+    let count = plans + facts::LIES.len() + carried::MISHAPS.len();
     assert!(count >= 50, "{count} mutations");
 }

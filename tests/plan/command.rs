@@ -303,7 +303,7 @@ fn what_is_no_plan_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_an_accepted_plan_drains_is_drawn() {
+fn what_an_accepted_plan_drains_or_leads_to_is_drawn() {
     let desk = Desk::losing_the_root("ring-8");
     desk.plan(&["--dot", "drain.dot", "-o", "change.plan"]).says(0, &[]);
     let (drawing, plan) = (desk.text("drain.dot"), Plan::from_json(&desk.text("change.plan")).expect("a plan"));
@@ -313,10 +313,13 @@ fn what_an_accepted_plan_drains_is_drawn() {
     let arcs: usize = channels.iter().map(|channel| channel.predecessors.len()).sum();
     assert_eq!((drawing.matches(" -> ").count(), plan.drain().len()), (arcs, 1));
     assert!(drawing.contains(" → host-1 HCA-1"), "{drawing}");
-    // Entries alone drain nothing.
+    // Entries alone drain nothing: what is drawn is the routing afterwards, of what is still there.
+    let fabric = bundled("fat-tree-4-2");
+    let root = fabric.describe_node(choose_root(&fabric).expect("a fabric has switches"));
     let desk = Desk::losing_the_root("fat-tree-4-2");
-    desk.plan(&["--scheme", "ordered", "--dot", "none.dot"]).says(0, &[]);
-    assert!(!desk.path("none.dot").exists());
+    desk.plan(&["--scheme", "ordered", "--dot", "after.dot"]).says(0, &[]);
+    let drawing = desk.text("after.dot");
+    assert!(drawing.contains(" → host-1 HCA-1") && !drawing.contains(&format!("{root} ")), "{root}: {drawing}");
 }
 
 #[test]
@@ -633,4 +636,57 @@ fn a_cable_that_moves_takes_two_plans_and_both_are_checked() {
     let cables = |plan: &Plan| plan.draft().after.links().count();
     assert_eq!((cables(&first), cables(&second)), (31, 32));
     desk.run(&[&moved[..], &["-o", "-"]].concat()).says(2, &["takes two plans"]);
+}
+
+/// OpenSM's ftree dumps tables that lead from spines nowhere to each other. They are taken as they are, and it is said.
+#[test]
+fn entries_that_the_tables_in_force_lack_are_told() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures");
+    let fabric = format!("{fixtures}/topologies/fat-tree-4-2.ibnetdiscover");
+    let tables = format!("{fixtures}/dumps/fat-tree-ftree.fdbs");
+    let told = "12 entries are absent from the tables in force (4 switches to LIDs of other switches";
+    let desk = Desk(tempfile::tempdir().expect("a folder"));
+    let asked = ["--from-fdbs", &tables, "--remove-switch", "spine-2"];
+    for scheme in ["auto", "double", "in-place"] {
+        let planned = desk.run(&[&["plan", &fabric, "--scheme", scheme, "--json"], &asked[..]].concat());
+        let object = planned.json();
+        assert_eq!(object["outcome"], "proved", "{scheme}: {object}");
+        let notes = object["notes"].as_array().expect("notes");
+        assert!(
+            notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with(told))),
+            "{scheme}: {notes:?}"
+        );
+        assert!(String::from_utf8_lossy(&planned.0.stderr).contains(told), "{scheme}");
+    }
+    let quick = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50", "--planned", "--json"];
+    let run = desk.run(&[&["simulate", &fabric, "--scheme", "auto"], &asked[..], &quick[..]].concat()).json();
+    assert_eq!((&run["outcome"], &run["lost_in_all"]), (&"completed".into(), &0.into()), "{run}");
+    // An entry for a host is another matter.
+    let text = std::fs::read_to_string(&tables).expect("a fixture");
+    desk.write("holed.fdbs", &text.replacen("0x0009 : 001  : 01   : yes", "0x0009 : UNREACHABLE", 1));
+    desk.run(&["plan", &fabric, "--from-fdbs", "holed.fdbs", "--remove-switch", "spine-2"])
+        .says(1, &["it has no route", "NO, refused"]);
+}
+
+/// The boards of a director leave together, by the number of its section in a capture.
+#[test]
+fn a_chassis_leaves_by_the_name_of_its_section() {
+    let fabric = format!("{}/fixtures/topologies/fat-tree-4-2.ibnetdiscover", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(fabric).expect("a fixture");
+    let sections: Vec<&str> = text.split("\nvendid=").collect();
+    let of = |names: &[&str]| {
+        let is_of = |section: &&&str| names.iter().any(|name| section.contains(&format!("# \"{name}\" base")));
+        sections.iter().skip(1).filter(is_of).map(|section| format!("vendid={section}\n")).collect::<String>()
+    };
+    let spines = ["spine-2", "spine-3"];
+    let boards = of(&spines);
+    let others = sections.iter().skip(1).map(|section| format!("vendid={section}\n")).collect::<String>();
+    let others = spines.iter().fold(others, |text, name| text.replace(&of(&[name]), ""));
+    let desk = Desk(tempfile::tempdir().expect("a folder"));
+    desk.write("grouped", &format!("Chassis 1 (guid 0x8f1)\n\n# Spine Nodes\n{boards}\nNon-Chassis Nodes\n\n{others}"));
+    let planned = desk.run(&["plan", "grouped", "--remove-chassis", "Chassis 1", "--json"]).json();
+    let leaves = planned["plan"]["leaves"].as_array().expect("a list").clone();
+    assert_eq!(leaves, ["spine-2", "spine-3"].map(Value::from), "{planned}");
+    desk.run(&["plan", "grouped", "--remove-chassis", "Chassis 7"])
+        .says(2, &["no section `Chassis 7`: it has Chassis 1"]);
 }

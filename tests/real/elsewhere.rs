@@ -5,6 +5,7 @@ use super::sm::{FOLLOWED, Sm};
 use super::subnet::Subnet;
 use super::told::{Fields, records};
 use crate::support::across::{gid, id, joined, router_ports};
+use crate::support::schema::assert_keeps;
 use reconfig::fabric::format::{Format, write};
 use reconfig::ids::{Half, Lid, Sl};
 use reconfig::wire::Gid;
@@ -23,7 +24,9 @@ fn resolved(subnet: &Subnet, to: Gid) -> serde_json::Value {
     let program = super::reconfig().display().to_string();
     let ended = subnet.run(&[&program, "resolve", &to.to_string(), "--ib", "--json"]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
-    serde_json::from_str(&ended.output).unwrap_or_else(|error| panic!("{error}: {}", ended.output))
+    let path = serde_json::from_str(&ended.output).unwrap_or_else(|error| panic!("{error}: {}", ended.output));
+    assert_keeps("resolve", &path);
+    path
 }
 
 fn level(path: &Fields) -> Sl {

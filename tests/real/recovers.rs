@@ -8,6 +8,7 @@ use super::installed;
 use super::opensm::OpenSm;
 use super::sm::{OVER, Place, Sm, without};
 use super::subnet::Subnet;
+use crate::support::schema::assert_keeps;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::Half;
 use reconfig::plan::{LanePartition, Lanes};
@@ -228,6 +229,7 @@ fn rescue_opens_what_a_dead_manager_closed() {
         let none = rescue(&[]);
         assert_eq!(none.code, Some(0), "{}{}", none.output, none.errors);
         assert!(none.output.contains("No table discards"), "{}", none.output);
+        assert_keeps("rescue", &serde_json::from_str(&rescue(&["--json"]).output).expect("JSON"));
         let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
         assert!(at_barrier(&manager, &subnet, nth), "barrier {nth}");
         let kept = rescue(&["--clear"]);
@@ -237,6 +239,7 @@ fn rescue_opens_what_a_dead_manager_closed() {
         let found = rescue(&[]);
         assert_eq!(found.code, Some(1), "{}{}", found.output, found.errors);
         assert!(found.output.contains("discards SL "), "{}", found.output);
+        assert_keeps("rescue", &serde_json::from_str(&rescue(&["--json"]).output).expect("JSON"));
         let cleared = rescue(&["--clear"]);
         assert_eq!(cleared.code, Some(0), "{}{}", cleared.output, cleared.errors);
         let rest = rescue(&[]);

@@ -4,6 +4,7 @@
 //! machine's scheduler is a part. `simulate::devices` compares those on the simulation's clock.
 
 use crate::serve::harness::{Beside, Ran, Served, bundled, installed};
+use crate::support::schema::assert_keeps;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -62,7 +63,9 @@ impl Managed {
     /// The record of spine-1's planned removal.
     fn remove(&self) -> Value {
         let done = self.ask(&["change", "--remove-switch", "spine-1", "--planned", "--json"]).well();
-        serde_json::from_str(&done).unwrap_or_else(|error| panic!("{error}: {done}"))
+        let record = serde_json::from_str(&done).unwrap_or_else(|error| panic!("{error}: {done}"));
+        assert_keeps("change", &record);
+        record
     }
 }
 

@@ -1,5 +1,6 @@
 //! A server of our own for each test, and programs that run in front of it.
 
+use crate::support::schema::assert_keeps;
 use crate::support::tools::all_there;
 use reconfig_measuring::process::programs::missing;
 use reconfig_measuring::process::working_folder::working_folder;
@@ -104,7 +105,11 @@ impl Served {
     /// The counts.
     pub fn status(&self) -> serde_json::Value {
         let reply = self.command("Status");
-        serde_json::from_str(&reply).unwrap_or_else(|error| panic!("{error}: {reply}"))
+        let status = serde_json::from_str(&reply).unwrap_or_else(|error| panic!("{error}: {reply}"));
+        // It is asked many times while a test waits; its shape does not change meanwhile.
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| assert_keeps("serve", &status));
+        status
     }
 
     /// Waits until `done` holds, and panics where it does not within 40 s.

@@ -2,15 +2,27 @@
 
 use super::scene::{MS, S, Scene, Setup};
 use reconfig::driver::ChangeRecord;
-use reconfig::fabric::PortId;
+use reconfig::fabric::{Fabric, PortId};
 use reconfig::machine::Outcome;
 use reconfig::plan::{Plan, Scheme};
 use reconfig::sim::SimConfig;
-use reconfig::sm::Happening;
+use reconfig::sm::{Happening, Takeover};
+use reconfig::verify::{Scope, prove_tables};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Losses, one after the other: what is known of the routing in force is found out by a thread, and nobody sees when.
 const LOSSES: usize = 4;
+
+const SETUP: Setup = Setup {
+    engine: "fat-tree",
+    is_threaded: true,
+    m_key: 0,
+    takeover: Takeover::Proved,
+    data_vls: 4,
+    auto: true,
+    falls_back: false,
+};
 
 /// The plans of all changes so far, each completed.
 fn plans(scene: &Scene) -> Vec<Plan> {
@@ -42,10 +54,14 @@ fn awaited(scene: &mut Scene, holds: impl Fn(&Scene) -> bool) -> bool {
     false
 }
 
-#[test]
-fn a_manager_whose_planning_takes_time_gives_hosts_ways_first() {
-    let setup = Setup { engine: "fat-tree", is_threaded: true, ..Setup::default() };
-    let mut scene = Scene::cold("fat-tree:8,3", SimConfig::default(), setup, &[]);
+/// A scene in which hosts have just been given ways by a first change, and rows of switches wait for a second; and the
+/// changes made so far.
+fn after_the_first(journal: Option<&Path>) -> (Scene, usize) {
+    let mut scene = Scene::cold("fat-tree:8,3", SimConfig::default(), SETUP, &[]);
+    if let Some(journal) = journal {
+        // Nothing has been done yet.
+        scene = scene.recorded(SETUP, journal);
+    }
     assert!(awaited(&mut scene, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
     let is_leaf = |port: PortId| {
         !scene.hosts_on(scene.fabric.port(port).node).iter().all(|&node| scene.fabric.node(node).is_switch())
@@ -67,20 +83,65 @@ fn a_manager_whose_planning_takes_time_gives_hosts_ways_first() {
         scene.transport.with(|sim| sim.kill_link(cable));
         assert!(awaited(&mut scene, |scene| changes(scene) > earlier), "{:?}", scene.failures());
         let first = plans(&scene).swap_remove(earlier);
-        if !first.leads_into_loss() {
-            scene.pass(S);
-            continue;
+        if first.leads_into_loss() {
+            assert!(first.scheme() == Scheme::Ordered && first.waves().len() == 1);
+            assert!(scene.unreached(&[]).is_empty(), "hosts have ways by the first change");
+            return (scene, earlier + 1);
         }
-        assert!(first.scheme() == Scheme::Ordered && first.waves().len() == 1);
-        assert!(scene.unreached(&[]).is_empty(), "hosts have ways by the first change");
-        assert!(awaited(&mut scene, |scene| changes(scene) > earlier + 1), "no second change follows");
-        scene.pass(5 * S);
-        let made = plans(&scene);
-        assert_eq!(made.len(), earlier + 2, "no end of changes");
-        assert!(!made[earlier + 1].leads_into_loss());
-        assert!(scene.unreached(&[]).is_empty());
-        assert!(scene.failures().is_empty(), "{:?}", scene.failures());
-        return;
+        scene.pass(S);
     }
     panic!("no loss was met by hosts first");
+}
+
+/// Every row has a way, by tables that are proved for what is there and that devices hold.
+fn is_whole(scene: &Scene, at: &str) {
+    assert!(scene.unreached(&[]).is_empty(), "{at}");
+    let mailbox = scene.mailbox.borrow();
+    let running = mailbox.view.running.as_ref().expect("it is up");
+    assert!(!running.has_lost_something() && running.wanted(Fabric::clone).is_none(), "{at}: rows are lost still");
+    prove_tables(&running.alive, &running.tables, &Scope::of(running.alive.halves())).expect(at);
+    for (id, node) in running.alive.nodes().filter(|(_, node)| node.present && node.is_switch()) {
+        let own = scene.fabric.by_guid(node.guid).expect("it is there");
+        for (lid, output) in running.tables.lfts[id.index()].routes() {
+            assert_eq!(scene.transport.with(|sim| sim.output(own, lid)), Some(output), "{at}: LID {lid}");
+        }
+    }
+}
+
+#[test]
+fn a_manager_whose_planning_takes_time_gives_hosts_ways_first() {
+    let (mut scene, made) = after_the_first(None);
+    assert!(awaited(&mut scene, |scene| changes(scene) > made), "no second change follows");
+    scene.pass(5 * S);
+    let plans = plans(&scene);
+    assert_eq!(plans.len(), made + 1, "no end of changes");
+    assert!(!plans[made].leads_into_loss());
+    is_whole(&scene, "by two changes");
+    assert!(scene.failures().is_empty(), "{:?}", scene.failures());
+}
+
+/// Whether whoever comes after a manager that died between the two changes gives the rest ways by what it finds, while hosts
+/// keep theirs.
+fn finds_the_rest(mut scene: Scene, at: &str) {
+    assert!(scene.unreached(&[]).is_empty(), "{at}: hosts have their ways");
+    assert!(awaited(&mut scene, |scene| scene.arrival().is_some()), "{at}: {:?}", scene.failures());
+    scene.pass(5 * S);
+    is_whole(&scene, at);
+    assert!(scene.failures().is_empty(), "{at}: {:?}", scene.failures());
+}
+
+#[test]
+fn a_manager_that_dies_between_the_two_changes_finds_the_rest_when_it_is_back() {
+    let folder = tempfile::tempdir().expect("room");
+    let journal = folder.path().join("sm.journal");
+    let (scene, _) = after_the_first(Some(&journal));
+    finds_the_rest(scene.recorded(SETUP, &journal), "with its journal");
+}
+
+#[test]
+fn a_standby_without_the_journal_finds_the_rest_after_the_first_change() {
+    let (scene, _) = after_the_first(None);
+    let host = scene.fabric.end_ports().last().map(|port| scene.fabric.port(port).node).expect("hosts");
+    let name = scene.fabric.node(host).description.trim().to_string();
+    finds_the_rest(scene.succeeded_at(&name, SETUP), "a standby");
 }

@@ -4,6 +4,7 @@ use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Lid, PortNum};
+use reconfig::journal::Journal;
 use reconfig::lid;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, SickAttribute, Sim, SimConfig, SimTransport};
@@ -17,6 +18,7 @@ use reconfig::transport::{AnyTransport, Datagram};
 use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp};
 use std::cell::RefCell;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -83,7 +85,7 @@ fn engine(name: &str) -> Arc<dyn Engine> {
     Arc::from(engine_named(name, &Parameters::default()).expect("it is in the list"))
 }
 
-fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
+fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Path>) -> Context {
     let config = Config {
         auto: setup.auto,
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
@@ -99,7 +101,8 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox) -> Context {
     let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: 0, guid }) };
     let kept = lid::Guid2Lid::new();
     let assign = Box::new(move |fabric: &Fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept)?));
-    Context { assign, ..Context::of(config, rules, mailbox) }
+    let journal = journal.map(|path| Journal::open(path, 0).expect("it can be opened").0);
+    Context { assign, journal, ..Context::of(config, rules, mailbox) }
 }
 
 impl Scene {
@@ -115,14 +118,19 @@ impl Scene {
         let sm = fabric.end_ports().next().expect("hosts");
         let transport = SimTransport::attach(sim, sm).unwrap_or_else(|error| panic!("{error}"));
         transport.with(|sim| sim.set_is_sm(sm, true));
-        Scene::on(transport, fabric, setup, sm)
+        Scene::on(transport, fabric, setup, sm, None)
     }
 
-    fn on(transport: SimTransport, fabric: Fabric, setup: Setup, sm: PortId) -> Scene {
+    /// The same manager with a journal.
+    pub fn recorded(self, setup: Setup, journal: &Path) -> Scene {
+        self.restarted(setup, Some(journal))
+    }
+
+    fn on(transport: SimTransport, fabric: Fabric, setup: Setup, sm: PortId, journal: Option<&Path>) -> Scene {
         let mailbox = Mailbox::new(false);
         let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
         let manager = Manager::new(Box::new(transport.clone()) as AnyTransport, timing(), setup.m_key);
-        let context = context(setup, guid, mailbox.clone());
+        let context = context(setup, guid, mailbox.clone(), journal);
         let responder = context.responder.clone();
         let manager = sm::run(manager, context, RunUntil::Stopped);
         Scene { transport, fabric, mailbox, said: Rc::default(), responder, manager: Box::pin(manager) }
@@ -130,19 +138,34 @@ impl Scene {
 
     /// The manager dies at once, and another one starts in its place.
     pub fn another(self, setup: Setup) -> Scene {
+        self.restarted(setup, None)
+    }
+
+    fn restarted(self, setup: Setup, journal: Option<&Path>) -> Scene {
         let Scene { transport, fabric, manager, .. } = self;
         drop(manager);
         transport.hang_up();
         let sm = fabric.end_ports().next().expect("hosts");
         transport.with(|sim| sim.attach(sm)).expect("as before");
-        Scene::on(transport, fabric, setup, sm)
+        Scene::on(transport, fabric, setup, sm, journal)
+    }
+
+    /// The manager dies at once, and one at another host comes after it.
+    pub fn succeeded_at(self, host: &str, setup: Setup) -> Scene {
+        let heir = self.beside(host, setup);
+        let Scene { transport, fabric, manager, .. } = self;
+        drop(manager);
+        transport.hang_up();
+        let sm = fabric.end_ports().next().expect("hosts");
+        heir.transport.with(|sim| sim.set_is_sm(sm, false));
+        heir
     }
 
     /// A second manager in the same subnet, at a host of its own; its port does not say so.
     pub fn beside(&self, host: &str, setup: Setup) -> Scene {
         let port = self.port(host);
         let transport = self.transport.attach_another(port).expect("a host's port");
-        Scene::on(transport, self.fabric.clone(), setup, port)
+        Scene::on(transport, self.fabric.clone(), setup, port, None)
     }
 
     /// The state of the election here.

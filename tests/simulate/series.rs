@@ -100,6 +100,10 @@ fn the_files_say_what_the_json_says() {
     let told = json["phases"].as_array().expect("phases").iter().chain([&json["sweep"]]);
     assert_eq!(told.map(|phase| phase["smps"].as_u64().expect("a count")).sum::<u64>(), phases["smps"]);
     assert_eq!(json["lost_in_all"], sums(&folder.join("hosts.csv"))["lost_sent_packets"]);
+    // Eight switches, of which each leaf has four cables up, in both directions, before.
+    let links = std::fs::read_to_string(folder.join("links.csv")).expect("written");
+    assert_eq!(links.lines().filter(|line| line.starts_with("before,")).count(), 32);
+    assert!(json.get("links").is_none_or(Value::is_null), "shown on request only");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use reconfig::plan::Plan;
 use reconfig::tables::dump::PathSls;
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig_opensm::config::{Config, EvidenceConfig};
-use reconfig_opensm::decision::{Again, Answer, Outcome, Router, TOO_SOON};
+use reconfig_opensm::decision::{Again, Answer, Outcome, REST, Router, TOO_SOON};
 use reconfig_opensm::evidence::keep;
 use reconfig_opensm::memory::{Memory, Recollection};
 use reconfig_opensm::plans::in_force;
@@ -21,6 +21,7 @@ use std::time::Duration;
 use crate::harness::bundled;
 use crate::layers::path_sls;
 use crate::moments::{cables, random};
+use crate::times::generated;
 
 /// What a switch's table holds when nobody has set it up.
 const VOID: u8 = 255;
@@ -320,8 +321,12 @@ fn what_is_known_before_a_loss_changes_nothing() {
                 let before = world.fabric();
                 world.dead = vec![cables[at]];
                 let sight = world.seen().sight().expect("what the world shows fits together");
-                let held =
-                    Memory { fabric: routing.before.clone(), lfts: routing.tables.lfts.clone(), earlier: Vec::new() };
+                let held = Memory {
+                    fabric: routing.before.clone(),
+                    lfts: routing.tables.lfts.clone(),
+                    earlier: Vec::new(),
+                    has_rest: false,
+                };
                 let Recollection::Held(found) = held.compare(&sight) else { panic!("nothing but a cable was lost") };
                 assert!(
                     in_force(found.before, found.lfts, found.sm, None) == routing,
@@ -335,6 +340,44 @@ fn what_is_known_before_a_loss_changes_nothing() {
             assert_eq!(texts(alone).concat().replace(TOO_SOON, ""), texts(ahead).concat());
             assert_eq!((&alone.lfts, alone.again), (&ahead.lfts, ahead.again));
         }
+    }
+}
+
+/// On a large fabric the run after a loss gives ways to all hosts and asks for another, which serves switches too.
+#[test]
+fn on_a_large_fabric_hosts_come_first() {
+    let fabric = generated("leaf-spine:40,16,44,1");
+    let cables = cables(&fabric);
+    for dead in [vec![cables[0]], vec![cables[0], cables[cables.len() / 2]]] {
+        let mut world = World::new(&fabric, 0, "renew: false");
+        world.settle();
+        let sm = Guid(world.seen().sm_port_guid);
+        let routing = world.router.in_force(sm).expect("no change is under way");
+        world.router.know(KnownBase::of(&routing));
+        let before = world.fabric();
+        world.dead.clone_from(&dead);
+        let first = world.run(&before, |_, _| false);
+        let text = |answer: &Answer| answer.notes.last().map(|note| note.text.clone()).unwrap_or_default();
+        assert!(text(&first).ends_with(REST), "{:?}", first.notes);
+        assert_eq!((first.outcome, first.again), (Outcome::Changed, Some(Again::Written)));
+        let now = world.fabric();
+        let sees = |switches| {
+            let snapshot =
+                RoutingSnapshot { fabric: &now, lfts: &world.lfts, sl_to_vl: None, path_sls: None, unknown: &[] };
+            audit(&snapshot, AuditRules { switches, data_vls: Some(1) }).expect("LIDs").verdict()
+        };
+        assert_eq!(sees(false), AuditVerdict::Safe, "all hosts that are there have ways");
+        assert_ne!(sees(true), AuditVerdict::Safe, "not all switches have");
+        let second = world.run(&now, |_, _| false);
+        assert_eq!(second.outcome, Outcome::Changed, "{:?}", second.notes);
+        assert!(text(&second).starts_with("the rest: "), "{:?}", second.notes);
+        world.settle();
+        world.assert_all_is_served();
+        // What was lost comes back.
+        world.dead.clear();
+        world.run(&now, |_, _| false);
+        world.settle();
+        world.assert_all_is_served();
     }
 }
 

@@ -1,5 +1,6 @@
-//! Verifies that what the last wave leaves serves the fabric *after* the change, without the elements that leave:
-//! from every source a way to every owner, on each half in use then. And that what leaves has been emptied before.
+//! Verifies that what the last wave leaves serves the fabric *after* the change, without the elements that leave: from
+//! every source a way to every owner, on each half in use then. Also verifies that the elements that leave are empty by
+//! then.
 //!
 //! Nothing needs evidence here: the tables no longer change, so each DLID has one way from each switch.
 
@@ -44,7 +45,8 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet) -> Result<(), CertificateFaul
     Ok(())
 }
 
-/// A plan that drains nothing and stops nothing has what leaves vacated at its end (section V of docs/PROTOCOL.md).
+/// A plan that drains nothing and stops nothing has the leaving elements vacated at its end (section V of
+/// docs/PROTOCOL.md).
 fn check_departure(plan: &Plan) -> Result<(), CertificateFault> {
     let Some(needed) = rounds_needed(&plan.draft().surviving, &plan.draft().after) else { return Ok(()) };
     let is_drain = |barrier: &Barrier| matches!(barrier, Barrier::Drained(_));
@@ -60,8 +62,8 @@ fn check_departure(plan: &Plan) -> Result<(), CertificateFault> {
     Err(CertificateFault::Plan { wave: AFTERWARDS.to_string(), what })
 }
 
-/// One round for what was latched before, and one for each channel that a packet can pass in what leaves: one more than
-/// the switches of its largest part. None if nothing leaves.
+/// One round for packets latched before, and one for each channel that a packet can pass in the leaving elements: one
+/// more than their largest part has switches. None if nothing leaves.
 fn rounds_needed(during: &Fabric, after: &Fabric) -> Option<usize> {
     let mut ports = during.ports().map(|(port, _)| port);
     ports.find(|&port| during.peer(port).is_some() && after.peer(port).is_none())?;
@@ -85,7 +87,8 @@ fn rounds_needed(during: &Fabric, after: &Fabric) -> Option<usize> {
     Some(sizes.into_iter().max().unwrap_or(0) + 2)
 }
 
-/// Where the paths of each source are specified, each of some ports has one to every other, by a LID that exists.
+/// Verifies, where a plan specifies the paths of each source, that every port has a path to every other by a LID that
+/// exists.
 fn check_open(
     plan: &Plan,
     ways: Option<&PathLayers>,

@@ -1,4 +1,4 @@
-//! Verifies that what was sent before a moment has left where a barrier says so (section W of docs/PROTOCOL.md).
+//! Verifies that packets sent before a moment have left where a barrier claims it (section W of docs/PROTOCOL.md).
 
 use super::CertificateFault;
 use super::moments::PlanMoments;
@@ -7,11 +7,11 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::plan::{Assumption, Plan};
 use crate::tables::SubnetTables;
 
-/// The rounds of every barrier that ages are as many as the longest way by the tables that it follows has channels, and
-/// one more for what was on a cable, or latched by an older entry.
+/// A barrier that ages has as many rounds as the longest way by the tables that it follows has channels, and one more
+/// for packets that were on a cable or latched by an older entry.
 pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
     let fabric = &*plan.draft().before;
-    // Where packets that turn back are discarded, ways out of switches that have lost theirs may lead round.
+    // Where packets that turn back are discarded, ways out of switches that lost theirs may lead round.
     let unbounded = plan.draft().assumptions.contains(&Assumption::TurnedBackIsDiscarded);
     for (number, moment) in moments.all.iter().enumerate() {
         let Some(rounds) = moment.aged else { continue };

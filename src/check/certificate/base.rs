@@ -1,9 +1,9 @@
-//! What the checker has found of a routing in force before anything happens to it, for the plans that begin with it.
+//! The checker's results for a routing in force, reused by the plans that begin with that routing.
 //!
-//! It is found by checking a certificate like any other: that of a plan which begins with these tables and changes
-//! nothing. What is kept are the rows of the moment before the first wave, and what follows from them. A DLID whose row
-//! is the same again, which no wave leads elsewhere and which stands in nothing that dies, has been judged; all others
-//! are judged as without a base.
+//! They come from checking an ordinary certificate, that of a plan which begins with these tables and changes nothing.
+//! The base keeps the rows of the moment before the first wave and their consequences. A DLID needs no second judgement
+//! if its row is the same again, no wave reroutes it and its packets stand in nothing that dies. All other DLIDs are
+//! judged as without a base.
 
 use super::CertificateFault;
 use super::closure::{Closure, Occupied};
@@ -43,7 +43,7 @@ pub(super) struct KeptRow {
     pub occupied: Occupied,
 }
 
-/// What was found of the moment before the first wave.
+/// The results for the moment before the first wave.
 pub(super) struct FirstMoment {
     /// By DLID, and whether it is of answers.
     pub rows: HashMap<(Lid, bool), KeptRow>,
@@ -64,8 +64,8 @@ pub(super) struct JudgedRows<'b> {
 }
 
 impl CheckBase {
-    /// Checks a plan that changes nothing, and keeps what was found of the moment before its first wave. None where that
-    /// plan is not of such a kind.
+    /// Checks a plan that changes nothing, and keeps the results for the moment before its first wave. None for a plan
+    /// that does change something.
     ///
     /// # Errors
     /// The first fault of the certificate.
@@ -75,7 +75,7 @@ impl CheckBase {
         super::judge_keeping(plan, &file, true, None, true).map(|(_, base)| base)
     }
 
-    /// What a closure has judged.
+    /// Takes the results of a closure.
     pub(super) fn with(
         plan: &Plan,
         net: &CheckedNet,
@@ -85,10 +85,15 @@ impl CheckBase {
     ) -> Option<CheckBase> {
         let FirstMoment { rows, ways_taken, entered, occupied } = found;
         let draft = plan.draft();
+        // Each of these makes the check more lenient than it is for an ordinary plan: losses to stranded ports and at
+        // rows lost from the beginning are forgiven, steps back are not followed, newcomers send nothing at first. A
+        // later plan without the leniency must not inherit verdicts that were given with it.
         let plain = draft.stranded.is_empty()
             && !draft.begins_with_losses
             && !discards(plan)
             && !draft.before.ports().any(|(port, _)| plan.has_come(port));
+        // A plan may rest on switches that discard packets that turn back (W.8), and then such steps cause no
+        // dependency. If no packet turned back, the base is the same with and without that assumption.
         let turned = |channel: u32| match net.ends[channel as usize] {
             ChannelEnd::Switch(switch, input) => {
                 let way = net.way(channel as usize, switch as usize, input.index());
@@ -114,9 +119,13 @@ impl CheckBase {
         })
     }
 
-    /// The rows that are judged for a plan already; none where it begins otherwise, or a wave treats all packets anew.
+    /// The rows that this base has judged for a plan. None if the plan begins otherwise, or if a wave treats all
+    /// packets anew.
     pub(super) fn judged<'b>(&'b self, plan: &Plan, closure: &Closure<'_>) -> Option<JudgedRows<'b>> {
         let (draft, moments, net) = (plan.draft(), closure.moments, closure.net);
+        // The moment before the first wave is a function of exactly these values: the fabric, the tables, the classes
+        // that are sent, and the assumptions by which steps are omitted. If they are equal, so is every row of that
+        // moment.
         let begins_alike = *draft.before == *self.fabric
             && *plan.tables_at(0) == self.tables
             && draft.old_ways == self.ways
@@ -127,6 +136,8 @@ impl CheckBase {
             && !draft.before.ports().any(|(port, _)| plan.has_come(port))
             && closure.groups.begin_like(&self.groups);
         let later = 1..moments.all.len();
+        // Rules 1 and 2 of docs/PROOF.md, and the lanes of rule 3, must have the same input at every later moment. Then
+        // a DLID with the same entries has the same closure there.
         let stands = |moment: usize| {
             closure.repeats[moment] == [true; 2]
                 && moments.all[moment].injected == moments.all[0].injected
@@ -137,17 +148,23 @@ impl CheckBase {
         if !begins_alike || !later.clone().all(stands) {
             return None;
         }
+        // The remaining input of rule 3 differs by DLID: its entries, and whether the channels that they name are
+        // present.
         let mut open = vec![false; usize::from(u16::MAX) + 1];
         for (switch, &node) in net.switches.iter().enumerate() {
             let held = &self.tables.lfts[node.index()];
             let mut last = held;
             for tables in later.clone().flat_map(|moment| moments.all[moment].tables) {
                 let table = &tables.lfts[node.index()];
+                // Compared with the first tables, not with those before: an entry that is changed and changed back
+                // mixes too.
                 if !Arc::ptr_eq(table, last) {
                     open_changed(held, table, &mut open);
                     last = table;
                 }
             }
+            // A death lies between moments 0 and 1. It takes a channel from every class that used it, although no entry
+            // changed.
             let dies = |output: &usize| {
                 let channel = net.channel(switch, *output);
                 net.is_there(0, channel) && !net.is_there(1, channel)
@@ -168,7 +185,8 @@ impl JudgedRows<'_> {
         self.base
     }
 
-    /// What a DLID occupies at every moment, if the rows that come next are those that were judged; they are read then.
+    /// Reads the rows of a DLID if they are those that were judged, and returns the lanes that it occupies at every
+    /// moment.
     pub fn next(&self, lid: Lid, answers: bool, rows: &mut Rows<'_>) -> Result<Option<Occupied>, CertificateFault> {
         let Some(row) = self.base.rows.get(&(lid, answers)).filter(|_| !self.open[lid.index()]) else {
             return Ok(None);
@@ -183,6 +201,8 @@ impl JudgedRows<'_> {
                 wanted.resize(bits.len() + self.moments, 1);
             }
         }
+        // The certificate need not repeat the row. One that lists more places is legitimate, and is then judged as
+        // without a base.
         Ok(rows.begin_with(&wanted)?.then_some(row.occupied))
     }
 }

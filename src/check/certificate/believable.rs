@@ -1,5 +1,5 @@
-//! What a plan claims of the world, as far as the plan itself can contradict it: writes of a wave that undo each
-//! other, barriers that cannot be true, tables that are unknown, ports that are not cut off.
+//! Verifies the claims of a plan about the world, as far as the plan itself can contradict them: writes of a wave that
+//! undo each other, barriers that cannot be true, tables that are unknown, ports that are not cut off.
 
 use super::CertificateFault;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -48,7 +48,7 @@ fn reach(fabric: &Fabric, sm: PortId) -> Vec<bool> {
     reached
 }
 
-/// Nothing is known of the tables of a switch that has come: it forwards by what the waves write.
+/// The tables of a switch that has come are unknown: it forwards by the entries that the waves write.
 fn check_newcomers(plan: &Plan) -> Result<(), CertificateFault> {
     let fabric = &*plan.draft().before;
     for node in fabric.switches() {
@@ -59,7 +59,7 @@ fn check_newcomers(plan: &Plan) -> Result<(), CertificateFault> {
             return Err(fault("plan", what));
         }
     }
-    // What follows concerns pairs of ports of which one has come; mostly none has.
+    // The checks below concern pairs of ports of which one has come; in most plans none has.
     if !fabric.ports().any(|(port, _)| plan.has_come(port)) {
         return Ok(());
     }
@@ -158,8 +158,8 @@ pub(super) fn occupied_again(fabric: &Fabric, after: &SubnetTables, empty: VlSet
     None
 }
 
-/// A barrier that shows lanes empty rests on what its observer rests on, and one that shows sources moved on what moves
-/// them. What stands in the lanes of a port behind a fence has no age, and nobody is asked about it.
+/// A barrier that shows lanes empty rests on the assumptions of its observer, and one that shows sources moved on those
+/// of the way they move. Packets in the lanes of a port behind a fence have no age, and no device is asked about them.
 pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Result<(), CertificateFault> {
     let named = |assumption| need(plan, wave, assumption);
     match (barrier, plan.draft().policy.observer) {
@@ -182,7 +182,8 @@ pub(super) fn need_of_observer(plan: &Plan, wave: &Wave, barrier: Barrier) -> Re
     }
 }
 
-/// A half that end ports have LIDs of, and on which none of them sends when the plan begins, is taken to be unused.
+/// Where end ports have LIDs of a half and none of them sends on it when the plan begins, the plan assumes the half
+/// unused.
 pub(super) fn check_spare_half(plan: &Plan, sent: [bool; 2]) -> Result<(), CertificateFault> {
     let (draft, assumed) = (plan.draft(), Assumption::SpareHalfUnused);
     let has_lids =

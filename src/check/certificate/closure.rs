@@ -19,7 +19,7 @@ use crate::tables::SubnetTables;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the check counted; see [`Checked`](super::Checked).
+/// The counts of the check; see [`Checked`](super::Checked).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ClosureCounts {
     pub channels: usize,
@@ -36,9 +36,9 @@ pub(super) struct Closure<'a> {
     pub groups: &'a Groups,
     /// By port: whether the new routing omits it.
     stranded: Vec<bool>,
-    /// Whether the plan rests on switches that discard what would turn back.
+    /// Whether the plan assumes that switches discard packets that turn back.
     discards_turned_back: bool,
-    /// The manager's port, where the plan does not assume of its answers what is to be checked.
+    /// The manager's port, unless the plan only assumes that its answers are legal.
     answerer: Option<Answerer>,
     /// By moment: the switches that end with another table than they begin with, where all begin with the one that they
     /// had at the end of the moment before; otherwise none.
@@ -61,7 +61,7 @@ pub(super) struct Closure<'a> {
     kept: Option<HashMap<(Lid, bool), KeptRow>>,
 }
 
-/// What sources can have in their channels at one moment.
+/// The classes that sources can have in their channels at one moment.
 pub(super) struct Injected {
     /// By switch: for each of its sources in order, by half.
     pub lanes: Vec<Vec<[Packed; 2]>>,
@@ -102,13 +102,13 @@ struct Class {
     /// By channel.
     lanes: Vec<Packed>,
     touched: Vec<u32>,
-    /// Whether places have come since that was last set to false.
+    /// Whether places have been added since this flag was last cleared.
     has_grown: bool,
-    /// What it occupies at the moment counted last.
+    /// The lanes that it occupies at the moment counted last.
     counted: Occupied,
 }
 
-/// What a class occupies at a moment.
+/// The lanes that a class occupies at a moment.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Occupied {
     pub pairs: u64,
@@ -121,7 +121,7 @@ struct Now<'a> {
     class: &'a Class,
     /// By switch: old and new.
     outputs: &'a [[u8; 2]],
-    /// Where its packets may be lost.
+    /// The switches at which its packets may be lost.
     forsaken: &'a Forsaken,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Closure<'a> {
         closure
     }
 
-    /// Whether packets of a half are sent, stay and find lanes at a moment as at the one before.
+    /// Returns whether packets of a half are sent, stay and find lanes at a moment as at the moment before.
     fn repeats(&self, moment: usize, half: Half) -> bool {
         let Some(before) = moment.checked_sub(1) else { return false };
         let at = half.index();
@@ -178,7 +178,7 @@ impl<'a> Closure<'a> {
         self.kept = Some(HashMap::new());
     }
 
-    /// What was kept, and what follows from it at that moment.
+    /// The rows that were kept, and their consequences at that moment.
     pub fn into_base(mut self) -> Option<CheckBase> {
         let found = FirstMoment {
             rows: self.kept.take()?,
@@ -243,7 +243,7 @@ impl<'a> Closure<'a> {
         Err(CertificateFault::Plan { wave: "plan".to_string(), what })
     }
 
-    /// What there are rows of, in their order: LIDs with the half of their levels, answers last.
+    /// The classes that have rows, in the order of the rows: LIDs with the half of their levels, answers last.
     fn rows_in_order(&self) -> Vec<(Lid, PortId, Half, bool)> {
         let lids = (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid);
         // Skipped are LIDs without an owner, and those of switches: only management uses them (assumption
@@ -312,8 +312,8 @@ impl<'a> Closure<'a> {
         let mut under_way = false;
         let mut forsaken = Forsaken::of_plan(self.plan.draft().begins_with_losses);
         for moment in 0..self.moments.all.len() {
-            // The order matters: carried places plus the row are the whole set, and only then is every step out of it
-            // judged.
+            // The order matters: carried places plus the row are the whole set, and only then can every step out of it
+            // be judged.
             class.has_grown = false;
             let stays = self.carry(class, moment);
             let is_steady = self.read_outputs(moment, class.lid, outputs);
@@ -322,8 +322,8 @@ impl<'a> Closure<'a> {
                 forsaken.begin(self.net, moment, outputs);
             }
             let (half, owner) = (class.half, class.owner);
-            // Every step is one that was judged a moment ago, from the same places to the same places. What waits there
-            // is carried over by `rising`, as what was latched is.
+            // Every step was judged at the moment before, from the same places to the same places. `rising` carries
+            // over the waits there, as it does those of latched packets.
             let is_judged = stays
                 && is_steady
                 && !class.has_grown
@@ -349,17 +349,19 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// Whether packets of the half of the class were sent before the change. Otherwise none was lost when something died.
+    /// Returns whether packets of the class's half were sent before the change. If none were, none were lost when
+    /// something died.
     fn was_sent(&self, class: &Class) -> bool {
         self.moments.all[0].injected[class.half.index()] && self.moments.admits(class.owner, 0, class.half)
     }
 
-    /// Keeps what the barrier before a moment left. Whether that is everything.
+    /// Keeps the places that the barrier before a moment left. Returns whether those are all of them.
     fn carry(&self, class: &mut Class, moment: usize) -> bool {
         let Class { lanes, touched, half, .. } = class;
         let mut stays = true;
         let begins = &self.moments.all[moment];
-        // Rule 1. What is left is kept before the row is read, so an empty row means "only what was left".
+        // Rule 1. The places that are left are kept before the row is read, so an empty row means that there are no
+        // others.
         let left = if begins.gone[half.index()] { 0 } else { !for_all(begins.empty.0) };
         touched.retain(|&channel| {
             let own = &mut lanes[channel as usize];
@@ -371,8 +373,8 @@ impl<'a> Closure<'a> {
         stays
     }
 
-    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one. Whether each entry is
-    /// known to be what it was at that moment, old and new alike.
+    /// Reads the entries of a moment; `outputs` are those of the moment before, if there is one. Returns whether each
+    /// entry is known to be the same as at that moment, old and new alike.
     fn read_outputs(&self, moment: usize, lid: Lid, outputs: &mut [[u8; 2]]) -> bool {
         let [old, new] = self.moments.all[moment].tables;
         let output = |tables: &SubnetTables, switch: usize| {
@@ -397,8 +399,8 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// Adds what a row lists to what was left. A row that lists too much makes the check stricter, never weaker. Returns
-    /// whether it says where packets choose, or that they do so nowhere; none where it lists channels.
+    /// Adds the places of a row to those that were left. A row that lists too many makes the check stricter, never
+    /// weaker. Returns whether the row names switches at which packets choose; none where it lists channels.
     fn read_row(
         &self,
         class: &mut Class,
@@ -497,7 +499,7 @@ impl<'a> Closure<'a> {
         Ok(())
     }
 
-    /// The same for answers: they come from the manager's port alone, and go to the base LID of whoever asked.
+    /// The same for answers: they come from the manager's port alone, and go to the base LID of the port that asked.
     fn check_answers(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Some(Answerer { switch, place, .. }) = self.answerer else { return Ok(()) };
         let half = now.class.half;
@@ -505,7 +507,7 @@ impl<'a> Closure<'a> {
         if lanes == 0 {
             return Ok(());
         }
-        // Not firm: an answer may be lost, and whoever asked asks again.
+        // Not firm: an answer may be lost, since the client asks again.
         self.check_step(now, switch, Some(self.net.sources[switch][place].input), spread(lanes), false)
     }
 
@@ -524,7 +526,7 @@ impl<'a> Closure<'a> {
         }
     }
 
-    /// The same where only the sources send whose paths have this DLID.
+    /// The same where only the sources with a path to this DLID send.
     fn check_selected(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let (half, owner) = (class.half, class.owner);
@@ -535,7 +537,7 @@ impl<'a> Closure<'a> {
             for place in 0..self.net.sources[switch].len() {
                 let source = self.net.sources[switch][place];
                 let ways = &self.moments.all[moment].ways[half.index()];
-                // What any of the path layers allows may be sent.
+                // A source may send whatever any of the path layers allows.
                 let layers = ways.iter().filter_map(|ways| ways.layer(source.port, owner, path));
                 let mut open = layers.fold(0, |all, layer| all | self.groups.of_layer(half, layer));
                 if self.answerer.is_some_and(|answerer| answerer.port == source.port) {
@@ -587,7 +589,7 @@ impl<'a> Closure<'a> {
             if ways.is_empty() {
                 ways.resize(self.net.way_count, 0);
             }
-            // What is discarded waits for nothing.
+            // A discarded packet waits for nothing.
             let goes_on = |&output: &usize| {
                 output < self.net.sides[switch] && !(self.discards_turned_back && output == input.index())
             };
@@ -615,8 +617,8 @@ impl<'a> Closure<'a> {
                 // Rows exist for LIDs of end ports only, so port 0 never belongs to the owner.
                 Outlet::Own => return Err(self.wrong(now, self.fabric.describe_node(self.net.switches[switch]))),
                 outlet @ (Outlet::Hole | Outlet::Dead) => {
-                    // Towards a link that died packets vanish, and hold no lane. Where they had a way that is a loss,
-                    // and on a half that nobody sent on before none was lost to the death.
+                    // Packets sent towards a dead link vanish and hold no lane. That is a loss where they had a way; on
+                    // a half that no source sent on before, the death explains no loss.
                     let may_lose = now.forsaken.may_lose(switch, outlet == Outlet::Dead);
                     if !(self.was_sent(class) && now.forsaken.counts(moment) && may_lose) {
                         self.check_hole(now, switch, output, firm)?;
@@ -718,7 +720,7 @@ impl<'a> Closure<'a> {
         class.answers || self.stranded[owner] || moment > 0 && !self.net.is_there(moment, owner)
     }
 
-    /// Counts what a class occupies.
+    /// The lanes that a class occupies.
     fn occupied_by(&mut self, class: &Class) -> Occupied {
         let mut all: Packed = 0;
         let mut pairs = 0;
@@ -734,7 +736,7 @@ impl<'a> Closure<'a> {
         Occupied { pairs, lanes: of_any(all) }
     }
 
-    /// Adds what a class occupies at a moment to what all do.
+    /// Adds the lanes that a class occupies at a moment to those of all classes.
     fn count(&mut self, occupied: Occupied, half: Half, moment: usize) -> Result<(), CertificateFault> {
         let Occupied { pairs, lanes } = occupied;
         self.found.pairs += pairs;
@@ -748,8 +750,8 @@ impl<'a> Closure<'a> {
 
     fn inject(&self, moment: usize) -> Injected {
         let begins = &self.moments.all[moment];
-        // The barrier before this moment applies to what the moment before left; moments are added in order, so that
-        // is the last one.
+        // The barrier before this moment applies to the places of the moment before; moments are added in order, so
+        // that is the last one.
         let kept = begins.gone.map(|gone| if gone { 0 } else { !for_all(begins.empty.0) });
         let mut injected = Injected { lanes: Vec::new(), together: Vec::new() };
         for (switch, sources) in self.net.sources.iter().enumerate() {

@@ -13,7 +13,7 @@ pub enum CertificateFault {
     Altered {
         /// The digest in the last line.
         told: String,
-        /// What the text gives.
+        /// The text found in its place.
         found: String,
     },
     /// It is for another fabric.
@@ -35,7 +35,7 @@ pub enum CertificateFault {
         /// The digest of the file.
         plan: String,
     },
-    /// What it states of the plan is false.
+    /// The certificate makes a false statement about the plan.
     #[error("the certificate and the plan differ in {what}: {certificate} against {plan}")]
     Differs {
         /// In what.
@@ -53,7 +53,7 @@ pub enum CertificateFault {
     Plan {
         /// The wave.
         wave: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A packet can be where the certificate lists none.
@@ -89,7 +89,7 @@ pub enum CertificateFault {
         moment: String,
         /// The DLID.
         lid: Lid,
-        /// Where they arrive.
+        /// The place where they arrive.
         at: String,
     },
     /// A packet can be sent onto a lane that its link lacks.
@@ -116,12 +116,12 @@ pub enum CertificateFault {
         /// Its number.
         high: u32,
     },
-    /// What the plan drains is not all that must run empty.
+    /// The plan drains less than must run empty.
     #[error("{moment}: {what}")]
     Drain {
         /// The moment.
         moment: String,
-        /// What is omitted.
+        /// The part that is omitted.
         what: String,
     },
 }

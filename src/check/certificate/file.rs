@@ -36,7 +36,7 @@ struct MomentHeader {
 /// The lanes' numbers by moment; moments that have the same share them.
 pub(super) type Numbers = Vec<Rc<[u32]>>;
 
-/// A certificate whose digest is right.
+/// A certificate whose digest is correct.
 pub(super) struct File {
     header: Header,
     /// The evidence, packed: it is unpacked while it is read.
@@ -76,7 +76,7 @@ impl File {
         Ok(File { header, packed })
     }
 
-    /// Compares what the header states of the plan with the plan, and its name for it with `name`.
+    /// Compares the header's statements about the plan with the plan, and the digest that it names with `name`.
     pub fn check_binding(&self, plan: &Plan, name: &str) -> Result<(), CertificateFault> {
         let Header { plan: told, fabric, scheme, assumptions, .. } = &self.header;
         let digest = plan.digest().to_string();
@@ -129,7 +129,7 @@ impl File {
     }
 }
 
-/// How a certificate names the plan of a file.
+/// The digest by which a certificate names a plan file.
 pub(super) fn digest_of(plan_file: &[u8]) -> String {
     hex(&Sha256::digest(plan_file))
 }
@@ -149,7 +149,7 @@ fn hex(bytes: &[u8]) -> String {
 /// for: a thousand times as many zeros end at the first row that cannot be.
 pub(super) struct Rows<'a> {
     bytes: BufReader<ZlibDecoder<&'a [u8]>>,
-    /// What was unpacked and put back, the last byte first.
+    /// Bytes that were unpacked and put back, the last byte first.
     returned: Vec<u8>,
 }
 
@@ -183,7 +183,7 @@ impl Rows<'_> {
         byte.ok_or_else(|| damaged("it ends too early"))
     }
 
-    /// What is unpacked and not read yet; empty at the end only.
+    /// The bytes unpacked and not read yet; empty at the end only.
     fn unpacked(&mut self) -> Result<&[u8], CertificateFault> {
         self.bytes.fill_buf().map_err(|error| damaged(format!("it cannot be unpacked: {error}")))
     }
@@ -206,7 +206,7 @@ impl Rows<'_> {
 
     /// Nothing must follow, packed or unpacked.
     pub fn finish(mut self) -> Result<(), CertificateFault> {
-        // Only at the end is the checksum of what was unpacked compared.
+        // The checksum of the unpacked bytes is compared only at the end.
         let whole =
             self.returned.is_empty() && self.unpacked()?.is_empty() && self.bytes.get_ref().get_ref().is_empty();
         if whole { Ok(()) } else { Err(damaged("bytes follow the last row")) }

@@ -1,4 +1,4 @@
-//! Which lanes the service levels of a group can take at each hop of each moment. The groups of a half lie side by
+//! The lanes that the service levels of a group can take at each hop of each moment. The groups of a half lie side by
 //! side, 16 bits each, so that all service levels are followed at once.
 
 use super::CertificateFault;
@@ -104,7 +104,7 @@ impl Groups {
         Ok(groups)
     }
 
-    /// How many groups a half has.
+    /// The number of groups of a half.
     #[inline]
     pub fn count(&self, half: Half) -> usize {
         self.halves[half.index()].len()
@@ -140,18 +140,18 @@ impl Groups {
         }
     }
 
-    /// Whether every table has the lanes of the moment before, at switches and at sources.
+    /// Returns whether every table has the lanes of the moment before, at switches and at sources.
     pub fn repeats(&self, moment: usize) -> bool {
         self.switches[moment] == self.switches[moment - 1] && self.sources[moment] == self.sources[moment - 1]
     }
 
-    /// Whether groups, and the lanes of the first moment, are those of others.
+    /// Returns whether the groups, and the lanes of the first moment, equal those of `other`.
     pub fn begin_like(&self, other: &Groups) -> bool {
         (self.vls, &self.halves, &self.switches[0], &self.sources[0], self.usual[0])
             == (other.vls, &other.halves, &other.switches[0], &other.sources[0], other.usual[0])
     }
 
-    /// Whether all pairs of a switch are alike at a moment.
+    /// Returns whether all pairs of a switch are alike at a moment.
     #[inline]
     pub fn is_alike(&self, moment: usize, switch: usize) -> bool {
         matches!(self.switches[moment][switch], AtSwitch::Alike(_))

@@ -1,7 +1,7 @@
 //! Switches from which a DLID could no longer be reached when a moment began, because something had died.
 //!
-//! Only packets there may be lost on the way (docs/PROOF.md, Theorem 3): whoever still has a way must not be led to
-//! such a switch, nor into a hole.
+//! Only packets there may be lost on the way (docs/PROOF.md, Theorem 3): no switch that still has a way may lead
+//! packets to such a switch, nor into a hole.
 
 use super::net::{CheckedNet, Outlet};
 use crate::ids::{PortMask, PortNum};
@@ -9,8 +9,8 @@ use crate::ids::{PortMask, PortNum};
 /// By switch: whether it had lost its way to the DLID in hand.
 #[derive(Default)]
 pub(super) struct Forsaken {
-    /// Whether the plan says that its first tables lead nowhere from some switches: all are then looked at from the first
-    /// moment on, and those switches have lost their way like those that led into what died.
+    /// Whether the plan states that its first tables lead nowhere from some switches. All switches are then examined
+    /// from the first moment on, and those have lost their way like the ones that led into an element that died.
     begins_with_losses: bool,
     /// The first outputs of the change, by switch, once some moment has written another; empty until then.
     first: Vec<u8>,
@@ -25,12 +25,12 @@ impl Forsaken {
         Forsaken { begins_with_losses, ..Forsaken::default() }
     }
 
-    /// Whether switches may have lost their way at a moment.
+    /// Returns whether switches may have lost their way at a moment.
     pub fn counts(&self, moment: usize) -> bool {
         moment > 0 || self.begins_with_losses
     }
 
-    /// Notes the outputs of the next moment, old and new, by switch; the first where that counts.
+    /// Records the outputs of the next moment, old and new, by switch; the first ones where they matter.
     pub fn begin(&mut self, net: &CheckedNet, moment: usize, outputs: &[[u8; 2]]) {
         let all = self.begins_with_losses;
         if self.first.is_empty() && (all || outputs.iter().any(|[old, new]| old != new)) {
@@ -49,17 +49,18 @@ impl Forsaken {
         }
     }
 
-    /// Whether packets at a switch may be lost at its output; `dead` says whether the output died.
+    /// Returns whether packets at a switch may be lost at its output; `dead` says whether the output died.
     pub fn may_lose(&self, switch: usize, dead: bool) -> bool {
         self.now.get(switch).copied().unwrap_or(dead)
     }
 
-    /// Whether all that a switch can have sent by an output had lost its way there: it may be discarded further on.
+    /// Returns whether every packet that a switch can have sent by an output had lost its way there. Such packets may
+    /// be discarded further on.
     pub fn sent_only_lost(&self, switch: usize, output: PortNum) -> bool {
         self.fair.get(switch).is_some_and(|fair| !fair.contains(output))
     }
 
-    /// Whether a switch that has a way leads packets to one that has none.
+    /// Returns whether a switch that has a way leads packets to one that has none.
     pub fn leads_astray(&self, switch: usize, next: usize) -> bool {
         !self.now.is_empty() && !self.now[switch] && self.now[next]
     }

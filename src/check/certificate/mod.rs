@@ -1,12 +1,12 @@
 //! The independent checker of certificates: accepts or refuses a plan with its certificate, and searches nothing.
 //!
 //! On entry: a plan as read from its file, the bytes of that file, and the bytes of the certificate. On return:
-//! [`Checked`], or the first [`CertificateFault`]. What the plan means (who sends when, what barriers leave, which
-//! entries mix) is derived here from its writes and barriers alone, not from the names of its phases. Then two things
-//! are verified: the places that the certificate lists are closed under every step that the plan allows, and its
-//! numbers rise along every dependency between them; and, once more from the plan alone, that what the last wave
-//! leaves serves the fabric after the change. Work is linear in the (lane, class) pairs. Shares no code with planner
-//! and prover; docs/PROOF.md explains why acceptance means that no moment of the change can deadlock,
+//! [`Checked`], or the first [`CertificateFault`]. The meaning of the plan (which ports send when, which packets remain
+//! after a barrier, which entries mix) is derived here from its writes and barriers alone, not from the names of its
+//! phases. Then two things are verified: the places that the certificate lists are closed under every step that the
+//! plan allows, and its numbers rise along every dependency between them; and, once more from the plan alone, that the
+//! tables after the last wave serve the fabric after the change. Work is linear in the (lane, class) pairs. Shares no
+//! code with planner and prover; docs/PROOF.md explains why acceptance means that no moment of the change can deadlock,
 //! docs/CERTIFICATE.md specifies the file.
 
 mod afterwards;
@@ -34,7 +34,7 @@ use moments::PlanMoments;
 use net::CheckedNet;
 use serde::Serialize;
 
-/// What a certificate covers.
+/// The extent of a certificate.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Checked {
     /// Waves, the moment before the first not counted.
@@ -85,8 +85,8 @@ pub fn check_in_hand_from(base: &CheckBase, plan: &Plan, certificate: &[u8]) -> 
     judge(plan, &file, true, Some(base))
 }
 
-/// The same for a plan that was called off: what it leaves is the routing in force, which need not serve the fabric
-/// after the change.
+/// The same for a plan that was called off: it ends with the routing in force, which need not serve the fabric after
+/// the change.
 ///
 /// # Errors
 /// As [`check`].
@@ -100,7 +100,7 @@ fn judge(plan: &Plan, file: &File, to_the_end: bool, base: Option<&CheckBase>) -
     judge_keeping(plan, file, to_the_end, base, false).map(|(checked, _)| checked)
 }
 
-/// The same; `keeps` has a base made of what is found of the moment before the first wave.
+/// The same; with `keeps` the results for the moment before the first wave are returned as a base.
 fn judge_keeping(
     plan: &Plan,
     file: &File,

@@ -1,4 +1,5 @@
-//! What a plan means, moment by moment, derived from its writes and barriers: who may send what, what is empty.
+//! The meaning of a plan, moment by moment, derived from its writes and barriers: which ports may send on which half,
+//! and which lanes are empty.
 
 use super::{CertificateFault, believable};
 use crate::fabric::{Fabric, PortId};
@@ -24,14 +25,15 @@ pub(super) struct PlanMoment<'a> {
     pub tables: [&'a SubnetTables; 2],
     /// By half: whether some source may send its packets.
     pub injected: [bool; 2],
-    /// By half: who may send by which path, on which layer: what any of these allows. Without any, every source may
-    /// use every path.
+    /// By half: the paths and layers that each source may use at this moment, as a choice of any of these. If the list
+    /// is empty, every source may use every path.
     pub ways: [Vec<&'a PathLayers>; 2],
     /// Lanes that are empty everywhere when it begins, nothing latched for them.
     pub empty: VlSet,
-    /// By half: whether none of its packets that was sent before is anywhere when it begins.
+    /// By half: whether all of its packets sent earlier have left the subnet when the moment begins.
     pub gone: [bool; 2],
-    /// How often in a row every device sent off what stood in it before it begins, if that is why nothing is left.
+    /// The number of consecutive rounds in which every device sent off its packets before the moment begins, if these
+    /// rounds are why nothing is left.
     pub aged: Option<usize>,
     /// The half, and the lanes, that its barriers report empty at its end.
     pub drains: Option<(Half, VlSet)>,
@@ -67,7 +69,7 @@ impl<'a> PlanMoments<'a> {
         Ok(moments)
     }
 
-    /// Whether packets of a half may be sent by an end port, or to it, at a moment.
+    /// Returns whether packets of a half may be sent by an end port, or to it, at a moment.
     pub fn admits(&self, port: PortId, moment: usize, half: Half) -> bool {
         !self.come[port.index()] || self.joined[port.index()][half.index()].is_some_and(|from| moment >= from)
     }
@@ -81,15 +83,15 @@ impl<'a> PlanMoments<'a> {
     }
 }
 
-/// What holds between two waves.
+/// The facts that hold between two waves.
 struct State<'a> {
     plan: &'a Plan,
     fabric: &'a Fabric,
-    /// By half: whether its packets may be sent: by a source, or as replies to what a source sent.
+    /// By half: whether its packets may be sent, by a source or as replies to a source's packets.
     sent: [bool; 2],
-    /// Whether sources confirmed the last half that they were notified of.
+    /// Whether sources confirmed the half that they were last notified of.
     moved: bool,
-    /// Whether no port let data pass at some time before.
+    /// Whether, at some earlier time, no port let data pass.
     stopped: bool,
     empty: VlSet,
     gone: [bool; 2],
@@ -146,8 +148,8 @@ impl<'a> State<'a> {
         Ok(PlanMoment { name: wave.name.clone(), tables, injected, ways, empty, gone, aged, drains })
     }
 
-    /// Who may send by which path: on two halves each keeps its own; on one, sources follow the old routing at first,
-    /// and either of both once something was written: nothing notifies them.
+    /// The paths that each source may use. With both halves in use, each half keeps its own. With one, sources follow
+    /// the old routing at first, and either routing once something was written, since nothing notifies them.
     fn ways(&self, new_too: bool) -> [Vec<&'a PathLayers>; 2] {
         let draft = self.plan.draft();
         let (old, new) = (draft.old_ways.as_deref(), draft.new_ways.as_deref());
@@ -184,13 +186,13 @@ impl<'a> State<'a> {
         begins
     }
 
-    /// Whether no port lets data pass.
+    /// Returns whether no port lets data pass.
     fn is_stopped(&self, tables: &SubnetTables) -> bool {
         let mut cabled = self.fabric.ports().filter(|(_, port)| port.peer.is_some());
         cabled.all(|(id, _)| matches!(tables.port_states[id.index()], PortState::Initialize | PortState::Down))
     }
 
-    /// Updates the state to what the barriers at the end of a wave leave.
+    /// Applies the barriers at the end of a wave to the state.
     fn pass(
         &mut self,
         moments: &PlanMoments<'_>,

@@ -4,7 +4,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortMask, PortNum};
 use crate::plan::Plan;
 
-/// Where a channel leads.
+/// The element at the far end of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ChannelEnd {
     Nowhere,
@@ -13,7 +13,7 @@ pub(super) enum ChannelEnd {
     Switch(u32, PortNum),
 }
 
-/// What an output of a switch does with packets at a moment.
+/// The fate of packets at an output of a switch at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outlet {
     /// Keeps them: port 0 is the switch itself.
@@ -134,7 +134,7 @@ impl CheckedNet {
         self.first_way[inward] + output * self.incoming[switch]
     }
 
-    /// Whether a source sends into a switch by a port.
+    /// Returns whether a source sends into a switch by a port.
     #[inline]
     pub fn is_source(&self, switch: usize, input: PortNum) -> bool {
         self.source_inputs[switch].contains(input)
@@ -146,17 +146,17 @@ impl CheckedNet {
         self.first[switch] + output
     }
 
-    /// Whether a switch sends into a channel.
+    /// Returns whether a switch sends into a channel.
     pub fn is_sent(&self, channel: usize) -> bool {
         self.at_switch[channel] && self.ends[channel] != ChannelEnd::Nowhere
     }
 
-    /// Whether a port is a cabled one of a CA or router.
+    /// Returns whether a port is a cabled one of a CA or router.
     pub fn is_end_port(&self, port: PortId) -> bool {
         !self.at_switch[port.index()] && self.ends[port.index()] != ChannelEnd::Nowhere
     }
 
-    /// What an output of a switch does with packets. No route is port 255, which no switch has.
+    /// The fate of packets at an output of a switch. *No route* is port 255, which no switch has.
     #[inline]
     pub fn outlet(&self, moment: usize, switch: usize, output: usize) -> Outlet {
         if output == 0 {
@@ -174,7 +174,7 @@ impl CheckedNet {
         }
     }
 
-    /// Whether a channel exists at a moment; moment 0 is the one before the change.
+    /// Returns whether a channel exists at a moment; moment 0 is the one before the change.
     #[inline]
     pub fn is_there(&self, moment: usize, channel: usize) -> bool {
         self.ends[channel] != ChannelEnd::Nowhere && (moment == 0 || self.survives[channel])

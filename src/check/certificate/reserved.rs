@@ -1,8 +1,9 @@
-//! Verifies what a plan says of its reserved level: the lane is its own at every moment, no barrier speaks of it, and,
-//! unless the plan assumes that management to switches pauses, no packet on it can wait for itself.
+//! Verifies the statements of a plan about its reserved level: the level has its lane to itself at every moment, no
+//! barrier covers that lane, and no packet on it can wait for itself, unless the plan assumes that management to
+//! switches pauses.
 //!
-//! Nothing of this is in a certificate. The lane is one, so its dependencies are those of channels, and whether these
-//! have an order is found by taking away channels that nothing waits for, until none is left.
+//! A certificate says nothing about it. There is a single lane, so its dependencies are those of channels. They have an
+//! order if removing channels that nothing waits for, again and again, leaves none.
 
 use super::CertificateFault;
 use super::moments::{PlanMoment, PlanMoments};
@@ -18,7 +19,7 @@ fn fault<T>(wave: &str, what: String) -> Result<T, CertificateFault> {
     Err(CertificateFault::Plan { wave: wave.to_string(), what })
 }
 
-/// Verifies the claim, and that a plan without one assumes what it replaces.
+/// Verifies the claim, or that a plan without one names the assumptions that it replaces.
 pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
     let draft = plan.draft();
     let (lanes, kept) = (draft.lanes, Assumption::ReservedLevelIsKept);
@@ -37,6 +38,7 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) ->
     }
     let ways = [&draft.old_ways, &draft.new_ways].into_iter().flatten();
     let layers = ways.map(|ways| ways.layers()).max().unwrap_or(1);
+    // Layer l of either half takes the level of rank l (P0.3), so a level of that rank carries data (K.1).
     if level.sl.get() % 8 < layers {
         return fault("plan", format!("SL {} is reserved, and one of the levels of data's {layers} layers", level.sl));
     }
@@ -69,6 +71,7 @@ fn check_others(plan: &Plan, moments: &PlanMoments<'_>) -> Result<(), Certificat
 fn check_barriers(plan: &Plan, level: ReservedLevel) -> Result<(), CertificateFault> {
     for wave in plan.waves() {
         for barrier in &wave.barriers {
+            // K.4: no observer waits for this lane, so a barrier that includes it claims more than was observed.
             if let Barrier::Flushed(lanes) | Barrier::Drained(lanes) = *barrier
                 && lanes.contains(level.vl)
             {
@@ -101,6 +104,7 @@ fn check_kept(
             for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
                 let outputs: Vec<PortNum> =
                     fabric.ports_of(node).filter(|&port| cabled(port)).map(|port| fabric.port(port).num).collect();
+                // Packets of a switch itself enter by port 0. An adapter has one table, whatever the input.
                 let mut inputs = vec![PortNum::ZERO];
                 inputs.extend(outputs.iter().filter(|_| info.is_switch()));
                 let pairs = inputs.iter().flat_map(|&input| outputs.iter().map(move |&output| (input, output)));
@@ -119,10 +123,12 @@ fn check_kept(
     Ok(())
 }
 
-/// Verifies that packets on the level, from any switch to any LID, can wait for each other in no cycle, whichever entries
-/// they meet: before the change, and while and after it runs.
+/// Verifies that packets on the level, from any switch to any LID, can wait for each other in no cycle, whichever
+/// entries they meet: before the change, and while and after it runs.
 fn check_followed(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
     let fabric = &*plan.draft().before;
+    // K.3 needs every entry that a packet can meet. The entries of a new switch are unknown until they are written
+    // (G.2).
     let is_new = |node: NodeId| {
         let mut cabled = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).peekable();
         cabled.peek().is_some() && cabled.all(|port| plan.has_come(port))
@@ -139,12 +145,14 @@ fn check_followed(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> R
     mixture.clear();
     let mut last = steady;
     for moment in waves {
-        // Only ports that all discard what they hold leave nothing here; what barriers say is about other lanes.
+        // Only if all ports discard their packets is nothing left here; barriers speak of other lanes. An aged barrier
+        // makes `gone` true as well, but its rounds say nothing of this lane (K.4).
         let discarded = moment.gone == [true; 2] && moment.aged.is_none();
         if discarded {
             mixture.check(&last.name, 1)?;
             mixture.clear();
         }
+        // While every port stops, nothing moves, so a packet meets none of the entries of that moment.
         if moment.injected != [false; 2] || !discarded {
             mixture.add(moment);
         }
@@ -157,7 +165,7 @@ fn check_followed(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> R
 struct ReservedMixture<'a> {
     fabric: &'a Fabric,
     net: &'a CheckedNet,
-    /// Whether a packet that is to leave by the port it came in by is discarded.
+    /// Whether switches discard a packet whose output port is its input port.
     turning: bool,
     since: usize,
     /// By switch.
@@ -209,6 +217,7 @@ impl<'a> ReservedMixture<'a> {
         for (switch, own) in outputs.iter().enumerate() {
             for &output in own {
                 let arrives = match self.net.outlet(self.since, switch, output) {
+                    // Such packets may be lost, since management repeats a request without an answer (K.3).
                     Outlet::Hole | Outlet::Dead => continue,
                     Outlet::Own => PortId(self.net.channel(switch, 0) as u32),
                     Outlet::Port { at, .. } => at,
@@ -231,13 +240,15 @@ impl<'a> ReservedMixture<'a> {
         for &output in outputs {
             let goes_on =
                 matches!(self.net.outlet(self.since, switch, output), Outlet::Port { .. } | Outlet::Switch { .. });
+            // An edge of the graph of Theorem 6 in docs/PROOF.md: a packet came in by any entry of one switch and may
+            // be latched by any entry of the next. Port 0 consumes packets, so nothing waits there.
             if goes_on && !(self.turning && output == input.index()) {
                 taken[self.net.way(channel, switch, output)] = true;
             }
         }
     }
 
-    /// Takes away channels that no packet waits for, until none is left.
+    /// Removes channels that no packet waits for, until none is left.
     fn check_order(&self, wave: &str, taken: &[bool]) -> Result<(), CertificateFault> {
         let onward = |channel: usize| {
             let ChannelEnd::Switch(at, _) = self.net.ends[channel] else { return Vec::new() };

@@ -59,7 +59,7 @@ impl Judge<'_> {
         for moment in 0..self.moments.all.len() {
             let begins = &self.moments.all[moment];
             self.enter(&mut entered, moment, half);
-            // Rule 4 before rule 3: what was latched earlier still waits, unless the barrier excludes it.
+            // Rule 4 before rule 3: a packet latched earlier still waits, unless the barrier excludes it.
             if moment > 0 && self.is_under_way(moment - 1, half) {
                 waits.carry(moment, begins.gone[half.index()], begins.empty);
             }
@@ -77,7 +77,7 @@ impl Judge<'_> {
         Ok(dependencies)
     }
 
-    /// Whether packets of a half were judged at a moment or an earlier one. Until then none waits.
+    /// Returns whether packets of a half were judged at this moment or an earlier one. Until then none waits.
     fn is_under_way(&self, moment: usize, half: Half) -> bool {
         self.closure.ways[..=moment].iter().any(|ways| !ways[half.index()].is_empty())
     }
@@ -94,8 +94,8 @@ impl Judge<'_> {
                 return;
             }
             let sides = self.net.sides[way.switch];
-            // `spread` keeps the groups that stand here, with all of their lanes: a table looks at the level, not at
-            // the lane that a packet comes in on.
+            // `spread` keeps the groups that stand here, with all of their lanes: an SL-to-VL table depends on the
+            // level, not on the lane by which a packet came in.
             let to = self.groups.through(moment, way.switch, half, sides, way.input.index(), way.output) & spread(from);
             for group in 0..self.groups.count(half) {
                 let (from, to) = (of_group(from, group), of_group(to, group));
@@ -175,8 +175,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether the layer of a lane is drained along a way through a switch, together with the lanes that the way
-    /// leads to.
+    /// Returns whether the layer of a lane is drained along a way through a switch, together with the lanes to which
+    /// the way leads.
     fn is_drained(&self, switch: usize, input: PortNum, output: usize, vl: usize, to: u16) -> bool {
         // Each layer has its own order of channels. A dependency that leaves the lanes of its layer is in none of
         // these orders.

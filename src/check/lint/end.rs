@@ -6,7 +6,7 @@ use super::{Findings, Rule};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::plan::{LanePartition, Lanes, Plan, Scheme};
-use crate::tables::{Lft, PathLayers, SlToVl};
+use crate::tables::{LFT_BLOCK, Lft, PathLayers, SlToVl};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -53,13 +53,15 @@ fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     }
 }
 
-/// Each LID that will be in use leads to the port that owns it, from every switch where it may be sent to: from all that
-/// stay, or, where the plan says whose a path is, from those of its sources. Scheme `ordered` may leave lost what the first
-/// tables lead nowhere, if hosts do not send to hosts by it, and if it still ends at a cable that is gone
-/// (W.10 of docs/PROTOCOL.md).
+/// Every LID that will be in use leads to the port that owns it, from every switch where packets to it may be sent:
+/// from all that stay or, where the plan specifies the sources of a path, from those of its sources. Scheme `ordered`
+/// may leave a row lost that the first tables lead nowhere, if no host sends to a host by it and if it still ends at a
+/// cable that is gone (W.10 of docs/PROTOCOL.md).
 fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let fabric = &*plan.draft().after;
     let tables = plan.tables_at(plan.waves().len());
+    // The Double Scheme retires the old half, and no host sends on it afterwards; `sm` rewrites its entries after the
+    // plan (P5.4). The other schemes retire none.
     let halves: &[Half] = match plan.scheme() {
         Scheme::Double => &[plan.new_half()],
         Scheme::Ordered | Scheme::Static | Scheme::InPlace | Scheme::Recover => &[Half::Lower, Half::Upper],
@@ -68,27 +70,37 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let reached_ends: Vec<PortId> =
         fabric.end_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
     let (mut known, steps) = (vec![Way::Unknown; fabric.node_count()], Steps::of(fabric));
-    let (first, mut known_first) = (&plan.tables_at(0).lfts, known.clone());
+    let (mut last, mut first) = (Entries::of(&tables.lfts), Entries::of(&plan.tables_at(0).lfts));
+    let mut known_first = known.clone();
     let mut has_hosts = vec![false; fabric.node_count()];
     reached_ends.iter().filter_map(|&port| fabric.neighbour(port)).for_each(|home| has_hosts[home.index()] = true);
-    for owner in fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]) {
+    // In the order of LIDs, so that those of a block follow each other.
+    let mut owners: Vec<PortId> = fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
+    owners.sort_by_key(|&port| fabric.port(port).lid);
+    for owner in owners {
         let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none()).map(|lid| (None, lid));
         let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());
         for (path, lid) in divided.map(|(path, lid)| (Some(path), lid)).chain(undivided) {
             known.fill(Way::Unknown);
+            // P0.3: a path that belongs to some sources need not lead anywhere from other switches. A LID that is of no
+            // half is open to every switch.
             let starts = match (path, &plan.draft().new_ways) {
                 (Some(path), Some(ways)) => &senders(fabric, &reached_ends, ways, owner, path),
                 _ => &starts,
             };
-            let mut lost = starts.iter().filter(|&&start| !steps.lead(&tables.lfts, start, (lid, owner), &mut known));
+            let entries = last.column(lid);
+            let mut lost = starts.iter().filter(|&&start| !steps.lead(entries, start, owner, &mut known));
             let mut is_fresh = true;
             let mut may_stay = |&&start: &&NodeId| {
                 if std::mem::take(&mut is_fresh) {
                     known_first.fill(Way::Unknown);
                 }
+                // W.10. Only a plan that reconnects hosts first may leave rows lost: rows that no packet between hosts
+                // meets, that were lost already, and at which packets vanish into the dead cable instead of going
+                // round.
                 plan.scheme() == Scheme::Ordered
                     && (is_of_switch(fabric, owner) || !has_hosts[start.index()])
-                    && !steps.lead(first, start, (lid, owner), &mut known_first)
+                    && !steps.lead(first.column(lid), start, owner, &mut known_first)
                     && ends_in_loss(plan, &tables.lfts, start, lid)
             };
             if let Some(&start) = lost.find(|start| !may_stay(start)) {
@@ -107,8 +119,8 @@ fn is_of_switch(fabric: &Fabric, port: PortId) -> bool {
     fabric.node(fabric.port(port).node).is_switch()
 }
 
-/// Whether a LID leads from a switch to a cable of the fabric before the change that is gone: it goes round nowhere, and to
-/// no other port.
+/// Returns whether packets to a LID end, from a given switch, at a cable of the fabric before the change that is gone:
+/// they go round no loop and arrive at no other port.
 fn ends_in_loss(plan: &Plan, lfts: &[Arc<Lft>], start: NodeId, lid: Lid) -> bool {
     let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
     let mut at = start;
@@ -116,6 +128,8 @@ fn ends_in_loss(plan: &Plan, lfts: &[Arc<Lft>], start: NodeId, lid: Lid) -> bool
         let output = lfts[at.index()].get(lid).and_then(|output| before.port_at(at, output));
         let Some(output) = output else { return false };
         match after.neighbour(output) {
+            // A cable that is missing in `surviving` has died, so packets into it were lost to the failure. One that
+            // leaves as planned is still there while the waves run, and losses in it would be lost to the change (V.1).
             None => return before.peer(output).is_some() && plan.draft().surviving.peer(output).is_none(),
             Some(next) if after.node(next).is_switch() => at = next,
             Some(_) => return false,
@@ -131,7 +145,7 @@ fn senders(fabric: &Fabric, ends: &[PortId], ways: &PathLayers, owner: PortId, p
     switches.into_iter().filter(|&node| fabric.node(node).is_switch()).collect()
 }
 
-/// Where the packets of one LID end that begin at a switch.
+/// The end of the packets to one LID that start at a switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Unknown,
@@ -141,7 +155,7 @@ enum Way {
     Astray,
 }
 
-/// What a port of a switch leads to.
+/// The far end of a switch port.
 #[derive(Clone, Copy)]
 enum Step {
     /// To itself, or to an end port.
@@ -177,17 +191,19 @@ impl Steps {
         }
     }
 
-    fn at(&self, switch: NodeId, output: Option<PortNum>) -> Step {
+    fn at(&self, switch: NodeId, output: PortNum) -> Step {
         match output {
-            Some(num) if num.0 <= self.highest[switch.index()] => {
+            // No port has the number of what has no route.
+            num if num != PortNum::NO_ROUTE && num.0 <= self.highest[switch.index()] => {
                 self.by_port[self.first[switch.index()] + num.index()]
             }
             _ => Step::Nowhere,
         }
     }
 
-    /// Follows a LID from a switch until its end is known, and records that end for every switch on the way.
-    fn lead(&self, lfts: &[Arc<Lft>], start: NodeId, (lid, owner): (Lid, PortId), known: &mut [Way]) -> bool {
+    /// Follows the entries of a LID from a switch until their end is known, and records that end for every switch on the
+    /// way.
+    fn lead(&self, entries: &[PortNum], start: NodeId, owner: PortId, known: &mut [Way]) -> bool {
         let mut at = start;
         let way = loop {
             match known[at.index()] {
@@ -196,22 +212,51 @@ impl Steps {
             }
             // A switch met again on this path is astray already, and so ends a round trip.
             known[at.index()] = Way::Astray;
-            match self.at(at, lfts[at.index()].get(lid)) {
+            match self.at(at, entries[at.index()]) {
                 Step::Port(port) if port == owner => break Way::Home,
                 Step::Switch(next) => at = next,
                 Step::Port(_) | Step::Nowhere => break Way::Astray,
             }
         };
-        // What leads home was marked astray on the way.
+        // Switches on a way home were marked astray during the walk.
         let mut back = start;
         while way == Way::Home && known[back.index()] == Way::Astray {
             known[back.index()] = Way::Home;
-            match self.at(back, lfts[back.index()].get(lid)) {
+            match self.at(back, entries[back.index()]) {
                 Step::Switch(next) => back = next,
                 Step::Port(_) | Step::Nowhere => break,
             }
         }
         way == Way::Home
+    }
+}
+
+/// The entries of one block of LIDs at a time, those of each LID together: looked up one by one, each would be fetched
+/// from memory anew.
+struct Entries<'a> {
+    lfts: &'a [Arc<Lft>],
+    block: Option<u16>,
+    /// By LID of the block, then by node.
+    columns: Vec<PortNum>,
+}
+
+impl<'a> Entries<'a> {
+    fn of(lfts: &'a [Arc<Lft>]) -> Entries<'a> {
+        Entries { lfts, block: None, columns: vec![PortNum::NO_ROUTE; LFT_BLOCK * lfts.len()] }
+    }
+
+    /// By node: its entry for a LID, [`PortNum::NO_ROUTE`] where it has none.
+    fn column(&mut self, lid: Lid) -> &[PortNum] {
+        let (nodes, block) = (self.lfts.len(), (lid.index() / LFT_BLOCK) as u16);
+        if self.block.replace(block) != Some(block) {
+            for (node, lft) in self.lfts.iter().enumerate() {
+                for (at, entry) in lft.block(block).into_iter().enumerate() {
+                    self.columns[at * nodes + node] = PortNum(entry);
+                }
+            }
+        }
+        let at = lid.index() % LFT_BLOCK;
+        &self.columns[at * nodes..(at + 1) * nodes]
     }
 }
 

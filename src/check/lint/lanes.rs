@@ -12,8 +12,8 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
         let tables = plan.tables_at(index + 1);
         let rejoined = wave.phase == Phase::Restore && plan.policy().partition == LanePartition::Temporary;
         let apart = plan.scheme() == Scheme::Double && !rejoined;
-        // Until the last wave, which must end in the steady state (`Restored`), these are tables as they were found: what
-        // they may be is for those to judge who follow packets.
+        // Until the last wave, which must end in the steady state (`Restored`), the tables are as they were found. The
+        // judges that follow packets decide whether they are acceptable.
         if plan.scheme() == Scheme::Recover && index + 1 < plan.waves().len() {
             continue;
         }

@@ -57,7 +57,7 @@ pub struct Finding {
     pub rule: Rule,
     /// The wave, where there is one.
     pub wave: Option<String>,
-    /// What was found, with its values.
+    /// The finding, with its values.
     pub what: String,
 }
 

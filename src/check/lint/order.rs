@@ -62,7 +62,7 @@ fn has_steps(plan: &Plan) -> bool {
     plan.waves().iter().any(|wave| wave.phase == Phase::Rewrite)
 }
 
-/// Whether something has come that must be started.
+/// Returns whether something has come that must be started.
 fn has_grown(plan: &Plan) -> bool {
     plan.draft().surviving.ports().any(|(port, info)| info.peer.is_some() && plan.has_come(port))
 }
@@ -74,7 +74,7 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
         (Scheme::Double, Phase::Swap) if !is_last_of_swap(plan, wave) => vec![Barrier::Acknowledged],
         (Scheme::Double, Phase::Swap) => vec![Barrier::Acknowledged, Barrier::SourcesMoved],
         (Scheme::Double, Phase::Drain) => vec![Barrier::Drained(lanes.a)],
-        // How often what was sent must have moved on before the next wave is the prover's to judge.
+        // The prover judges how many rounds of ageing must precede the next wave.
         (Scheme::Ordered, Phase::Install | Phase::Rewrite) if !is_last(plan, wave) => {
             let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
             [Barrier::Acknowledged].into_iter().chain(aged).collect()
@@ -83,7 +83,7 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
             let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
             [Barrier::Acknowledged].into_iter().chain(vacated).collect()
         }
-        // What stood in the subnet was sent under tables that nobody knows: it must have left before anything else.
+        // Packets that stood in the subnet were sent under unknown tables: they must have left before anything else.
         (Scheme::Recover, _) if is_first(plan, wave) => {
             let aged = wave.barriers.iter().filter(|barrier| matches!(barrier, Barrier::Vacated(_))).copied();
             let aged: Vec<Barrier> = aged.collect();
@@ -118,8 +118,9 @@ fn last_phase(plan: &Plan) -> Phase {
     if has_grown(plan) { Phase::Start } else { Phase::Rewrite }
 }
 
-/// How many rounds vacate what leaves: one for what was latched before, one for each channel that a packet can pass in
-/// it, which are one more than the switches of its largest part. None if nothing leaves.
+/// The number of rounds that vacate what leaves: one for packets latched before, and one for each channel that a packet
+/// can pass in it. The longest such way has one channel more than its largest part has switches. None if nothing
+/// leaves.
 fn vacating_rounds(plan: &Plan) -> Option<usize> {
     let (during, after) = (&*plan.draft().surviving, &*plan.draft().after);
     let mut cables = during.ports().filter(|&(port, info)| info.peer.is_some() && after.peer(port).is_none());
@@ -140,7 +141,7 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
     Some(most + 2)
 }
 
-/// Whether some end port discards a service level, from the beginning or by some write.
+/// Returns whether some end port discards a service level, from the beginning or by some write.
 fn closes(plan: &Plan) -> bool {
     let discards = |write: &Write| match write {
         Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => {
@@ -166,7 +167,7 @@ fn assumptions(plan: &Plan) -> Vec<Assumption> {
         Scheme::Ordered | Scheme::InPlace | Scheme::Recover => &[],
     };
     let others: &[Assumption] = match (plan.lanes().reserved, plan.scheme()) {
-        // Whether management to switches must pause as well is for those who follow packets to say.
+        // The judges that follow packets decide whether management to switches must pause as well.
         (Some(_), _) => &[Assumption::ReservedLevelIsKept],
         (None, Scheme::Static) => &[],
         (None, _) => &[Assumption::SwitchManagementPaused, Assumption::NoMulticast],

@@ -27,11 +27,11 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Whether a phase may write this attribute.
+/// Returns whether a phase may write this attribute.
 fn belongs(scheme: Scheme, phase: Phase, write: &Write) -> bool {
     match (phase, write) {
         (Phase::Split | Phase::Restore, Write::SlToVl { .. }) => true,
-        // What has come carries no data before.
+        // A port whose cable has come carries no data before.
         (Phase::Split, Write::PortState { state, .. }) => *state == PortState::Active,
         (Phase::Install, Write::LftBlock { .. }) => true,
         (Phase::Install, Write::SlToVl { .. }) => matches!(scheme, Scheme::Static | Scheme::Ordered),
@@ -57,7 +57,7 @@ fn kind(write: &Write) -> &'static str {
     }
 }
 
-/// What a write sets: attribute, device, place.
+/// The target of a write: attribute, device, place.
 fn key(write: &Write) -> (u8, u32, u16, u16) {
     match *write {
         Write::LftBlock { switch, block, .. } => (0, switch.0, block, 0),

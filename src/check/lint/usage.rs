@@ -53,13 +53,13 @@ fn check_entries(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Where nothing is swapped, the start notifies end ports that have come of the half in use.
+/// Where nothing is swapped, the start notifies new end ports of the half in use.
 fn check_newcomers(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
     for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Start) {
         let told = |port| wave.writes.contains(&Write::ActiveHalf { port, half: plan.old() });
         for port in fabric.end_ports().filter(|&port| plan.has_come(port) && !told(port)) {
-            let what = format!("{} has come and is not told", fabric.describe_port(port));
+            let what = format!("{} has come and is not notified", fabric.describe_port(port));
             findings.wave(Rule::EverySource, &wave.name, what);
         }
     }
@@ -78,7 +78,7 @@ fn check_sources(plan: &Plan, findings: &mut Findings) {
         })
         .collect();
     for port in fabric.end_ports().filter(|port| !told.contains(port)) {
-        findings.wave(Rule::EverySource, &first.name, format!("{} is not told", fabric.describe_port(port)));
+        findings.wave(Rule::EverySource, &first.name, format!("{} is not notified", fabric.describe_port(port)));
     }
     if !first.writes.contains(&Write::SaHalf { half: plan.new_half() }) {
         findings.wave(Rule::EverySource, &first.name, "the SA keeps answering with the old half".to_string());
@@ -105,7 +105,7 @@ fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
     let ways = plan.draft().new_ways.as_deref();
     let reaches = |port: &PortId| address(fabric, ways, *port, sm, new).is_some();
     for port in fabric.lid_ports().filter(reaches).filter(|port| !told.contains(port)) {
-        let what = format!("{} is not told where the SM is on the {new} half", fabric.describe_port(port));
+        let what = format!("{} is not notified of the SM's LID on the {new} half", fabric.describe_port(port));
         findings.wave(Rule::EverySource, &wave.name, what);
     }
 }

@@ -9,6 +9,7 @@ use super::ledger::FaultLedger;
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 
 /// A node as the file describes it.
 pub(super) struct ParsedNode<'a> {
@@ -18,8 +19,9 @@ pub(super) struct ParsedNode<'a> {
     pub guid: Guid,
     /// `None` for a node that the file only mentions as a neighbour: as many as are mentioned.
     pub num_ports: Option<u8>,
-    pub description: &'a str,
+    pub description: Cow<'a, str>,
     pub system_guid: Option<Guid>,
+    pub chassis: Option<u8>,
     pub vendor_id: u32,
     pub device_id: u32,
     pub port_zero: PortZero,
@@ -426,9 +428,10 @@ impl Assembly<'_, '_> {
 }
 
 fn add_node(builder: &mut FabricBuilder, stated: &ParsedNode<'_>, num_ports: u8) {
-    let id = builder.node(stated.kind, stated.guid, num_ports, stated.description);
+    let id = builder.node(stated.kind, stated.guid, num_ports, &*stated.description);
     let node = builder.node_mut(id);
     node.system_guid = stated.system_guid;
+    node.chassis = stated.chassis;
     node.vendor_id = stated.vendor_id;
     node.device_id = stated.device_id;
     node.port_zero = stated.port_zero;

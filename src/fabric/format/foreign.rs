@@ -18,7 +18,7 @@ const NAMES: &str =
     "expected a topology: capture one with `ibnetdiscover > FILE`, and give the names beside it (`--names NAMES`)";
 const CAPTURE: &str = "expected a topology: `ibnetdiscover > FILE` on any host of the subnet captures one";
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 15] = [
     Kind {
         looks: "a list of nodes without cables, as ibnetdiscover -l, ibswitches or ibhosts prints it",
         mend: "expected cables too: `ibnetdiscover > FILE` captures the whole fabric",
@@ -49,32 +49,14 @@ const KINDS: [Kind; 18] = [
         line: |line| line.starts_with("Switch 0x") && line.trim_end().split(' ').count() == 2,
     },
     Kind {
-        looks: "ibdiagnet2's db_csv",
-        mend: "expected a topology: read the ibdiagnet2.lst that ibdiagnet writes beside it",
-        line: |line| line.starts_with("START_NODES") || line.starts_with("START_LINKS"),
+        looks: "ibdiagnet2's net_dump_ext, which names no neighbours",
+        mend: "expected a topology: read the ibdiagnet2.lst, ibdiagnet2.db_csv or ibdiagnet2.net_dump beside it",
+        line: |line| line.starts_with("Ty") && line.contains(": #IB") && line.contains(": LWA"),
     },
     Kind {
-        looks: "ibdiagnet2's net_dump",
-        mend: "expected a topology: read the ibdiagnet2.lst that ibdiagnet writes beside it",
-        line: |line| line.contains("NetDump") || (line.contains(": LWA") && line.contains(": LSA")),
-    },
-    Kind {
-        looks: "a topology by system and board, as ibdm reads it (.topo), which names no GUID and leaves boards to other files",
-        mend: "expected what runs: `ibnetdiscover > FILE` captures it",
-        line: |line| {
-            let port = line.trim_start();
-            line.len() > port.len() && port.contains("-> ") && port.split_whitespace().count() >= 5
-        },
-    },
-    Kind {
-        looks: "UFM's list of cables (.ndt), which names neither GUIDs nor LIDs",
-        mend: "expected what runs: `ibnetdiscover > FILE` captures it",
-        line: |line| line.starts_with("#StartDevice,StartPort,EndDevice,EndPort"),
-    },
-    Kind {
-        looks: "a list of cables by system and port, which names neither GUIDs nor LIDs",
-        mend: "expected what runs: `ibnetdiscover > FILE` captures it",
-        line: |line| line.starts_with("# <SysType> <sysName> <portName>"),
+        looks: "a system file of ibdm (IBNL)",
+        mend: "expected a topology: name the folder of system files beside one (`--systems FOLDER`)",
+        line: |line| line.starts_with("TOPSYSTEM ") || line.starts_with("NODE SW ") || line.starts_with("NODE CA "),
     },
     Kind {
         looks: "a map from GUIDs to names (node-name-map)",

@@ -6,7 +6,7 @@
 //! `0x` or without leading zeros; names that are no GUIDs, as in redacted captures, where the section or a number
 //! derived from the name gives the GUID; lines without a rate; a comment that begins with `"`; `switchguid=` that
 //! repeats a chassis' GUID, where neighbours use the name's; sections and lines given twice; links told at one end.
-//! Not read: names of chassis, external port numbers. Preserved: everything of a node except its LFT capacity and its
+//! Not read: names of chassis (their numbers are), external port numbers. Preserved: everything of a node except its LFT capacity and its
 //! support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are written in index order, without departed
 //! ones; the fields of `--full` only if some port does not have the usual eight data VLs. Control characters in
 //! descriptions become blanks, as in the tool.
@@ -32,6 +32,7 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         by_guid: FxHashMap::default(),
         by_alias: FxHashMap::default(),
         ids: Ids::default(),
+        group: None,
         section: Section::None,
         doubtful: Vec::new(),
         port_lines: Vec::new(),
@@ -71,6 +72,8 @@ struct Reader<'a, 'l> {
     /// The same for names that are no GUIDs.
     by_alias: FxHashMap<&'a str, usize>,
     ids: Ids,
+    /// The chassis of the heading above.
+    group: Option<u8>,
     section: Section,
     doubtful: Vec<Doubtful>,
     /// Port lines with the index of their node; neighbours are resolved once all is read.
@@ -94,6 +97,7 @@ struct Ids {
     vendor: Option<u32>,
     device: Option<u32>,
     system: Option<Guid>,
+    chassis: Option<u8>,
     node: Option<Spanned<Guid>>,
     port: Option<Spanned<Guid>>,
 }
@@ -113,7 +117,12 @@ impl<'a> Reader<'a, '_> {
             }
             [b'[', b'0'..=b'9', ..] => self.port(&mut cursor),
             [b'A'..=b'Z', ..] if lines::node_keyword(rest).is_some() => self.node(&mut cursor),
-            _ if is_group(rest) => Ok(()),
+            _ if is_group(rest) => {
+                if !rest.starts_with("Hostname: ") {
+                    self.group = chassis(rest);
+                }
+                Ok(())
+            }
             _ => match Noise::of(rest) {
                 Some(noise) => {
                     noise.record(self.ledger, line.span(), rest);
@@ -149,6 +158,7 @@ impl<'a> Reader<'a, '_> {
             self.ids.device = Some(cursor.hex("a device in hexadecimal")?.value);
         } else if cursor.eat("sysimgguid=") {
             self.ids.system = cursor.guid()?.value;
+            self.ids.chassis = cursor.rest().trim_start().strip_prefix("# ").and_then(chassis);
         } else if cursor.eat("switchguid=") || cursor.eat("caguid=") || cursor.eat("rtguid=") {
             let guid = cursor.guid()?;
             stated = Some((guid.value.map(|value| Spanned { value, at: guid.at }), cursor.guid_in_parentheses()?));
@@ -178,6 +188,7 @@ impl<'a> Reader<'a, '_> {
         let Some((kind, word)) = lines::node_keyword(cursor.rest()) else { return Ok(()) };
         cursor.skip(word);
         let ids = std::mem::take(&mut self.ids);
+        let ids = Ids { chassis: ids.chassis.or(self.group), ..ids };
         self.section = Section::Unreadable;
         let line = lines::node_line(cursor, kind)?;
         let at = Span { start, end: line.id.at.end };
@@ -199,7 +210,7 @@ impl<'a> Reader<'a, '_> {
     /// A second section of a node adds its ports to the first, where both say the same of the node.
     fn again(&mut self, first: usize, guid: Guid, line: &NodeLine<'a>) -> Result<(), ReadError> {
         let known = &self.account.nodes[first];
-        let same = (known.kind, known.num_ports, known.description)
+        let same = (known.kind, known.num_ports, &*known.description)
             == (line.kind, Some(line.num_ports), line.tail.description.unwrap_or_default());
         if !same {
             let problem = format!("node {guid} is described twice");
@@ -397,8 +408,9 @@ fn parsed_node<'a>(at: Span, guid: Guid, line: &NodeLine<'a>, ids: &Ids) -> Pars
         kind: line.kind,
         guid,
         num_ports: Some(line.num_ports),
-        description: line.tail.description.unwrap_or_default(),
+        description: line.tail.description.unwrap_or_default().into(),
         system_guid: ids.system,
+        chassis: ids.chassis,
         vendor_id: ids.vendor.unwrap_or_default(),
         device_id: ids.device.unwrap_or_default(),
         port_zero: line.tail.port_zero.unwrap_or_default(),
@@ -418,8 +430,9 @@ fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ParsedNode<
         kind,
         guid,
         num_ports: None,
-        description: line.tail.description.unwrap_or_default(),
+        description: line.tail.description.unwrap_or_default().into(),
         system_guid: None,
+        chassis: None,
         vendor_id: 0,
         device_id: 0,
         port_zero: Default::default(),
@@ -489,7 +502,13 @@ pub(super) fn parse_id(id: &str) -> Option<(NodeKind, Guid)> {
     }
 }
 
-/// Headings of `ibnetdiscover -g`, which the model ignores.
+/// The number in `Chassis 1 (guid 0x…)`.
+fn chassis(text: &str) -> Option<u8> {
+    let number = text.strip_prefix("Chassis ")?;
+    number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// Headings of `ibnetdiscover -g`.
 fn is_group(line: &str) -> bool {
     line.trim_end() == "Non-Chassis Nodes" || line.starts_with("Chassis ") || line.starts_with("Hostname: ")
 }
@@ -550,6 +569,9 @@ Ca	2 "H-0000000000000020"		# "head" (scp)
         let spine = fabric.node(NodeId(0));
         assert_eq!((spine.description.as_str(), spine.num_ports), ("spine \"1\" # a ", 24));
         assert_eq!((spine.port_zero, spine.system_guid), (PortZero::Enhanced, Some(Guid(0x8f104))));
+        assert_eq!((spine.chassis, fabric.node(NodeId(1)).chassis), (Some(1), None));
+        let again = reading(&write(&fabric, Format::Ibnetdiscover).expect("a format that is written")).fabric;
+        assert_eq!(again.node(NodeId(0)).chassis, Some(1), "the number of a chassis is kept");
         let zero = fabric.port(spine.first_port);
         assert_eq!((zero.guid, zero.lid, zero.lmc.get()), (Some(Guid(0x11)), Some(Lid(3)), 1));
         let one = fabric.port(fabric.port_at(NodeId(0), PortNum(1)).expect("port 1"));

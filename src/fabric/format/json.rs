@@ -43,6 +43,8 @@ struct NodeRow {
     guid: Guid,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_guid: Option<Guid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chassis: Option<u8>,
     vendor_id: u32,
     device_id: u32,
     description: String,
@@ -161,7 +163,7 @@ impl Reader<'_> {
         }
         let id = builder.node(row.kind, row.guid, row.num_ports, row.description);
         let node = builder.node_mut(id);
-        node.system_guid = row.system_guid;
+        (node.system_guid, node.chassis) = (row.system_guid, row.chassis);
         (node.vendor_id, node.device_id) = (row.vendor_id, row.device_id);
         (node.port_zero, node.present) = (row.port_zero, row.present);
         (node.lft_capacity, node.optimised_sl_to_vl) = (row.lft_capacity, row.optimised_sl_to_vl);
@@ -280,6 +282,7 @@ fn node_row(fabric: &Fabric, id: NodeId, node: &Node) -> NodeRow {
         kind: node.kind,
         guid: node.guid,
         system_guid: node.system_guid,
+        chassis: node.chassis,
         vendor_id: node.vendor_id,
         device_id: node.device_id,
         description: node.description.clone(),

@@ -242,7 +242,7 @@ fn lmc(cursor: &mut Cursor<'_>) -> Result<Lmc, ReadError> {
 }
 
 /// PortInfo:VLCap in data VLs; 0 stands for a port without the field.
-fn data_vls(vl_cap: u16) -> Option<u8> {
+pub(super) fn data_vls(vl_cap: u16) -> Option<u8> {
     Some(match vl_cap {
         1 => 1,
         2 => 2,

@@ -10,18 +10,25 @@
 //! which are the caller's, and tables and routes.
 
 mod assemble;
+mod by_name;
 mod cursor;
+mod db_csv;
 mod diagnostic;
 mod dot;
 mod encoding;
 mod foreign;
+mod ibdm;
 mod iblinkinfo;
 mod ibnetdiscover;
+mod ibnl;
 mod ibsim_net;
 mod json;
 mod ledger;
 mod lines;
 mod names;
+mod ndt;
+mod net_dump;
+mod netloc;
 mod noise;
 mod port_list;
 mod print;
@@ -33,6 +40,7 @@ pub use diagnostic::ReadError;
 pub(crate) use diagnostic::{SourceLine, SourceText, Span, Spanned};
 pub(in crate::fabric) use dot::label as dot_label;
 pub(crate) use encoding::{check_lines, text as decode_any};
+pub use ibnl::SystemFiles;
 pub use ledger::Tolerance;
 pub use names::{NodeNames, read_names};
 
@@ -56,20 +64,38 @@ pub enum Format {
     PortList,
     /// The output of `iblinkinfo`, with or without `-l`. Read only.
     Iblinkinfo,
+    /// ibdiagnet2's `ibdiagnet2.db_csv`. Read only.
+    DbCsv,
+    /// ibdiagnet2's `ibdiagnet2.net_dump`. Read only.
+    NetDump,
+    /// The `…-nodes.ndat` of hwloc's netloc. Read only.
+    Netloc,
+    /// ibdm's topology (`.topo`) or its list of cables, with the system files beside it. Read only.
+    Ibdm,
+    /// UFM's list of cables (`.ndt`). Read only.
+    Ndt,
     /// This project's own, schema `reconfig.fabric/1`: everything that a [`Fabric`] holds. Read and written.
     Json,
     /// Graphviz. Written only.
     Dot,
 }
 
+/// Whether a line is typical of a format.
+type IsOfFormat = fn(&str) -> bool;
+
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 12] = [
         Format::Ibnetdiscover,
         Format::IbsimNet,
         Format::SubnetLst,
         Format::PortList,
         Format::Iblinkinfo,
+        Format::DbCsv,
+        Format::NetDump,
+        Format::Netloc,
+        Format::Ibdm,
+        Format::Ndt,
         Format::Json,
         Format::Dot,
     ];
@@ -82,14 +108,19 @@ impl Format {
             Format::SubnetLst => "subnet-lst",
             Format::PortList => "ibnetdiscover-p",
             Format::Iblinkinfo => "iblinkinfo",
+            Format::DbCsv => "db-csv",
+            Format::NetDump => "net-dump",
+            Format::Netloc => "netloc",
+            Format::Ibdm => "ibdm",
+            Format::Ndt => "ndt",
             Format::Json => "json",
             Format::Dot => "dot",
         }
     }
 
     /// The format of a text, detected by content: JSON and subnet.lst by their brackets; ibsim's by a first comment that
-    /// names it, the word `Hca` or a node name that is not a GUID; reports of links and lists of ports by their lines;
-    /// otherwise ibnetdiscover's.
+    /// names it, the word `Hca` or a node name that is not a GUID; the files of ibdiagnet2, ibdm and UFM, reports of links
+    /// and lists of ports by their lines; otherwise ibnetdiscover's.
     pub fn detect(text: &str) -> Format {
         Format::known(text).unwrap_or(Format::Ibnetdiscover)
     }
@@ -99,12 +130,16 @@ impl Format {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(inner) = text.strip_prefix('{') {
             let json = inner.trim_start().starts_with(['"', '}']) || inner.trim().is_empty();
-            return Some(if json { Format::Json } else { Format::SubnetLst });
+            return Some(match json {
+                true if netloc::is_netloc(text) => Format::Netloc,
+                true => Format::Json,
+                false => Format::SubnetLst,
+            });
         }
         if text.lines().next().is_some_and(|line| line.starts_with("# Net configuration")) {
             return Some(Format::IbsimNet);
         }
-        text.lines().map(str::trim_start).find_map(Format::of_line)
+        text.lines().find_map(|line| Format::of_line(line.trim_start()))
     }
 
     /// The format of which a line is typical.
@@ -123,7 +158,15 @@ impl Format {
         if port_list::is_port(line) {
             return Some(Format::PortList);
         }
-        line.starts_with("{ SW").then_some(Format::SubnetLst)
+        let read: [(IsOfFormat, Format); 5] = [
+            (db_csv::is_start, Format::DbCsv),
+            (net_dump::is_header, Format::NetDump),
+            (ndt::is_header, Format::Ndt),
+            (ibdm::is_cable, Format::Ibdm),
+            (ibdm::is_cables_heading, Format::Ibdm),
+        ];
+        let found = read.iter().find(|(is_of, _)| is_of(line)).map(|&(_, format)| format);
+        found.or_else(|| line.starts_with("{ SW").then_some(Format::SubnetLst))
     }
 }
 
@@ -135,7 +178,10 @@ impl fmt::Display for Format {
 
 /// A name of no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no format: expected ibnetdiscover, ibsim, subnet-lst, ibnetdiscover-p, iblinkinfo, json or dot")]
+#[error(
+    "`{0}` is no format: expected ibnetdiscover, ibsim, subnet-lst, ibnetdiscover-p, iblinkinfo, db-csv, net-dump, netloc, \
+     ibdm, ndt, json or dot"
+)]
 pub struct FormatError(pub String);
 
 impl FromStr for Format {
@@ -276,10 +322,23 @@ pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
 /// # Errors
 /// All faults that are not tolerated, with their places.
 pub fn read_tolerating(bytes: &[u8], file: &str, tolerance: Tolerance) -> Result<Reading, ReadError> {
+    read_with(bytes, file, tolerance, &SystemFiles::default())
+}
+
+/// As [`read_tolerating`], with the system files that a topology of ibdm needs.
+///
+/// # Errors
+/// As there.
+pub fn read_with(bytes: &[u8], file: &str, tolerance: Tolerance, systems: &SystemFiles) -> Result<Reading, ReadError> {
     let text = encoding::text(bytes, file)?;
     let source = SourceText { file, text: &text.text };
     let format = foreign::recognise(source)?;
-    read_text(format, source, &text.converted, tolerance)
+    read_text(format, source, &text.converted, tolerance, systems)
+}
+
+/// Whether a file is a topology of ibdm, which is read with system files.
+pub fn needs_systems(bytes: &[u8]) -> bool {
+    Format::known(&String::from_utf8_lossy(bytes)) == Some(Format::Ibdm)
 }
 
 /// As [`read_noting`], for a known format.
@@ -288,7 +347,8 @@ pub fn read_tolerating(bytes: &[u8], file: &str, tolerance: Tolerance) -> Result
 /// As [`read_noting`]; [`Format::Dot`] cannot be read.
 pub fn read_as(format: Format, bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
     let text = encoding::text(bytes, file)?;
-    read_text(format, SourceText { file, text: &text.text }, &text.converted, Tolerance::Repair)
+    let source = SourceText { file, text: &text.text };
+    read_text(format, source, &text.converted, Tolerance::Repair, &SystemFiles::default())
 }
 
 fn read_text(
@@ -296,6 +356,7 @@ fn read_text(
     source: SourceText<'_>,
     converted: &[&'static str],
     tolerance: Tolerance,
+    systems: &SystemFiles,
 ) -> Result<Reading, ReadError> {
     let start = Span { start: 0, end: 0 };
     match format {
@@ -303,6 +364,8 @@ fn read_text(
         Format::Dot => {
             return Err(source.error(start, "Graphviz files are written only", "expected a format that is read"));
         }
+        // netloc writes one line, which is as long as the file.
+        Format::Netloc => {}
         _ => check_lines(source)?,
     }
     let mut ledger = FaultLedger::new(source);
@@ -313,6 +376,11 @@ fn read_text(
         Format::SubnetLst => subnet_lst::read(&mut ledger),
         Format::PortList => port_list::read(&mut ledger),
         Format::Iblinkinfo => iblinkinfo::read(&mut ledger),
+        Format::DbCsv => db_csv::read(&mut ledger),
+        Format::NetDump => net_dump::read(&mut ledger),
+        Format::Netloc => netloc::read(&mut ledger),
+        Format::Ibdm => ibdm::read(&mut ledger, systems),
+        Format::Ndt => ndt::read(&mut ledger),
         Format::Json | Format::Dot => ParsedFabric::default(),
     };
     let fabric = account.assemble(&mut ledger).filter(|fabric| fabric.node_count() > 0);
@@ -353,7 +421,14 @@ pub fn write(fabric: &Fabric, format: Format) -> Result<String, WriteError> {
         Format::IbsimNet => Ok(ibsim_net::write(fabric)),
         Format::Json => Ok(json::write(fabric)),
         Format::Dot => Ok(dot::write(fabric)),
-        Format::SubnetLst | Format::PortList | Format::Iblinkinfo => Err(WriteError::ReadOnly(format)),
+        Format::SubnetLst
+        | Format::PortList
+        | Format::Iblinkinfo
+        | Format::DbCsv
+        | Format::NetDump
+        | Format::Netloc
+        | Format::Ibdm
+        | Format::Ndt => Err(WriteError::ReadOnly(format)),
     }
 }
 

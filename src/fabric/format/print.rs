@@ -55,7 +55,11 @@ impl Printer<'_> {
     fn node(&self, out: &mut String, id: NodeId, node: &Node) {
         push(out, format_args!("\nvendid=0x{:x}\ndevid=0x{:x}\n", node.vendor_id, node.device_id));
         if let Some(system) = node.system_guid.or(self.assigned(node.guid)) {
-            push(out, format_args!("sysimgguid=0x{:x}\n", system.0));
+            push(out, format_args!("sysimgguid=0x{:x}", system.0));
+            if let Some(chassis) = node.chassis.filter(|_| self.dialect == Dialect::Ibnetdiscover) {
+                push(out, format_args!("\t\t# Chassis {chassis}"));
+            }
+            out.push('\n');
         }
         let (identifier, keyword) = match (node.kind, self.dialect) {
             (NodeKind::Switch, _) => ("switchguid", "Switch"),

@@ -219,7 +219,7 @@ fn known<T>(
 }
 
 /// OpenSM prints the signalling rate of one lane in Gb/s.
-fn speed(word: &str) -> Option<LinkSpeed> {
+pub(super) fn speed(word: &str) -> Option<LinkSpeed> {
     Some(match word {
         "2.5" => LinkSpeed::Sdr,
         "5" => LinkSpeed::Ddr,
@@ -365,8 +365,9 @@ impl<'a> Node<'a, '_> {
             kind: self.kind,
             guid: first.node.value,
             num_ports: Some(first.num_ports.value),
-            description: first.description,
+            description: first.description.into(),
             system_guid: first.system,
+            chassis: None,
             vendor_id: self.vendor,
             device_id: self.device,
             port_zero: PortZero::default(),

@@ -245,7 +245,7 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
         Format::Ibnetdiscover => "ibnetdiscover",
         Format::IbsimNet => "net",
         Format::Json => "json",
-        Format::SubnetLst | Format::PortList | Format::Iblinkinfo | Format::Dot => {
+        _ => {
             return Err(WriteError::ReadOnly(format));
         }
     };

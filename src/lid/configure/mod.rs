@@ -52,7 +52,7 @@ impl Configurations {
         splits.class_of().iter().map(|&class| self.of_class[class])
     }
 
-    /// Whether no two classes of one configuration split.
+    /// Returns whether no two classes of one configuration split.
     pub fn is_proper(&self, splits: &Splits) -> bool {
         let of = &self.of_class;
         of.len() == splits.len() && (0..of.len()).all(|a| splits.apart(a).ones().all(|b| of[a] != of[b]))

@@ -1,4 +1,4 @@
-//! From a file to a plan: looks names up, and checks the range of numbers.
+//! Turns a plan file into a plan: looks names up, and checks the range of numbers.
 
 use super::rows::{
     ArcsRow, Document, DrainRow, EndRow, Missing, ScopeRow, TablesRow, WaveRow, WaysGroupRow as GroupLayers, WaysRow,
@@ -21,6 +21,8 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         return Err(PlanReadError::Schema { found: document.schema });
     }
     let before = format::read_as(Format::Json, in_place(text, document.fabric).as_bytes(), file)?.fabric;
+    // Certificates index ports and switches in the order of this list. An absent node would shift the numbers for one
+    // reader and not for another (docs/CERTIFICATE.md).
     if let Some((_, node)) = before.nodes().find(|(_, node)| !node.present) {
         return Err(at("fabric")(format!("node {} is not present, and a plan lists what is", node.guid)));
     }
@@ -29,6 +31,8 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         return Err(PlanReadError::Digest { wanted: document.digest, found });
     }
     let names = Names(&before);
+    // All four fabrics are `before` with elements marked absent, so its indices hold in every one of them
+    // (docs/decisions/0003-one-index-space.md).
     let surviving = names.less(&document.surviving).map_err(at("surviving"))?;
     let drain = document.drain.into_iter().map(|row| names.drain(&surviving, row)).collect::<Result<_, _>>();
     let drain = drain.map_err(at("drain"))?;
@@ -65,6 +69,7 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
 
 /// A part of a text with blanks in place of everything before it, so that errors have the line and column of the whole.
 fn in_place(text: &str, part: &RawValue) -> String {
+    // `part` borrows from `text`, so the difference of their addresses is its offset.
     let start = part.get().as_ptr() as usize - text.as_ptr() as usize;
     let blank = |letter: char| if letter == '\n' { '\n' } else { ' ' };
     text[..start].chars().map(blank).chain(part.get().chars()).collect()
@@ -100,6 +105,7 @@ impl Names<'_> {
     }
 
     fn wave(&self, row: WaveRow) -> Read<Wave> {
+        // P4.1. The order in which A runs empty is that of the tables in force, and a write would change it.
         if row.phase == Phase::Drain && !row.writes.is_empty() {
             return Err(format!("it drains, and has {} writes: nothing is written while draining", row.writes.len()));
         }
@@ -110,6 +116,8 @@ impl Names<'_> {
     fn write(&self, row: WriteRow) -> Read<Write> {
         Ok(match row {
             WriteRow::LftBlock { switch, block, entries } => {
+                // The linear table ends with the unicast LIDs. A switch would not take a block beyond it, and the
+                // change would stop there.
                 let last = Lid::MAX_UNICAST.index() / LFT_BLOCK;
                 if usize::from(block) > last {
                     return Err(format!("block {block} of {switch} is beyond the last one, {last}"));
@@ -156,6 +164,8 @@ impl Names<'_> {
         let mut ways = PathLayers::by_groups(self.0, &sources, &destinations, row.paths);
         for (group, GroupLayers { layers, .. }) in row.groups.iter().enumerate() {
             for (slot, digit) in layers.chars().enumerate() {
+                // A half has eight service levels, one for each layer (P0.3). Capital letters are refused as the script
+                // refuses them: a file that two readers judge differently has two meanings (docs/CERTIFICATE.md).
                 match digit.to_digit(16).filter(|_| !digit.is_ascii_uppercase()) {
                     Some(15) => {}
                     Some(layer) if layer < 8 => ways.open(group, slot / row.paths, slot % row.paths, layer as u8),
@@ -171,6 +181,8 @@ impl Names<'_> {
     fn drain(&self, surviving: &Fabric, row: DrainRow) -> Read<DrainLayer> {
         once(row.arcs.iter().map(|arcs| arcs.switch), "the arcs")?;
         let arcs: BTreeMap<_, _> = row.arcs.into_iter().map(|arcs| self.arcs(arcs)).collect::<Read<_>>()?;
+        // On the surviving fabric, since channels of dead elements have left the graph (P4.3). A cyclic graph is
+        // refused: its channels have no order in which they can run empty.
         let graph = DrainGraph::new(surviving, arcs, &self.ports(&row.sources)?).map_err(|cycle| cycle.to_string())?;
         Ok(DrainLayer { lanes: row.lanes, graph })
     }
@@ -193,6 +205,8 @@ impl Names<'_> {
         }
         once(row.lfts.iter().map(|lft| lft.switch), "the forwarding table")?;
         once(row.sl_to_vl.iter().map(|tables| tables.node), "the SL-to-VL tables")?;
+        // A node without a forwarding table has an empty one, as adapters do. SL-to-VL tables have no such default:
+        // where one is missing, the lanes of its packets are unknown, and the plan is refused.
         let empty = Arc::new(Lft::new());
         let mut lfts = vec![empty; self.0.node_count()];
         for lft in row.lfts {
@@ -227,7 +241,7 @@ impl Names<'_> {
     }
 }
 
-/// No node has two rows: which of them counts would be the reader's choice.
+/// No node has two rows; the file would not determine which of them applies.
 fn once(rows: impl Iterator<Item = Guid>, what: &str) -> Read<()> {
     let mut seen = BTreeSet::new();
     for guid in rows {

@@ -50,7 +50,7 @@ pub(super) struct EndRow {
     pub port: PortNum,
 }
 
-/// What the plan's fabric has and another lacks.
+/// The elements that the plan's fabric has and another lacks.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Missing {

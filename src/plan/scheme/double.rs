@@ -1,9 +1,9 @@
 //! Scheme `double`: the Double Scheme (Pinkston, Zafar, Duato), in five phases (docs/PROTOCOL.md).
 //!
 //! *Restore* returns every service level to the lane of its rank in its half, mod V, including those of the retired
-//! half: nobody uses them until they are spare in the next change, and the tables are then the same before and after
-//! every change. Under a standing partition the tables of *split* are those that rest, so neither phase writes any, and
-//! no class changes its lane (P1.6).
+//! half: no host uses them until they are spare in the next change, and the tables are then the same before and after
+//! every change. Under a standing partition the tables of *split* are those of the steady state, so neither phase
+//! writes any, and no class changes its lane (P1.6).
 
 use super::{
     PlanInput, about_other_packets, by_guid, differs, lane_notes, lft_writes, manager_at, new_port_writes,
@@ -68,9 +68,9 @@ fn split(input: &PlanInput, lanes: Lanes) -> Wave {
 }
 
 fn install(input: &PlanInput) -> Vec<Wave> {
-    // P2.1: nobody sends to the LIDs of these entries, so the tables are one wave, in any order (P2.2).
+    // P2.1: no host sends to the LIDs of these entries, so the tables are one wave, in any order (P2.2).
     let writes = lft_writes(input);
-    // Where no table changes there is nothing to hold packets back from.
+    // Where no table changes, no packets need to be held back.
     if !input.policy.arming.arms() || writes.is_empty() {
         return vec![wave(Phase::Install, "", writes, &[Barrier::Acknowledged])];
     }
@@ -81,8 +81,8 @@ fn install(input: &PlanInput) -> Vec<Wave> {
     Held { ports: cabled.collect(), part: "tables", writes }.waves(Phase::Install, "").into()
 }
 
-/// The tables switch by switch in GUID order, the ports of a switch ARMED meanwhile (A.5). Its cables' other ends, hosts'
-/// ports among them, stay ACTIVE: what they send is received, and waits.
+/// The tables switch by switch in GUID order, the ports of a switch ARMED meanwhile (A.5). Its cables' other ends,
+/// hosts' ports among them, stay ACTIVE: packets that they send are received, and wait.
 fn install_in_turn(input: &PlanInput, writes: Vec<Write>) -> Vec<Wave> {
     let fabric = &*input.surviving;
     let mut of_switch: FxHashMap<NodeId, Vec<Write>> = FxHashMap::default();
@@ -108,7 +108,8 @@ struct Held {
 }
 
 impl Held {
-    /// Each part is acknowledged before the next, so that nothing is written next to a port that still carries data (A.1).
+    /// Each part is acknowledged before the next, so that nothing is written next to a port that still carries data
+    /// (A.1).
     fn waves(self, phase: Phase, whose: &str) -> [Wave; 3] {
         let ports = |state| self.ports.iter().map(|&port| Write::PortState { port, state }).collect();
         let (arm, activate) = (ports(PortState::Armed), ports(PortState::Active));
@@ -118,8 +119,8 @@ impl Held {
 }
 
 /// The SA answers with the new half before any end port learns of it, so that a client that queries afterwards gets the
-/// same answer (P3.1). Under a policy that arms, each end port is ARMED while it is told (A.6): all of them at once, or
-/// switch by switch those that are cabled to it.
+/// same answer (P3.1). Under a policy that arms, each end port is ARMED while it is notified (A.6): all of them at
+/// once, or the end ports of one switch after those of another.
 fn swap(input: &PlanInput, new: Half) -> Vec<Wave> {
     let fabric = &*input.surviving;
     let mut records = vec![Write::SaHalf { half: new }];

@@ -1,7 +1,7 @@
 //! Scheme `in-place`: the baseline, as OpenSM does it. Blocks are overwritten under traffic, with four SMPs
 //! outstanding, block by block, each over the switches in GUID order; equal blocks are skipped; there is no barrier
 //! before the end. Newcomers are started after that, as in OpenSM: their ports become ACTIVE once every table is
-//! written. Beyond OpenSM: a planned departure waits until what leaves is vacated.
+//! written. Beyond OpenSM: a planned departure waits until the leaving elements are vacated.
 
 use super::{
     PlanInput, about_answers, about_other_packets, about_spare_half, lft_writes, new_port_writes, sl_to_vl_writes,
@@ -42,7 +42,8 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
 }
 
-/// What leaves as planned carries packets until the last block is written, and nothing of this scheme drains it (V.1).
+/// Elements that leave as planned carry packets until the last block is written, and nothing in this scheme drains them
+/// (V.1).
 pub(super) fn vacated(input: &PlanInput) -> Result<Option<Barrier>, PlanError> {
     match rounds_to_vacate(&input.surviving, &input.after) {
         None => Ok(None),

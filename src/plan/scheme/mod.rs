@@ -125,8 +125,8 @@ fn check_capacity(input: &PlanInput) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Checks that the reserved level is nobody's virtual layer, that lanes are left beside its own, and that the tables in
-/// force give it that lane already: a wave that moved it would move packets of multicast that nobody follows (K.1).
+/// Checks that the reserved level is no virtual layer's, that lanes are left beside its own, and that the tables in
+/// force give it that lane already: a wave that moved it would move multicast packets that no judge follows (K.1).
 fn check_reserved(scheme: Scheme, input: &PlanInput) -> Result<(), PlanError> {
     let Some(reserved) = Lanes::of_fabric(&input.before, input.policy.reserved_sl).reserved else { return Ok(()) };
     let ReservedLevel { sl, vl } = reserved;
@@ -193,18 +193,18 @@ impl PlanInput {
         }
     }
 
-    /// Whether the cable at a port is new.
+    /// Returns whether the cable at a port is new.
     fn has_come(&self, port: PortId) -> bool {
         self.before.peer(port).is_some() && self.routed.peer(port).is_none()
     }
 
-    /// Whether a cable at one of two ports of a node is new: the SL-to-VL table between them is then unknown.
+    /// Returns whether a cable at one of two ports of a node is new: the SL-to-VL table between them is then unknown.
     fn pair_has_come(&self, node: NodeId, input: PortNum, output: PortNum) -> bool {
         let comes = |num| self.before.port_at(node, num).is_some_and(|port| self.has_come(port));
         comes(input) || comes(output)
     }
 
-    /// Whether all cables of a node are new: its tables are then unknown.
+    /// Returns whether all cables of a node are new: its tables are then unknown.
     fn is_new(&self, node: NodeId) -> bool {
         let mut cabled = self.before.ports_of(node).filter(|&port| self.before.peer(port).is_some()).peekable();
         cabled.peek().is_some() && cabled.all(|port| self.has_come(port))
@@ -285,7 +285,7 @@ pub fn writes_to(fabric: &Fabric, devices: &BTreeSet<NodeId>, lfts: &[Arc<Lft>],
     writes
 }
 
-/// Whether a table of `tables` differs from `wanted`.
+/// Returns whether a table of `tables` differs from `wanted`.
 fn differs(tables: &SubnetTables, wanted: SlToVl) -> impl Fn(NodeId, PortNum, PortNum) -> bool + use<'_> {
     move |node, input, output| *tables.sl_to_vl[node.index()].get(input, output) != wanted
 }
@@ -327,36 +327,37 @@ fn new_port_writes(input: &PlanInput) -> Vec<Write> {
     ports.map(|(port, _)| Write::PortState { port, state: PortState::Active }).collect()
 }
 
-/// What a scheme without halves assumes of the SM's answers: nothing where they are of classes that all sources send,
-/// on the lower half, to which base LIDs belong, by paths that are everybody's.
+/// The assumption of a scheme without halves about the SM's answers. None is needed where answers are of classes that
+/// all sources send: on the lower half, to which base LIDs belong, by paths that every source may use.
 fn about_answers(input: &PlanInput) -> Option<Assumption> {
     let special = input.old == Half::Upper || input.old_ways.is_some() || input.new_ways.is_some();
     special.then_some(Assumption::AnswersAreLegal)
 }
 
-/// What a scheme under which data flows assumes of packets that are in no class of data: that they pause; or, with a
-/// reserved level, that they are on it. That those to LIDs of switches pause is taken back where they are proved.
+/// The assumptions of a scheme under which data flows about packets that are in no class of data: that they pause; or,
+/// with a reserved level, that they are on it. Where packets to switch LIDs are proved, the assumption that they pause
+/// is removed again.
 fn about_other_packets(input: &PlanInput) -> [Assumption; 2] {
     let other =
         if input.policy.reserved_sl.is_some() { Assumption::ReservedLevelIsKept } else { Assumption::NoMulticast };
     [Assumption::SwitchManagementPaused, other]
 }
 
-/// What a scheme under which nothing flows assumes of the reserved level, where there is one: the rest of the time, too,
-/// it is for what it is reserved for.
+/// The assumption of a scheme under which nothing flows about the reserved level, where there is one: at other times,
+/// too, only the traffic for which it is reserved is on it.
 fn about_reserved(input: &PlanInput) -> impl Iterator<Item = Assumption> + use<> {
     input.policy.reserved_sl.map(|_| about_other_packets(input)).into_iter().flatten()
 }
 
-/// What a scheme without a swap assumes of the spare half, where there is one: that nobody sends on it, unless the plan
-/// has sources send on both.
+/// The assumption of a scheme without a swap about the spare half, where there is one: that no host sends on it, unless
+/// the plan has sources send on both.
 fn about_spare_half(input: &PlanInput) -> Option<Assumption> {
     let is_divided = |port| input.before.half_lids(port, input.old.other()).next().is_some();
     let unused = !input.both_halves && input.before.end_ports().any(is_divided);
     unused.then_some(Assumption::SpareHalfUnused)
 }
 
-/// The writes that tell new end ports where the subnet manager is, and that they may send on `half`.
+/// The writes that notify new end ports of the LID of the subnet manager, and permit them to send on `half`.
 fn welcome_writes(input: &PlanInput, half: Half) -> Vec<Write> {
     let fabric = &*input.surviving;
     let is_new = |&port: &PortId| match fabric.node(fabric.port(port).node).is_switch() {
@@ -400,7 +401,7 @@ fn lane_notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
 }
 
 impl Arming {
-    /// Whether ports are ARMED while tables are installed.
+    /// Returns whether ports are ARMED while tables are installed.
     fn arms(self) -> bool {
         match self {
             Arming::Hold | Arming::HoldEach | Arming::Discard => true,

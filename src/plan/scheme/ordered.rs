@@ -1,8 +1,8 @@
 //! Scheme `ordered`: forwarding entries alone, in waves of which every mixture is proved. No LID, service level or
 //! SL-to-VL table in use changes, and no host is asked for anything.
 //!
-//! The waves are steps that somebody found (`repair`): tables, and whether what was sent before must have left first.
-//! What has come is made ready before the first of them and notified after the last. Section W of docs/PROTOCOL.md.
+//! `repair` finds the steps of which the waves are made: tables, and whether packets sent before must have left first.
+//! New elements are made ready before the first wave and notified after the last. Section W of docs/PROTOCOL.md.
 
 use super::in_place::{VACATING_ROUNDS, vacated};
 use super::{
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct TableStep {
     /// By node: forwarding tables when it has landed.
     pub lfts: Vec<Arc<Lft>>,
-    /// Whether what was sent before the step before it had landed must have left first.
+    /// Whether packets sent before the previous step landed must have left before this one.
     pub aged_before: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     }
     if let Some(vacated) = vacated(&input)? {
         if waves.is_empty() {
-            // Nothing led there; what stands there was latched before (V.3).
+            // No entry led there; packets that stand there were latched before (V.3).
             waves.push(wave(Phase::Rewrite.to_string(), Phase::Rewrite, Vec::new()));
         }
         let last = waves.len() - 1;
@@ -75,8 +75,8 @@ struct Rewrite<'a> {
     aged_on: Option<&'a [Arc<Lft>]>,
 }
 
-/// The steps that write something. A step may differ from the one before it in tables alone that stay or are written
-/// already; it needs no wave, and the wait before it is then the next one's, or nobody's.
+/// The steps that write something. Where a step differs from the one before it only in tables that stay or are already
+/// written, it needs no wave, and the wait before it becomes the wait before the next step, if there is one.
 fn rewrites(input: &PlanInput) -> Vec<Rewrite<'_>> {
     let mut held = &input.initial.lfts;
     let (mut rewrites, mut aged) = (Vec::new(), false);
@@ -92,7 +92,7 @@ fn rewrites(input: &PlanInput) -> Vec<Rewrite<'_>> {
     rewrites
 }
 
-/// What has come gets its tables, and then its ports carry data: rewritten tables lead there at once.
+/// New switches get their tables first, and then new ports carry data, because rewritten tables lead there at once.
 fn readying(input: &PlanInput, lanes: Lanes) -> Option<Wave> {
     let last = input.steps.last().map_or(&input.initial.lfts, |last| &last.lfts);
     let is_new = |node, from, to| input.pair_has_come(node, from, to);
@@ -104,8 +104,8 @@ fn readying(input: &PlanInput, lanes: Lanes) -> Option<Wave> {
     (!writes.is_empty()).then(|| wave(Phase::Install.to_string(), Phase::Install, writes))
 }
 
-/// The blocks in which a step differs from the tables before it. A switch that is to leave keeps its own, and what has
-/// come has its last ones already.
+/// The blocks in which a step differs from the tables before it. A switch that is to leave keeps its own, and a new
+/// switch has its last ones already.
 pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>]) -> Vec<Write> {
     let mut switches = by_guid(&input.surviving);
     switches.retain(|&switch| input.after.node(switch).present && !input.is_new(switch));
@@ -115,7 +115,7 @@ pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lf
     })
 }
 
-/// Barriers that wait until what was sent before these tables has left (W.3).
+/// Barriers that wait until packets sent before these tables have left (W.3).
 pub(super) fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
     let tables = SubnetTables { lfts: lfts.to_vec(), ..input.initial.clone() };
     let rounds = verify::rounds_to_age(&input.before, &input.surviving, &tables);

@@ -1,11 +1,11 @@
-//! Scheme `recover`: what a change left that nobody ended. One half of LIDs and service levels is kept, the other one
+//! Scheme `recover`: ends a change that no manager ended. One half of LIDs and service levels is kept, the other one
 //! follows it, and then every service level returns to its lanes. Section E of docs/PROTOCOL.md.
 //!
 //! It begins at the tables that devices report, whatever phase they are of: SL-to-VL tables that are split at some
 //! devices and steady at others, fences at some end ports, halves that lead by two routings, or by parts of them. So no
-//! wave relies on what an earlier manager meant, and the prover has sources send on both halves throughout, wherever
-//! the tables let them. Only packets that stood in the subnet before were sent under tables that nobody can read any
-//! more: the first wave waits until they have left.
+//! wave relies on the intentions of an earlier manager, and the prover has sources send on both halves throughout,
+//! wherever the tables let them. Only packets that stood in the subnet before were sent under tables that can no longer
+//! be read: the first wave waits until they have left.
 
 use super::ordered::{aging, step_writes};
 use super::{PlanInput, about_other_packets, about_spare_half, differs, sl_to_vl_writes};
@@ -36,7 +36,7 @@ pub(super) fn plan(input: PlanInput) -> Plan {
     Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::Recover, lanes) })
 }
 
-/// Whether some end port discards a service level already.
+/// Returns whether some end port discards a service level already.
 fn is_fenced(input: &PlanInput) -> bool {
     let fabric = &*input.surviving;
     let discards = |port: PortId| {
@@ -83,8 +83,8 @@ fn following(input: &PlanInput) -> Vec<Wave> {
     waves
 }
 
-/// Every service level goes to its lanes: at the switches, and when all of them have it so, at end ports. That ends the fence
-/// too, whoever closed it, and by then no switch treats a level in another way.
+/// Every service level goes to its lanes: first at the switches, then, when all of them have their tables, at end
+/// ports. That also ends any fence, whichever manager closed it; by then all switches treat a level alike.
 fn opening(input: &PlanInput, tables: &SubnetTables, steady: SlToVl) -> Vec<Wave> {
     let is_hosts = |write: &Write| matches!(write, Write::SlToVl { scope: SlToVlScope::EndPort { .. }, .. });
     let writes = sl_to_vl_writes(&input.surviving, steady, differs(tables, steady));

@@ -1,5 +1,5 @@
 //! Scheme `static`: ports go to INITIALIZE, tables are written while nothing flows, ports return to ACTIVE. It is free
-//! of deadlock because stopped ports discard what they hold; the price is those packets and the gap in delivery.
+//! of deadlock because stopped ports discard their packets; the price is those packets and the gap in delivery.
 
 use super::{
     PlanInput, about_answers, about_reserved, about_spare_half, lft_writes, port_writes, sl_to_vl_writes,

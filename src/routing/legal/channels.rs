@@ -57,7 +57,7 @@ impl Channels {
         &self.graph
     }
 
-    /// How many switches there are, those out of reach among them: the bound of rows.
+    /// The number of switches, those out of reach among them: the bound of rows.
     pub fn rows(&self) -> usize {
         self.graph.len()
     }
@@ -72,7 +72,7 @@ impl Channels {
         self.reached[row]
     }
 
-    /// How many channels there are.
+    /// The number of channels.
     pub fn len(&self) -> usize {
         self.channels.len()
     }

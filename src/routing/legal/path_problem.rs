@@ -12,7 +12,7 @@ use crate::tables::{Path, PathSet};
 pub(in crate::routing) struct PathProblem<'a> {
     pub fabric: &'a Fabric,
     pub channels: Channels,
-    /// Hops to every switch that is demanded, or bears what is.
+    /// Hops to every switch that is demanded, or to which a demanded end port is attached.
     pub ahead: Ahead,
     pub root: NodeId,
     /// Demanded end ports, in the order of the demand.

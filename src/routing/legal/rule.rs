@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 const FAR: u32 = u32::MAX;
 
-/// How switches are numbered.
+/// The numbering of switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TurnModel {
     /// Up*/down*: by hops from the root, then by GUID (Autonet, 1991; seed 000, section 2.1).
@@ -30,7 +30,7 @@ pub enum TurnModel {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TurnRule {
     root: NodeId,
-    /// By node; `u32::MAX` for what is no switch, has left, or is not reached by the root.
+    /// By node; `u32::MAX` for nodes that are no switch, have left, or are not reached by the root.
     rank: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl TurnRule {
         self.rank.get(switch.index()).copied().filter(|&rank| rank != FAR)
     }
 
-    /// Whether a channel between two switches that the root reaches leads up.
+    /// Returns whether a channel between two switches that the root reaches leads up.
     pub fn is_up(&self, from: NodeId, to: NodeId) -> bool {
         self.rank[to.index()] < self.rank[from.index()]
     }
@@ -101,8 +101,8 @@ mod tests {
     const LEFT_UP: usize = 0;
     const RIGHT_DOWN: usize = 3;
 
-    /// Whether packets can go on for ever: some directions follow each other in a circle, and neither coordinate
-    /// falls, nor rises, all along it.
+    /// Returns whether packets can go on for ever: some directions follow each other in a circle, and neither
+    /// coordinate rises throughout, nor falls throughout.
     fn can_close(allowed: &[[bool; DIRECTIONS]; DIRECTIONS]) -> bool {
         let mut leads = *allowed;
         for via in 0..DIRECTIONS {

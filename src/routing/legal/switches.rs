@@ -91,7 +91,7 @@ impl<'a, 'b> Follow<'a, 'b> {
         true
     }
 
-    /// Whether hops begin with a way up.
+    /// Returns whether hops begin with a way up.
     fn turns_up(&self, hops: &[Hop]) -> bool {
         let graph = self.problem.channels.graph();
         let [first, second, ..] = hops else { return false };

@@ -38,7 +38,7 @@ impl<'a> Tree<'a> {
             self.down[row] = self.hops_down(row).is_some();
             self.below[row] = self.served_by(row).count() as u32;
         }
-        // By rising number: whatever is above is settled.
+        // By rising number: every switch above is settled.
         for &row in channels.order() {
             let above = channels.out_of(row).filter(|(_, channel)| channel.up);
             let over = above.map(|(_, channel)| self.hops[channel.to].saturating_add(1)).min().unwrap_or(FAR);
@@ -90,7 +90,7 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// Whether no row above needs this one.
+    /// Returns whether no row above needs this one.
     fn spare(&self, row: usize) -> bool {
         row != self.target && self.served_above(row).all(|above| self.below[above] > 1)
     }

@@ -40,7 +40,7 @@ impl RandomWays {
         let weight = |row: usize, down: bool| u128::from(counts[row * 2 + usize::from(down)]);
         while row != to {
             let choices = || ahead.onward(channels, to, row, came_down);
-            // u128: a sum of counts that may each stand at 2^64.
+            // u128: a sum of counts that may each be saturated.
             let total: u128 = choices().map(|(_, channel)| weight(channel.to, !channel.up)).sum();
             let Some(mut drawn) = (total > 0).then(|| rng.random_range(0..total)) else { return };
             for (number, channel) in choices() {
@@ -62,7 +62,7 @@ fn count(channels: &Channels, ahead: &Ahead, target: usize, counts: &mut [u64]) 
         let (row, came_down) = (state / 2, state % 2 == 1);
         states.extend(ahead.hops(target, row, came_down).map(|hops| (hops, row, came_down)));
     }
-    // By rising hops: whatever a state leads on to is counted before it.
+    // By rising hops: every state that a state leads on to is counted before it.
     states.sort_unstable();
     for (hops, row, came_down) in states {
         let on = ahead.onward(channels, target, row, came_down);

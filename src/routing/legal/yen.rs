@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 /// A path not yet taken: hops, the order in which it was found, where it departs from an earlier one, itself.
 type Candidate = Reverse<(usize, usize, usize, ChannelPath)>;
 
-/// How a state was reached in the search of a spur: hops, the channel that came last and the state before it.
+/// The last step to a state in the search of a spur: hops, the channel taken and the state before it.
 #[derive(Clone, Copy)]
 struct Label {
     hops: usize,
@@ -96,7 +96,7 @@ impl<'a> Alternatives<'a> {
             if state / 2 == to {
                 return Some(self.trace(state));
             }
-            // A state may be open several times; only the shortest way to it counts.
+            // A state may be open several times; only the shortest way to it is followed.
             if self.labels[state].is_some_and(|label| label.hops < hops) {
                 continue;
             }

@@ -18,7 +18,7 @@ use crate::wire::sa::{Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaMad};
 pub struct RmppPace {
     /// The silence after which the sender sends again, in nanoseconds.
     pub resend_ns: u64,
-    /// How often it does so without an answer before it gives up.
+    /// The number of repetitions without an answer before it gives up.
     pub retries: u32,
     /// Whether the sender repeats segments, and announces that it gives up, before the first answer has come. If not,
     /// the first segment is repeated only when the other end repeats its request; an end that does not know the

@@ -57,7 +57,7 @@ impl Receiver {
         if self.failed { u64::MAX } else { self.deadline_ns }
     }
 
-    /// Whether the transfer can be forgotten: failed, or remembered long enough.
+    /// Returns whether the transfer can be forgotten: failed, or remembered long enough.
     pub fn is_over(&self, now_ns: u64) -> bool {
         self.failed || self.complete && now_ns >= self.deadline_ns
     }
@@ -130,7 +130,7 @@ impl Receiver {
         let own = own.ok_or(RmppStatus::InconsistentLast)?;
         self.data.extend_from_slice(&mad.data[..own as usize]);
         let whole = u64::from(HEADER) * u64::from(self.arrived) + self.data.len() as u64;
-        // The length in the first segment counts one class header for each segment.
+        // The length in the first segment includes one class header for each segment.
         if self.promised != 0 && u64::from(self.promised) != whole {
             return Err(RmppStatus::InconsistentLast);
         }

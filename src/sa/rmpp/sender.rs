@@ -102,7 +102,7 @@ impl Sender {
         if self.silences > self.pace.retries {
             return self.give_up(RmppStatus::TooManyRetries);
         }
-        // Which later segments arrived is unknown, so all of them are sent again.
+        // It is unknown which later segments arrived, so all of them are sent again.
         self.sent = self.acknowledged;
         RmppStep::send(self.send_on(now_ns))
     }
@@ -125,7 +125,7 @@ impl Sender {
         RmppStep::send(self.send_on(now_ns))
     }
 
-    /// Sends what the window allows and restarts the timer.
+    /// Sends the segments that the window allows and restarts the timer.
     fn send_on(&mut self, now_ns: u64) -> Vec<SaMad> {
         let most = self.acknowledged.saturating_add(MOST_AT_ONCE);
         let last = self.segments.min(self.window_last).min(most);
@@ -137,7 +137,7 @@ impl Sender {
         mads
     }
 
-    /// Whether the receiver has not answered yet, so that nothing may be sent to it unrequested.
+    /// Returns whether the receiver has not answered yet, so that nothing may be sent to it unrequested.
     fn is_unheard(&self) -> bool {
         !self.pace.unheard && (self.acknowledged, self.window_last) == (0, 1)
     }

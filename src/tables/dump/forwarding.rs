@@ -17,7 +17,7 @@ pub struct Lfts {
 }
 
 impl Lfts {
-    /// How many switches have no table, and the first ten of them; none if all have one.
+    /// The number of switches without a table, and the first ten of them; none if all have one.
     pub fn describe_missing(&self, fabric: &Fabric) -> Option<String> {
         const NAMED: usize = 10;
         let names: Vec<String> = self.missing.iter().take(NAMED).map(|&node| fabric.describe_node(node)).collect();
@@ -82,7 +82,7 @@ struct Current {
     from: usize,
     /// Lines of entries so far.
     rows: usize,
-    /// Where its GUID is, if the block is to end with the number of its entries and has not yet.
+    /// The position of its GUID, if the block must end with the number of its entries and has not yet.
     uncounted: Option<Span>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> LftCollector<'a> {
         }
     }
 
-    /// Whether the current block has as many entries as its end says; if not, how many it has.
+    /// Verifies that the current block has as many entries as its end states; the error is the number that it has.
     pub fn counted(&mut self, count: usize) -> Result<(), usize> {
         let Some(current) = &mut self.current else { return Ok(()) };
         current.uncounted = None;

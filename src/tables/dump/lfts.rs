@@ -71,8 +71,8 @@ fn valid_lids(line: &str) -> Option<usize> {
     line.trim_end().strip_suffix(" valid lids dumped")?.parse().ok()
 }
 
-/// Whether a line carries no entry: column heads, counts at the end of a block, comments, and messages about the
-/// simulator in which the tools run.
+/// Returns whether a line carries no entry: column heads, counts at the end of a block, comments, and messages about
+/// the simulator in which the tools run.
 fn is_ornament(line: &str) -> bool {
     line.starts_with('#')
         || line.starts_with("Lid ")

@@ -36,7 +36,7 @@ impl PathSls {
         row.get(lid.index()).and_then(|&sl| Sl::new(sl))
     }
 
-    /// Whether the file mentions a source.
+    /// Returns whether the file mentions a source.
     pub fn tells_of(&self, source: PortId) -> bool {
         self.by_port[source.index()] != u32::MAX
     }
@@ -75,7 +75,7 @@ struct Reader<'a> {
     ports: PortGuids,
     /// The current source, and the GUID that named it.
     current: Option<(Guid, u32)>,
-    /// Whether every row names its source; none until known.
+    /// Whether every row names its source; none until this is known.
     packed: Option<bool>,
     sls: PathSls,
 }

@@ -41,7 +41,7 @@ impl SlToVlDump {
         of.tables.get(input.index() * of.sides + output.index())?.as_ref()
     }
 
-    /// Whether the file mentions a node.
+    /// Returns whether the file mentions a node.
     pub fn tells_of(&self, node: NodeId) -> bool {
         self.nodes[node.index()].is_some()
     }

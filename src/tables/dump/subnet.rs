@@ -9,8 +9,8 @@ use super::plain;
 use crate::fabric::{Fabric, LinkSpeed, NodeKind, PortId};
 use rustc_hash::FxHashMap;
 
-/// Every cable from both ends, one line each, in the order of nodes and ports, as OpenSM has it: so whoever reads a file that
-/// was cut sees neighbours that have no line of their own.
+/// Every cable from both ends, one line each, in the order of nodes and ports, as in OpenSM's file. So the reader of a
+/// truncated file sees neighbours that have no line of their own.
 pub fn write_subnet(fabric: &Fabric) -> impl Iterator<Item = String> + '_ {
     let names = names(fabric);
     let is_listed = |port: PortId| fabric.node(fabric.port(port).node).kind != NodeKind::Router;

@@ -26,7 +26,7 @@ pub enum Selection {
     Base,
     /// One, determined by the ranks of the two: (7 × source + destination) mod paths, as for the simulator's sources.
     Single,
-    /// The first so many, equally; all of them if there are fewer. 0 counts as 1.
+    /// The given number from the first on, equally; all of them if there are fewer. 0 is taken as 1.
     Spread(usize),
 }
 

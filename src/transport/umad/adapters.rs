@@ -111,7 +111,7 @@ pub(super) fn choose(
         .ok_or_else(|| ChoiceError::NothingUp { looked_at: names(named.iter().copied()) })
 }
 
-/// The port of that number, whatever its state: a user who names a port means it.
+/// The port of that number, whatever its state: the user named it.
 fn numbered(adapter: &Adapter, wanted: PortNum) -> Result<(String, PortNum), ChoiceError> {
     let Some(port) = adapter.ports.iter().find(|port| port.number == wanted) else {
         let there: Vec<String> = adapter.ports.iter().map(|port| port.number.to_string()).collect();

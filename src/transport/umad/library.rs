@@ -113,7 +113,7 @@ pub(super) struct PortHandle(c_int);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Agent(c_int);
 
-/// An open issm device: while it is open, the port reports that a subnet manager runs behind it.
+/// An open issm device: while it is open, the port reports that a subnet manager runs at it.
 pub(super) struct IssmDevice(c_int);
 
 /// The result of a read.
@@ -128,8 +128,8 @@ pub(super) enum UmadArrival {
     Nothing,
 }
 
-/// The headers of a MAD of subnet administration. OpenSM's answers end with their last record under ibsim; all other MADs
-/// have their full length.
+/// The headers of a MAD of subnet administration. OpenSM's answers end with their last record under ibsim; all other
+/// MADs have their full length.
 const SA_HEADERS: c_int = (MAD_SIZE - SA_DATA_SIZE) as c_int;
 
 /// Memory for one MAD and the library's header, aligned as any C structure wants it.
@@ -168,7 +168,7 @@ impl Library {
     /// The names of this machine's InfiniBand adapters, in the library's order.
     pub(super) fn adapter_names(&self) -> io::Result<Vec<String>> {
         let mut names = vec![[0; NAME_SIZE]; MOST_ADAPTERS];
-        // SAFETY: `names` has room for as many names as it is told.
+        // SAFETY: `names` has room for as many names as are asked for.
         let count = unsafe { (self.functions.get_cas_names)(names.as_mut_ptr(), MOST_ADAPTERS as c_int) };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
         Ok(names.iter().take(count).map(|name| text(name)).collect())
@@ -221,15 +221,15 @@ impl Library {
     pub(super) fn issm_path(&self, adapter: &str, port: PortNum) -> io::Result<String> {
         let name = CString::new(adapter)?;
         let mut path: [c_char; 256] = [0; 256];
-        // SAFETY: `path` has room for as many bytes as it is told.
+        // SAFETY: `path` has room for as many bytes as the call is given.
         let code = unsafe {
             (self.functions.get_issm_path)(name.as_ptr(), c_int::from(port.0), path.as_mut_ptr(), path.len() as c_int)
         };
         if code < 0 { Err(error_of(code)) } else { Ok(text(&path)) }
     }
 
-    /// Registers for a management class: for answers to what is sent through the agent, and for every unsolicited MAD
-    /// of that class with one of `methods`. Multi-packet transfers are our own (RMPP version 0).
+    /// Registers for a management class: for answers to MADs sent through the agent, and for every unsolicited MAD of
+    /// that class with one of `methods`. Multi-packet transfers are our own (RMPP version 0).
     pub(super) fn register(&self, port: PortHandle, class: u8, version: u8, methods: &[u8]) -> io::Result<Agent> {
         const BITS: usize = c_long::BITS as usize;
         let mut mask: [c_long; 128 / BITS] = [0; 128 / BITS];
@@ -265,7 +265,7 @@ impl Library {
 
     /// Waits up to `timeout_ms` for a MAD.
     pub(super) fn receive(&self, port: PortHandle, timeout_ms: i32) -> io::Result<UmadArrival> {
-        // SAFETY: the handle is open: its owner joins whoever reads before closing it.
+        // SAFETY: the handle is open: its owner joins the reading thread before closing it.
         let code = unsafe { (self.functions.poll)(port.0, timeout_ms) };
         if code < 0 {
             return if code == -ETIMEDOUT { Ok(UmadArrival::Nothing) } else { quiet(io::Error::last_os_error()) };
@@ -293,7 +293,7 @@ impl Library {
         if status != 0 {
             return Ok(UmadArrival::GivenUp);
         }
-        // What is behind the end is zero, as the buffer was.
+        // The bytes after the end are zero, as the buffer was.
         if length < MAD_SIZE as c_int && class_of(&bytes) != class::SUBNET_ADMINISTRATION {
             return Ok(UmadArrival::Short);
         }
@@ -309,7 +309,7 @@ impl Library {
     }
 }
 
-/// A MAD to be sent, with what the local route header needs.
+/// A MAD to be sent, with the values for the local route header.
 pub(super) struct Outgoing<'a> {
     pub(super) bytes: &'a [u8; MAD_SIZE],
     pub(super) lid: Lid,

@@ -366,7 +366,7 @@ fn read(link: &Link, inbox: &UnboundedSender<Word>) {
     }
 }
 
-/// Whether the kernel merely had no room, or a request of this number is still open there.
+/// Returns whether the kernel merely had no room, or a request of this number is still open there.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -14,10 +14,10 @@ const TID: Range<usize> = 8..16;
 /// The position of the method.
 const METHOD: usize = 3;
 
-/// Requests whose answers may still come.
+/// Requests that may still be answered.
 #[derive(Debug)]
 pub(super) struct Transactions {
-    /// How long an answer may take.
+    /// The time that an answer may take.
     lifetime_ns: u64,
     /// The number of the first of `open`; the others follow consecutively.
     first: u32,
@@ -31,7 +31,7 @@ struct Open {
 }
 
 impl Transactions {
-    /// No request; an answer counts for `lifetime_ns` after its request.
+    /// No request; an answer is accepted for `lifetime_ns` after its request.
     pub(super) fn new(lifetime_ns: u64) -> Transactions {
         Transactions { lifetime_ns, first: 1, open: VecDeque::new() }
     }

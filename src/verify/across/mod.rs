@@ -1,16 +1,16 @@
 //! Proof that subnets joined by routers cannot deadlock together, at any moment of changes in some of them.
 //!
-//! On entry a [`Whole`]: what runs in each subnet (tables, or a transition between two), which ways lead through
-//! routers, and how those pick service levels. On return [`ProvedAcross`], which only this module can make, or the
+//! On entry a [`Whole`]: the tables in force in each subnet or a transition between two, the ways through routers, and
+//! the rule by which routers pick service levels. On return [`ProvedAcross`], which only this module can make, or the
 //! refusal: of one subnet by itself, or of a shortest cycle through routers, with the cause of each of its
 //! dependencies. The model: a packet that came to a router by port p stands in the input lane of p, a finite buffer,
-//! until the lane by which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds
-//! them, and these *couplings* are one graph. A moment is a stage of each part: any may meet any; `moments` judges
-//! all at once where it can. p is occupied by whatever can reach its LIDs; q sends to the hosts of its subnet
-//! whatever comes, and to another router where a shortest way leads through both. Of a packet at p all that is known
-//! is its level: its traffic class may be any. Taken on trust: what a transition reports empty or gone is so in
-//! router inputs too, and routers follow `routes` and `levels`. Deliberately omitted: engines that specify who sends by
-//! which path ([`AcrossRefusal::PathLayers`]), because what a router may send then depends on more than its level.
+//! until the lane by which it leaves through port q has room. So the dependencies of each subnet, as `walk` finds them,
+//! and these *couplings* are one graph. A moment is a stage of each part: any may meet any; `moments` judges all at
+//! once where it can. Every packet that can reach the LIDs of p may occupy it. q sends any packet to the hosts of its
+//! subnet, and to another router where a shortest way leads through both. Only the level of a packet at p is known: its
+//! traffic class may be any. Assumed: lanes and packets that a transition reports empty or gone are so in router inputs
+//! too, and routers follow `routes` and `levels`. Deliberately omitted: engines that specify the paths of each source
+//! ([`AcrossRefusal::PathLayers`]), because what a router may send then depends on more than its level.
 
 mod dot;
 mod moments;
@@ -34,16 +34,16 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use subnet_walk::SubnetWalk;
 
-/// What runs in one subnet.
+/// The tables of one subnet, or the change that runs there.
 #[derive(Clone, Copy)]
 pub enum Part<'a> {
-    /// Tables that nobody changes.
+    /// Tables that do not change.
     Steady {
         /// The fabric that they are for, LIDs assigned; indices are those of the subnet.
         fabric: &'a Fabric,
         /// The tables.
         tables: &'a SubnetTables,
-        /// Which of their LIDs are in use.
+        /// The LIDs that are in use.
         scope: &'a Scope,
     },
     /// A change: a plan. Indices are those of the subnet.
@@ -55,15 +55,15 @@ pub enum Part<'a> {
 pub struct Whole<'a> {
     /// The subnets.
     pub subnets: &'a Subnets,
-    /// What runs in each, in the order of the subnets.
+    /// The part of each, in the order of the subnets.
     pub parts: Vec<Part<'a>>,
     /// The ways between them: a router may follow any of these at any moment. Several where ways change meanwhile.
     pub routes: Vec<&'a Routes>,
-    /// How routers pick service levels.
+    /// The rule by which routers pick service levels.
     pub levels: Levels,
 }
 
-/// What a proof across subnets covers.
+/// The extent of a proof across subnets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct AcrossStatistics {
     /// Subnets.
@@ -90,12 +90,12 @@ pub struct ProvedAcross {
 }
 
 impl ProvedAcross {
-    /// What the proof covers.
+    /// The extent of the proof.
     pub fn statistics(&self) -> AcrossStatistics {
         self.statistics
     }
 
-    /// How many graphs a cycle through routers was sought in: 1 where all moments were proved at once.
+    /// The number of graphs searched for a cycle through routers: 1 where all moments were proved at once.
     pub fn searches(&self) -> usize {
         self.searches
     }
@@ -320,8 +320,7 @@ impl<'a> Joint<'a> {
         // The order of subnets is that of all ways alike.
         let falls = self.whole.routes.first().and_then(|routes| routes.falls(from, to));
         for arrival in inward.0.arrivals(enters, inward.1) {
-            // The traffic class is unknown here, so every level that the rule makes of this one for some class
-            // counts.
+            // The traffic class is unknown here, so every level that the rule yields for some class is followed.
             for level in self.levels_after(Half::rank(arrival.sl) as u8, falls) {
                 for departure in outward.0.departures(leaves.clone(), outward.1, level) {
                     tell(HandOver { arrival, departure });

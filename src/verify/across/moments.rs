@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Edges visited, all graphs together, after which the search ends without an answer: a few seconds.
 pub(super) const BUDGET: u64 = 50_000_000;
 
-/// What is searched: sides with their stages, and lanes that are each of one side, those of a side before those of
+/// The space of a search: sides with their stages, and lanes, each of one side. Lanes of one side come before those of
 /// the next.
 pub(super) trait SearchSpace {
     /// By side: all of its stages.
@@ -61,7 +61,7 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         Search { field, through, passages: field.passages(), budget, visits: 0, searches: 0 }
     }
 
-    /// How many graphs have been searched.
+    /// The number of graphs searched.
     pub fn searches(&self) -> usize {
         self.searches
     }

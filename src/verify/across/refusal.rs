@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, thiserror::Error, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "evidence", rename_all = "kebab-case")]
 pub enum AcrossRefusal {
-    /// What was handed in contradicts itself; nothing was judged.
+    /// The input contradicts itself; nothing was judged.
     #[error("several subnets: {0}")]
     Precondition(String),
     /// One subnet cannot be proved by itself.
@@ -18,11 +18,11 @@ pub enum AcrossRefusal {
     Part {
         /// The subnet.
         subnet: String,
-        /// What is wrong with it.
+        /// The refusal of that subnet.
         refusal: Refusal,
     },
-    /// A routing function that specifies who sends by which path, on which layer. A router's packets have the level
-    /// that the routers' rule gives them.
+    /// A routing function that specifies the paths and layers of each source. A router's packets have the level that
+    /// the routers' rule gives them.
     #[error(
         "subnet {subnet}: its routing says who sends by which path and on which layer, and packets from routers have the \
          level that routers give them: route it with an engine that leaves every path open to everybody, such as up-down, fully-explicit, fat-tree or min-hop"
@@ -39,7 +39,7 @@ pub enum AcrossRefusal {
          at a time, or let routers raise service levels"
     )]
     TooManyMoments {
-        /// How many subnets change.
+        /// The number of subnets that change.
         changing: usize,
         /// Graphs that were searched.
         searches: usize,
@@ -96,9 +96,9 @@ pub struct Crossing {
     pub router: String,
     /// Its GUID.
     pub guid: Guid,
-    /// Where they stand.
+    /// The lane in which they stand.
     pub input: RouterLane,
-    /// What they wait for.
+    /// The lane that they wait for.
     pub output: RouterLane,
 }
 
@@ -126,7 +126,7 @@ impl RouterLane {
 }
 
 impl AcrossCycle {
-    /// How many of its dependencies lead through routers.
+    /// The number of its dependencies that lead through routers.
     pub fn crossings(&self) -> usize {
         self.links.iter().filter(|link| matches!(link, Link::Through(_))).count()
     }

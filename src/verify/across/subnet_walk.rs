@@ -100,7 +100,7 @@ impl<'a> SubnetWalk<'a> {
         Ok(SubnetWalk { name, walker, halves, edges, dependencies, arrived, senders })
     }
 
-    /// How many stages: 1 where nothing changes.
+    /// The number of stages: 1 where nothing changes.
     pub fn stages(&self) -> usize {
         self.walker.case.stages.len()
     }
@@ -110,7 +110,7 @@ impl<'a> SubnetWalk<'a> {
         self.walker.case.stages[stage].name.clone()
     }
 
-    /// How many lanes are numbered.
+    /// The number of lanes.
     pub fn lane_count(&self) -> usize {
         self.walker.net.channels() * self.walker.lanes.vls
     }
@@ -120,7 +120,7 @@ impl<'a> SubnetWalk<'a> {
         &self.edges[stage]
     }
 
-    /// How many distinct ones there are, all stages together.
+    /// The number of distinct dependencies, over all stages together.
     pub fn dependency_count(&self) -> usize {
         self.dependencies
     }
@@ -155,8 +155,8 @@ impl<'a> SubnetWalk<'a> {
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
             let (sl, source) = (half.sl_of(rank), source?);
             let group = self.walker.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
-            // Beyond a router rules 1 and 2 apply to its channel: what it may send now, and what it sent before that
-            // may still be there.
+            // Beyond a router rules 1 and 2 apply to its channel: the packets that it may send now, and those sent
+            // before that may still be there.
             let mask = stages.clone().fold(0, |mask, stage| mask | self.walker.injection.mask(stage, source, group));
             (mask != 0).then(|| LevelLanes { sl, first: self.first_lane(port), mask })
         })
@@ -229,7 +229,7 @@ fn reach(graph: &Graph, order: &[u32], starts: &[u32]) -> Vec<u64> {
 #[derive(Default)]
 struct Arrivals {
     groups: usize,
-    /// LIDs and groups of answers to routers, which a router takes like any end port, and hands to nobody.
+    /// LIDs and groups of answers to routers. A router takes them like any end port, and forwards none.
     answers: BTreeSet<(Lid, usize)>,
     /// By router port: the channel that leads to it, and by stage and group the lanes.
     ports: BTreeMap<PortId, (usize, Vec<LaneMask>)>,

@@ -1,4 +1,4 @@
-//! Records from the walk, LID by LID, what the checker must find closed.
+//! Records from the walk, LID by LID, the places that the checker must find closed.
 
 use super::{Certificate, CertifiedMoment};
 use crate::ids::{Half, Lid, PortNum};
@@ -22,7 +22,7 @@ const SWITCHES: u8 = 2;
 /// A row: every channel with its lanes, group by group.
 const CHANNELS: u8 = 3;
 
-/// Where the packets of the LID in hand can be at one moment.
+/// The places that packets of the current LID can occupy at one moment.
 struct Places {
     /// By channel.
     lanes: Vec<Packed>,
@@ -96,7 +96,7 @@ impl<'a> Recorder<'a> {
         self.groups.groups[group].half()
     }
 
-    /// How many groups a half has.
+    /// The number of groups of a half.
     fn size_of(&self, half: Half) -> usize {
         self.groups.groups.iter().filter(|group| group.half() == half).count()
     }
@@ -111,12 +111,12 @@ impl<'a> Recorder<'a> {
         self.rows
     }
 
-    /// Whether a row of one moment says all that the next ones have to repeat.
+    /// Returns whether a row of one moment states everything that the next ones must repeat.
     pub fn is_repeatable(row: &[u8]) -> bool {
         row.first().is_some_and(|&tag| tag == NOWHERE || tag == SWITCHES)
     }
 
-    /// The rows of a class that stands at all moments as in `first`, its row at the first one.
+    /// Writes the rows of a class that stands at all moments as in `first`, its row at the first moment.
     pub fn repeat_all(&mut self, class: &Class, first: &[u8]) {
         let again = if first[0] == NOWHERE { NOWHERE } else { SAME };
         let mut bytes = Vec::with_capacity(first.len() + self.places.len());
@@ -167,8 +167,8 @@ impl<'a> Recorder<'a> {
         self.rows.push(((answers, class.lid), bytes));
     }
 
-    /// Whether the places of a moment are those that follow from where packets choose: what was left, and the usual
-    /// lanes of every output.
+    /// Returns whether the places of a moment are those that follow from the switches at which packets choose: the
+    /// places that were left, and the usual lanes of every output.
     fn is_usual(&self, stage: usize, class: &Class, columns: &Columns, carried: &[(u32, Packed)]) -> bool {
         let (places, net) = (&self.places[stage], self.net);
         let usual = self.usual[stage][self.half_of(class.group).index()];
@@ -191,7 +191,7 @@ impl<'a> Recorder<'a> {
             && follow.iter().all(|&(channel, lanes)| places.lanes[channel as usize] == lanes)
     }
 
-    /// What the barrier after a moment leaves of its places.
+    /// The places of a moment that the barrier after it leaves occupied.
     fn carried(&self, stage: usize, class: &Class) -> Vec<(u32, Packed)> {
         let Some(next) = self.case.stages.get(stage + 1) else { return Vec::new() };
         if next.begins_without(self.half_of(class.group)) {
@@ -244,7 +244,7 @@ impl Sink for Recorder<'_> {
 
     fn occupied(&mut self, Now { class, stage }: Now<'_>, channels: &[u32], lanes: &[LaneMask]) {
         let shift = 16 * self.place_of(class.group);
-        // Where a leader is, its twins can be on their own lanes.
+        // Wherever a leader is, its twins can be on their own lanes.
         let twins = self.twins.of_half(self.half_of(class.group)).iter();
         let twins = twins.fold(0, |all, twin| all | self.pack(twin.group, 1 << twin.lane));
         let places = &mut self.places[stage];

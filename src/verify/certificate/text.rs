@@ -15,7 +15,7 @@ const FORMAT: &str = "reconfig.certificate/1";
 /// Characters of packed evidence on one line.
 const WIDTH: usize = 100;
 
-/// What a certificate states of its plan.
+/// The statements of a certificate about its plan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Binding {
     /// SHA-256 of the plan's file, 64 hexadecimal digits.
@@ -24,7 +24,7 @@ pub struct Binding {
     pub fabric: String,
     /// The scheme.
     pub scheme: String,
-    /// What the plan takes for granted, by name.
+    /// The assumptions of the plan, by name.
     pub assumptions: Vec<String>,
 }
 

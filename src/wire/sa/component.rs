@@ -3,7 +3,7 @@
 use super::{SA_DATA_SIZE, SaAttributeId};
 use crate::wire::format::field_as;
 
-/// Where a component stands in its record.
+/// The position of a component in its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Component {
     /// Its first bit, counted from the highest bit of byte 0.
@@ -29,12 +29,12 @@ impl ComponentMask {
         ComponentMask(components.iter().fold(0, |mask, component| mask | 1 << component))
     }
 
-    /// Whether component n counts.
+    /// Returns whether component n is selected.
     pub fn has(self, component: u32) -> bool {
         self.0 >> component & 1 == 1
     }
 
-    /// Whether each of these components counts.
+    /// Returns whether each of these components is selected.
     pub fn has_all(self, components: &[u32]) -> bool {
         components.iter().all(|&component| self.has(component))
     }
@@ -49,7 +49,7 @@ impl ComponentMask {
 pub trait Record: Sized {
     /// The attribute that carries it.
     const ID: SaAttributeId;
-    /// Bytes of one record in a table: a multiple of eight, in which AttributeOffset counts.
+    /// Bytes of one record in a table: a multiple of eight, the unit of AttributeOffset.
     const SIZE: usize;
     /// The components in the order of their mask bits, reserved ones included.
     const COMPONENTS: &'static [Component];
@@ -61,7 +61,8 @@ pub trait Record: Sized {
     fn to_data(&self) -> [u8; SA_DATA_SIZE];
 }
 
-/// Whether a record agrees with what was asked in every component that counts. Mask bits that have no component do not.
+/// Returns whether a record agrees with the request in every selected component. Mask bits without a component are
+/// ignored.
 pub fn selected<R: Record>(mask: ComponentMask, asked: &[u8; SA_DATA_SIZE], record: &[u8; SA_DATA_SIZE]) -> bool {
     let counted = (0..).zip(R::COMPONENTS).filter(|&(bit, _)| mask.has(bit));
     counted.into_iter().all(|(_, &component)| agree(component, asked, record))

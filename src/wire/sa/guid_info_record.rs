@@ -9,7 +9,7 @@ record! {
     GuidInfoRecord: 72; {
         /// The end port's base LID.
         lid: Lid = 0, 16;
-        /// Which eight GUIDs.
+        /// The block of eight GUIDs.
         block: u8 = 16, 8;
         /// The GUIDs.
         table: GuidInfo = 64, 512;

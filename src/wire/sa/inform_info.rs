@@ -1,5 +1,5 @@
-//! InformInfo and InformInfoRecord (sections 13.4.8.3 and 15.2.5.8): who wants to hear of what. Reserved: bytes 20–21
-//! of InformInfo, bits 0–2 of its byte 31 and byte 32; bytes 18–23 of the record.
+//! InformInfo and InformInfoRecord (sections 13.4.8.3 and 15.2.5.8): subscriptions to notices. Reserved: bytes 20–21 of
+//! InformInfo, bits 0–2 of its byte 31 and byte 32; bytes 18–23 of the record.
 
 use super::SA_DATA_SIZE;
 use super::component::{components, record};
@@ -24,7 +24,7 @@ wire_format! {
         notice_type: u16 = 192, 16;
         /// Generic: the trap's number; else the device. All ones for any.
         trap_number: u16 = 208, 16;
-        /// The queue pair to tell, 24 bits.
+        /// The queue pair to notify, 24 bits.
         qpn: u32 = 224, 24;
         /// The subscriber answers within 4.096 µs × 2^n; 5 bits.
         resp_time_value: u8 = 251, 5;
@@ -34,18 +34,18 @@ wire_format! {
 }
 
 impl InformInfo {
-    /// `notice_type` and `trap_number` of who wants all.
+    /// `notice_type` and `trap_number` of a subscription to all.
     pub const ANY: u16 = u16::MAX;
-    /// `producer` of who wants all.
+    /// `producer` of a subscription to all.
     pub const ANY_PRODUCER: u32 = 0x00FF_FFFF;
-    /// `lid_range_begin` of who wants all.
+    /// `lid_range_begin` of a subscription to all.
     pub const ANY_LID: Lid = Lid::PERMISSIVE;
 }
 
 record! {
     /// InformInfoRecord.
     InformInfoRecord: 64; {
-        /// Who subscribed.
+        /// The subscriber.
         subscriber_gid: Gid = 0, 128;
         /// Tells its subscriptions apart.
         number: u16 = 128, 16;

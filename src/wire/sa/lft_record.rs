@@ -9,7 +9,7 @@ record! {
     LftRecord: 72; {
         /// LID of the switch's port 0.
         lid: Lid = 0, 16;
-        /// Which 64 LIDs.
+        /// The block of 64 LIDs.
         block: u16 = 16, 16;
         /// Their output ports.
         table: LinearForwardingTable = 64, 512;

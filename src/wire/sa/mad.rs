@@ -1,4 +1,4 @@
-//! The MAD of subnet administration (section 15.2.1): 200 bytes of data behind three headers, to queue pair 1 on data
+//! The MAD of subnet administration (section 15.2.1): 200 bytes of data after three headers, to queue pair 1 on data
 //! lanes. Reserved, and written as zero: bytes 6–7, 18–19 and 46–47.
 
 use super::{ComponentMask, Record, Rmpp, RmppType, SA_DATA_SIZE};
@@ -44,13 +44,13 @@ wire_enum! {
     }
 }
 
-/// Where a MAD has its header of the multi-packet protocol: first bit and width.
+/// The multi-packet protocol's header in a MAD: first bit and width.
 const RMPP: (usize, usize) = (192, 96);
 
 layout! {
     /// A MAD of subnet administration.
     SaMad {
-        /// What it asks for.
+        /// The method.
         method: Method = 24, 8;
         /// See [`status`](crate::wire::status).
         status: u16 = 32, 16;
@@ -66,7 +66,7 @@ layout! {
         sm_key: u64 = 288, 64;
         /// Bytes from one record of a table to the next, in units of eight.
         attribute_offset: u16 = 352, 16;
-        /// Which fields of a request count.
+        /// The fields of a request that are selected.
         component_mask: ComponentMask = 384, 64;
         /// Records, or a part of a table of them.
         data: [u8; SA_DATA_SIZE] = 448, 1600;
@@ -131,8 +131,8 @@ impl SaMad {
     }
 }
 
-/// Bytes of a MAD that mean anything: fewer than 256 for the last segment of a message. Clients of ibsim, who see no
-/// segments but single MADs, count the records of an answer by the length that is sent with it.
+/// The significant bytes of a MAD: fewer than 256 for the last segment of a message. Clients of ibsim see single MADs
+/// instead of segments, and count the records of an answer by the length that is sent with it.
 pub fn length_of(bytes: &[u8; MAD_SIZE]) -> usize {
     let rmpp = Rmpp::read(bytes, RMPP.0, RMPP.1);
     let whole = class_of(bytes) != class::SUBNET_ADMINISTRATION || rmpp.kind != RmppType::Data || !rmpp.last;

@@ -1,9 +1,8 @@
 //! Subnet administration (chapter 15): the MAD of class 0x03, with its header for messages of several segments, and the
 //! records it carries, one a file.
 //!
-//! A record is 200 bytes here, as it stands at the front of a MAD; in a table it takes [`Record::SIZE`] of them. Which
-//! fields of a request count is said by its component mask, bit by bit: [`selected`] compares exactly those
-//! ([`Record::COMPONENTS`]).
+//! A record is 200 bytes here, as in the data of a MAD; in a table it takes [`Record::SIZE`] of them. The component
+//! mask of a request selects its fields, bit by bit: [`selected`] compares exactly those ([`Record::COMPONENTS`]).
 
 mod component;
 mod guid_info_record;

@@ -1,4 +1,5 @@
-//! NodeRecord (section 15.2.5.2): what a node is, once for each of its end ports. Reserved: bytes 2–3.
+//! NodeRecord (section 15.2.5.2): the NodeInfo and description of a node, once for each of its end ports. Reserved:
+//! bytes 2–3.
 
 use super::component::{components, record};
 use crate::ids::Lid;
@@ -9,7 +10,7 @@ record! {
     NodeRecord: 112; {
         /// The end port's base LID.
         lid: Lid = 0, 16;
-        /// What the node is, as this port says it.
+        /// The NodeInfo of the node, as seen at this port.
         info: NodeInfo = 32, 320;
         /// Its description.
         description: NodeDescription = 352, 512;

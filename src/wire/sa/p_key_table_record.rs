@@ -9,7 +9,7 @@ record! {
     PKeyTableRecord: 72; {
         /// Base LID of the end port; of port 0 for all ports of a switch.
         lid: Lid = 0, 16;
-        /// Which 32 keys.
+        /// The block of 32 keys.
         block: u16 = 16, 16;
         /// The port.
         port: PortNum = 32, 8;

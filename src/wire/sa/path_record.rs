@@ -6,7 +6,7 @@ use crate::wire::Gid;
 use crate::wire::format::wire_enum;
 
 wire_enum! {
-    /// How a limit in a request is meant.
+    /// The meaning of a limit in a request.
     Selector: u8 {
         /// More than it.
         Above = 0,
@@ -24,9 +24,9 @@ record! {
     PathRecord: 64; {
         /// For which service; 0 where it does not matter.
         service_id: u64 = 0, 64;
-        /// Where to.
+        /// The destination.
         dgid: Gid = 64, 128;
-        /// Where from.
+        /// The source.
         sgid: Gid = 192, 128;
         /// LID of the destination.
         dlid: Lid = 320, 16;
@@ -50,15 +50,15 @@ record! {
         qos_class: u16 = 416, 12;
         /// The service level.
         sl: Sl = 428, 4;
-        /// How `mtu` is meant.
+        /// The meaning of `mtu`.
         mtu_selector: Selector = 432, 2;
         /// The [`Mtu`](crate::wire::Mtu) of every link; 6 bits.
         mtu: u8 = 434, 6;
-        /// How `rate` is meant.
+        /// The meaning of `rate`.
         rate_selector: Selector = 440, 2;
         /// The rate of every link, as section 15.2.5.16 numbers them; 6 bits.
         rate: u8 = 442, 6;
-        /// How `packet_life_time` is meant.
+        /// The meaning of `packet_life_time`.
         packet_life_time_selector: Selector = 448, 2;
         /// A packet is there or gone within 4.096 µs × 2^n; 6 bits.
         packet_life_time: u8 = 450, 6;

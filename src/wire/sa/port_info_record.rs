@@ -13,7 +13,7 @@ record! {
         port: PortNum = 16, 8;
         /// In a request: how much of PortInfo the asker understands.
         options: u8 = 24, 8;
-        /// The port's PortInfo; its M_Key only for those who are trusted.
+        /// The port's PortInfo, with its M_Key only for trusted clients.
         info: PortInfo = 32, 512;
     }
     components components![

@@ -1,4 +1,4 @@
-//! Report(Notice) (section 13.4.8.2): a notice on its way to a subscriber, with the GID of who issued it.
+//! Report(Notice) (section 13.4.8.2): a notice on its way to a subscriber, with the GID of its issuer.
 
 use super::SA_DATA_SIZE;
 use crate::wire::format::wire_format;
@@ -7,9 +7,9 @@ use crate::wire::{Gid, Notice};
 wire_format! {
     /// The data of a Report.
     Report: SA_DATA_SIZE; {
-        /// What happened.
+        /// The notice.
         notice: Notice = 0, 512;
-        /// Who says so.
+        /// The port that issued it.
         issuer_gid: Gid = 512, 128;
     }
 }

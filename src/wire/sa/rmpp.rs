@@ -3,9 +3,9 @@
 use crate::wire::format::{BitLayout, check_spans, layout, wire_enum};
 
 wire_enum! {
-    /// What a packet of the protocol is.
+    /// The type of a packet of the protocol.
     RmppType: u8 {
-        /// None of it: the MAD stands alone.
+        /// Not of the protocol: a single MAD.
         Unused = 0,
         /// A segment of a message.
         Data = 1,
@@ -31,7 +31,7 @@ wire_enum! {
         InconsistentLast = 119,
         /// The first segment is not marked first, or another is.
         InconsistentFirst = 120,
-        /// A type that nobody defined.
+        /// An undefined type.
         BadType = 121,
         /// An Ack gave a smaller window than one before.
         WindowTooSmall = 122,
@@ -49,12 +49,12 @@ wire_enum! {
 }
 
 layout! {
-    /// The header. All zeroes: the MAD stands alone.
+    /// The header. All zeroes: a single MAD.
     #[derive(Copy)]
     Rmpp {
         /// 1 where the protocol is in use.
         version: u8 = 0, 8;
-        /// What the packet is.
+        /// The type of the packet.
         kind: RmppType = 8, 8;
         /// The sender answers within 4.096 µs × 2^n; 31 where it does not say. 5 bits.
         resp_time: u8 = 16, 5;
@@ -68,8 +68,8 @@ layout! {
         status: RmppStatus = 24, 8;
         /// Data and Ack: the number of the segment, from 1.
         segment: u32 = 32, 32;
-        /// Data: bytes behind this header, in the first segment of the whole message (0: not known), in the last of it
-        /// alone. Ack: the last segment that may be sent.
+        /// Data: the number of bytes that follow this header, in the first segment for the whole message (0: not
+        /// known), in the last for that segment alone. Ack: the last segment that may be sent.
         length: u32 = 64, 32;
     }
 }
@@ -79,9 +79,9 @@ const _: () = check_spans(Rmpp::SPANS, 12);
 impl Rmpp {
     /// The only version.
     pub const VERSION: u8 = 1;
-    /// RRespTime of who does not say.
+    /// RRespTime of a sender that specifies none.
     pub const NO_RESP_TIME: u8 = 31;
-    /// Bytes behind this header in a MAD: 20 of the class's header, 200 of data.
+    /// Bytes after this header in a MAD: 20 of the class's header, 200 of data.
     pub const SEGMENT_SIZE: u32 = 220;
 
     /// No part of a longer message.

@@ -13,19 +13,19 @@ record! {
         gid: Gid = 64, 128;
         /// The partition in which it does.
         p_key: u16 = 192, 16;
-        /// Seconds until the record goes; all ones for never.
+        /// Seconds until the record expires; all ones for never.
         lease_s: u32 = 224, 32;
-        /// Who may change the record.
+        /// The key that permits changes of the record.
         key: [u8; 16] = 256, 128;
         /// The service's name, padded with zeroes.
         name: [u8; 64] = 384, 512;
         /// The service's own data.
         data8: [u8; 16] = 896, 128;
-        /// More of it.
+        /// Service data, continued.
         data16: [u16; 8] = 1024, 128;
-        /// More of it.
+        /// Service data, continued.
         data32: [u32; 4] = 1152, 128;
-        /// More of it.
+        /// Service data, continued.
         data64: [u64; 2] = 1280, 128;
     }
     components &COMPONENTS

@@ -9,7 +9,7 @@ record! {
     SmInfoRecord: 32; {
         /// Base LID of its port.
         lid: Lid = 0, 16;
-        /// What it says of itself.
+        /// Its SMInfo.
         info: SmInfo = 32, 168;
     }
     components components![(0, 16), (16, 16), (32, 64), (96, 64), (160, 32), (192, 4), (196, 4)]

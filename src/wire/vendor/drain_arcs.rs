@@ -9,7 +9,7 @@ use crate::ids::PortNum;
 use crate::wire::SMP_DATA_SIZE;
 use crate::wire::format::attribute;
 
-/// How the masks of a node are cut into blocks.
+/// The division of a node's masks into blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArcBlocks {
     num_ports: u8,
@@ -33,7 +33,7 @@ impl ArcBlocks {
         SMP_DATA_SIZE / self.width
     }
 
-    /// How many blocks the node has.
+    /// The number of blocks of the node.
     pub fn count(self) -> u32 {
         (usize::from(self.num_ports) + 1).div_ceil(self.inputs_per_block()) as u32
     }

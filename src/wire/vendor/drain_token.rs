@@ -2,7 +2,7 @@
 //! and bytes 40–63.
 //!
 //! A Set from the SM starts a round at a device that owns source channels; a Send between neighbours is the token
-//! itself; a Report from a leaf to the SM says that its port was reached (the modifier is the port); a Get tells the
+//! itself; a Report from a leaf to the SM says that its port was reached (the modifier is the port); a Get reads the
 //! device's part.
 
 use super::PortMask;
@@ -19,7 +19,7 @@ attribute! {
         lanes: VlSet = 32, 16;
         /// In answers and reports: every arc of the device has seen its token.
         complete: bool = 55, 1;
-        /// In answers and reports: the inputs whose token came.
+        /// In answers and reports: the inputs whose token arrived.
         inputs_done: PortMask = 64, 256;
     }
 }

@@ -6,12 +6,12 @@ use crate::ids::VlSet;
 use crate::wire::format::attribute;
 
 attribute! {
-    /// What stands on the lanes asked about, port by port.
+    /// The occupancy of the lanes asked about, port by port.
     #[derive(Copy)]
     LaneStatus {
         /// Outputs for which nothing is latched or queued on these lanes, and to which every credit has come back.
         drained_outputs: PortMask = 0, 256;
-        /// Inputs whose buffers hold nothing on these lanes.
+        /// Inputs whose buffers are empty on these lanes.
         empty_inputs: PortMask = 256, 256;
     }
 }
@@ -30,7 +30,7 @@ impl LaneStatus {
         LaneStatus::modifier(lanes) | WHEN_DRAINED
     }
 
-    /// Whether a modifier wants no answer before the outputs in the question are drained.
+    /// Returns whether a modifier wants no answer before the outputs in the question are drained.
     pub fn wants_silence(modifier: u32) -> bool {
         modifier & WHEN_DRAINED != 0
     }

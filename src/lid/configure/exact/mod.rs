@@ -1,6 +1,6 @@
 //! The fewest configurations, by proof: a lower bound (a clique) and an upper one (the heuristics); between them, from
-//! above, the question whether one colour fewer suffices. What remains after reduction is searched by branch and bound;
-//! a search that runs out of steps leaves the question open, and the result says so.
+//! above, the question whether one colour fewer suffices. The classes that remain after reduction are searched by
+//! branch and bound; a search that runs out of steps leaves the question open, and the result says so.
 
 mod clique;
 mod reduce;
@@ -46,7 +46,7 @@ pub struct Optimum {
 }
 
 impl Optimum {
-    /// Whether the fewest found are proved to be the minimum.
+    /// Returns whether the fewest found are proved to be the minimum.
     pub fn is_proved(&self) -> bool {
         self.configurations.count() == self.least
     }

@@ -60,7 +60,7 @@ impl Search {
         Search { partners, colours, of, barred, saturation }
     }
 
-    /// Whether the uncoloured classes can be coloured, with `used` colours in use; none if the steps run out.
+    /// Returns whether the uncoloured classes can be coloured, with `used` colours in use; none if the steps run out.
     fn extend(&mut self, used: usize, steps: &mut u64) -> Option<bool> {
         let open = (0..self.of.len()).filter(|&at| self.of[at] == NONE);
         let Some(at) = open.max_by_key(|&at| (self.saturation[at], self.partners[at].len())) else { return Some(true) };

@@ -1,0 +1,105 @@
+//! Fabrics of files that name nodes and ports, and have neither GUIDs nor LIDs: ibdm's topologies and UFM's lists.
+//!
+//! Nodes get GUIDs in the order of the file, from the numbers that ibsim begins with, so another file of the fabric may
+//! give a node another one ([`Reading::numbered`](super::Reading::numbered)): names are what both have in common.
+
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
+use super::diagnostic::{Span, Spanned};
+use super::ledger::FaultLedger;
+use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
+use crate::ids::{Guid, Lmc};
+use std::borrow::Cow;
+
+/// Nodes and cables in the order in which they are named.
+pub(super) struct NamedFabric<'a> {
+    account: ParsedFabric<'a>,
+    /// The next GUIDs of switches and of CAs.
+    next: [u64; 2],
+}
+
+/// A node's index and a port's number, and where they are named.
+#[derive(Clone, Copy)]
+pub(super) struct NamedEnd {
+    pub at: Span,
+    pub node: usize,
+    pub num: u8,
+}
+
+/// What a file tells of a link's rate.
+pub(super) type Rate = (Option<LinkWidth>, Option<LinkSpeed>);
+
+impl<'a> NamedFabric<'a> {
+    pub fn new() -> NamedFabric<'a> {
+        NamedFabric { account: ParsedFabric::default(), next: [0x20_0000, 0x10_0000] }
+    }
+
+    /// Adds a node of a system; without one it is a system of its own.
+    pub fn add(
+        &mut self,
+        at: Span,
+        kind: NodeKind,
+        num_ports: u8,
+        name: impl Into<Cow<'a, str>>,
+        system: Option<usize>,
+    ) -> usize {
+        let next = &mut self.next[usize::from(kind != NodeKind::Switch)];
+        let guid = Guid(*next);
+        *next += if kind == NodeKind::Switch { 1 } else { 1 + u64::from(num_ports) };
+        let system = system.map_or(guid, |first| self.account.nodes[first].guid);
+        let zero = match kind {
+            NodeKind::Switch => end(at, guid),
+            _ => ParsedEnd::default(),
+        };
+        self.account.nodes.push(ParsedNode {
+            at,
+            kind,
+            guid,
+            num_ports: Some(num_ports),
+            description: name.into(),
+            system_guid: Some(system),
+            chassis: None,
+            vendor_id: 0,
+            device_id: 0,
+            port_zero: PortZero::default(),
+            zero,
+        });
+        self.account.nodes.len() - 1
+    }
+
+    /// Gives a switch at least so many ports.
+    pub fn widen(&mut self, index: usize, num: u8) {
+        let ports = &mut self.account.nodes[index].num_ports;
+        *ports = ports.map(|ports| ports.max(num));
+    }
+
+    /// Adds a cable, as one of its ends tells it.
+    pub fn link(&mut self, own: NamedEnd, remote: NamedEnd, (width, speed): Rate) {
+        self.account.ports.push(ParsedPort {
+            at: own.at,
+            node: own.node,
+            num: own.num,
+            own: self.end(own),
+            width,
+            speed,
+            data_vls: None,
+            remote: ParsedRemote { at: remote.at, node: remote.node, num: remote.num, end: self.end(remote) },
+        });
+    }
+
+    fn end(&self, port: NamedEnd) -> ParsedEnd {
+        let node = &self.account.nodes[port.node];
+        match node.kind {
+            NodeKind::Switch => ParsedEnd::default(),
+            _ => end(port.at, Guid(node.guid.0 + u64::from(port.num))),
+        }
+    }
+
+    pub fn finish(self, ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
+        ledger.numbered = true;
+        self.account
+    }
+}
+
+fn end(at: Span, guid: Guid) -> ParsedEnd {
+    ParsedEnd { guid: Some(Spanned { value: guid, at }), lid: None, lmc: Lmc::default() }
+}

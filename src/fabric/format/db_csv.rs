@@ -1,0 +1,396 @@
+//! ibdiagnet2's `ibdiagnet2.db_csv`: tables between `START_NAME` and `END_NAME`, each with a line of column names.
+//!
+//! ```text
+//! START_NODES
+//! NodeDesc,NumPorts,NodeType,ClassVersion,BaseVersion,SystemImageGUID,NodeGUID,PortGUID,DeviceID,…,VendorID,…
+//! "leaf-1",36,2,1,1,0x0002c90300a1b2c0,0x0002c90300a1b2c0,0x0002c90300a1b2c0,53000,32,160,713,1
+//! END_NODES
+//! ```
+//!
+//! Three tables are read, by the names of their columns, so versions with further columns are read too: `NODES`,
+//! `PORTS` (LIDs, LMCs, rates and VLs; rows of down ports are passed over) and `LINKS` (`NodeGuid1,PortNum1,NodeGuid2,
+//! PortNum2`). Numbers are decimal, or hexadecimal with `0x`. A port that is up and in no link makes the file
+//! incomplete: a part of `LINKS` is missing. Nothing that a fabric needs is missing in such a file, but no vendor documents
+//! it: this is what public programs read of ibdiagnet 2.1 and later.
+
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
+use super::ibnetdiscover::UNASSIGNED;
+use super::ledger::FaultLedger;
+use super::lines;
+use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
+use crate::ids::{Guid, Lid, Lmc};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
+
+/// Whether a line begins one of the tables.
+pub(super) fn is_start(line: &str) -> bool {
+    table_name(line, "START_").is_some_and(|name| name.len() > 1)
+}
+
+/// Reads the tables.
+pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
+    let mut reader = Reader::default();
+    let mut table: Option<Table<'a>> = None;
+    for line in ledger.source.lines() {
+        if ledger.is_full() {
+            break;
+        }
+        if let Some(name) = table_name(line.text, "START_") {
+            cut_short(ledger, table.take(), line.span());
+            reader.seen.insert(name);
+            table = Some(Table { name, columns: None, at: line.span() });
+        } else if let Some(name) = table_name(line.text, "END_") {
+            if table.as_ref().is_some_and(|table| table.name != name) {
+                cut_short(ledger, table.take(), line.span());
+            }
+            table = None;
+        } else if let Some(table) = table.as_mut().filter(|table| READ.contains(&table.name))
+            && !line.text.trim().is_empty()
+            && let Err(fault) = reader.row(ledger, table, line)
+        {
+            ledger.fault(fault);
+        }
+    }
+    let end = Span { start: ledger.source.text.len(), end: ledger.source.text.len() };
+    cut_short(ledger, table, end);
+    for name in READ.iter().filter(|name| !reader.seen.contains(*name)) {
+        let mend =
+            "expected it too; read the ibdiagnet2.lst or ibdiagnet2.ibnetdiscover that ibdiagnet writes beside it";
+        ledger.fault(ledger.source.error(end, format!("the file has no table {name}"), mend));
+    }
+    reader.account(ledger)
+}
+
+/// The tables that are read.
+const READ: [&str; 3] = ["NODES", "PORTS", "LINKS"];
+
+/// `NAME` of a line `START_NAME`.
+fn table_name<'a>(line: &'a str, mark: &str) -> Option<&'a str> {
+    let name = line.trim_end().strip_prefix(mark)?;
+    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_').then_some(name)
+}
+
+/// A table that is read and does not end is a file that was cut.
+fn cut_short(ledger: &mut FaultLedger<'_>, table: Option<Table<'_>>, at: Span) {
+    let Some(table) = table.filter(|table| READ.contains(&table.name)) else { return };
+    let problem = format!("the table {} does not end", table.name);
+    let label = format!("expected END_{} before this place: the file was cut", table.name);
+    ledger.fault(ledger.source.clash(at, problem, label, (table.at, "it begins here")));
+}
+
+struct Table<'a> {
+    name: &'a str,
+    columns: Option<Columns>,
+    at: Span,
+}
+
+/// Where a row has which value, by the names of columns in capitals.
+type Columns = FxHashMap<String, usize>;
+
+#[derive(Default)]
+struct Reader<'a> {
+    seen: FxHashSet<&'a str>,
+    nodes: Vec<ParsedNode<'a>>,
+    by_guid: FxHashMap<Guid, usize>,
+    ports: Vec<PortRow>,
+    links: Vec<LinkRow>,
+}
+
+struct PortRow {
+    at: Span,
+    node: Guid,
+    num: u8,
+    end: ParsedEnd,
+    width: Option<LinkWidth>,
+    speed: Option<LinkSpeed>,
+    data_vls: Option<u8>,
+    is_up: bool,
+}
+
+struct LinkRow {
+    ends: [Spanned<(Guid, u8)>; 2],
+}
+
+/// One row: its values and where they are.
+struct Row<'a, 't> {
+    source: SourceText<'a>,
+    line: SourceLine<'a>,
+    columns: &'t Columns,
+    values: Vec<Spanned<&'a str>>,
+}
+
+impl<'a> Reader<'a> {
+    fn row(
+        &mut self,
+        ledger: &mut FaultLedger<'a>,
+        table: &mut Table<'a>,
+        line: SourceLine<'a>,
+    ) -> Result<(), ReadError> {
+        let values = split(line);
+        let Some(columns) = &table.columns else {
+            let names = values.iter().map(|name| name.value.trim().to_ascii_uppercase());
+            table.columns = Some(names.zip(0..).collect());
+            return Ok(());
+        };
+        let row = Row { source: ledger.source, line, columns, values };
+        match table.name {
+            "NODES" => self.node(&row),
+            "PORTS" => self.port(ledger, &row),
+            _ => self.link(&row),
+        }
+    }
+
+    fn node(&mut self, row: &Row<'a, '_>) -> Result<(), ReadError> {
+        let kind = row.number("NodeType", 3)?;
+        let kind = match kind.value {
+            1 => NodeKind::Ca,
+            2 => NodeKind::Switch,
+            3 => NodeKind::Router,
+            _ => return Err(row.wrong(kind.at, "a kind of node: 1 (CA), 2 (switch) or 3 (router)")),
+        };
+        let guid = row.guid("NodeGUID")?;
+        let port_guid = row.guid("PortGUID")?;
+        let system = row.number("SystemImageGUID", u64::MAX)?;
+        let zero = match kind {
+            NodeKind::Switch => ParsedEnd { guid: Some(port_guid), ..ParsedEnd::default() },
+            _ => ParsedEnd::default(),
+        };
+        self.by_guid.insert(guid.value, self.nodes.len());
+        self.nodes.push(ParsedNode {
+            at: row.line.span(),
+            kind,
+            guid: guid.value,
+            num_ports: Some(row.number("NumPorts", 254)?.value as u8),
+            description: Cow::Borrowed(row.get("NodeDesc")?.value),
+            system_guid: (system.value != 0).then_some(Guid(system.value)),
+            chassis: None,
+            vendor_id: row.optional("VendorID").map_or(0, |id| id as u32),
+            device_id: row.optional("DeviceID").map_or(0, |id| id as u32),
+            port_zero: PortZero::default(),
+            zero,
+        });
+        Ok(())
+    }
+
+    fn port(&mut self, ledger: &mut FaultLedger<'a>, row: &Row<'a, '_>) -> Result<(), ReadError> {
+        let node = row.guid("NodeGuid")?;
+        let num = row.number("PortNum", 255)?;
+        let lid = row.number("LID", u64::from(u16::MAX))?;
+        if lid.value > u64::from(Lid::MAX_UNICAST.0) {
+            ledger.repair(lid.at, UNASSIGNED, "");
+        }
+        let lid = Spanned { value: Lid(lid.value as u16), at: lid.at };
+        let lmc = row.optional("LMC").map(|lmc| {
+            let fits = u8::try_from(lmc).ok().and_then(Lmc::new);
+            fits.ok_or_else(|| row.wrong(row.line.span(), "an LMC from 0 to 7"))
+        });
+        let guid = row.number("PortGuid", u64::MAX)?;
+        let end = ParsedEnd {
+            guid: (guid.value != 0).then_some(Spanned { value: Guid(guid.value), at: guid.at }),
+            lid: Some(lid).filter(|lid| (1..=Lid::MAX_UNICAST.0).contains(&lid.value.0)),
+            lmc: lmc.transpose()?.unwrap_or_default(),
+        };
+        self.ports.push(PortRow {
+            at: row.line.span(),
+            node: node.value,
+            num: num.value as u8,
+            end,
+            width: row.optional("LinkWidthActv").and_then(width),
+            speed: row.optional("LinkSpeedActv").and_then(speed),
+            data_vls: row.optional("VLCap").and_then(|cap| lines::data_vls(cap as u16)),
+            // PortInfo:PortState: 2 Initialize, 3 Armed, 4 Active.
+            is_up: row.optional("PortState").is_some_and(|state| (2..=4).contains(&state)),
+        });
+        Ok(())
+    }
+
+    fn link(&mut self, row: &Row<'a, '_>) -> Result<(), ReadError> {
+        let end = |guid: &str, num: &str| -> Result<Spanned<(Guid, u8)>, ReadError> {
+            let guid = row.guid(guid)?;
+            let num = row.number(num, 254)?;
+            if num.value == 0 {
+                return Err(row.wrong(num.at, "a port number from 1 to 254"));
+            }
+            Ok(Spanned { value: (guid.value, num.value as u8), at: num.at })
+        };
+        let ends = [end("NodeGuid1", "PortNum1")?, end("NodeGuid2", "PortNum2")?];
+        self.links.push(LinkRow { ends });
+        Ok(())
+    }
+
+    fn account(mut self, ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
+        let rows: FxHashMap<(Guid, u8), &PortRow> = self.ports.iter().map(|row| ((row.node, row.num), row)).collect();
+        for node in self.nodes.iter_mut().filter(|node| node.kind == NodeKind::Switch) {
+            if let Some(zero) = rows.get(&(node.guid, 0)) {
+                node.zero = ParsedEnd { guid: node.zero.guid.or(zero.end.guid), ..zero.end };
+            }
+        }
+        let mut linked: FxHashSet<(Guid, u8)> = FxHashSet::default();
+        let mut ports = Vec::new();
+        for LinkRow { ends: [near, far] } in &self.links {
+            linked.extend([near.value, far.value]);
+            for [own, remote] in [[near, far], [far, near]] {
+                match self.parsed(ledger.source, &rows, own, remote) {
+                    Ok(port) => ports.push(port),
+                    Err(fault) => {
+                        ledger.fault(fault);
+                        break;
+                    }
+                }
+            }
+        }
+        let mut told = FxHashSet::default();
+        // A file may list a link once or at both of its ends.
+        ports.retain(|port: &ParsedPort| told.insert((port.node, port.num, port.remote.node, port.remote.num)));
+        for row in self.ports.iter().filter(|row| row.is_up && row.num > 0 && !linked.contains(&(row.node, row.num))) {
+            let problem = format!("port {} of {} is up, and no row of LINKS names it", row.num, row.node);
+            ledger.missing(row.at, problem, "expected its link: the file is not whole (or accept it: --partial)");
+        }
+        ParsedFabric { nodes: self.nodes, ports, both_ends: true, ..ParsedFabric::default() }
+    }
+
+    fn parsed(
+        &self,
+        source: SourceText<'_>,
+        rows: &FxHashMap<(Guid, u8), &PortRow>,
+        own: &Spanned<(Guid, u8)>,
+        remote: &Spanned<(Guid, u8)>,
+    ) -> Result<ParsedPort, ReadError> {
+        let node = |end: &Spanned<(Guid, u8)>| {
+            let unknown = || source.error(end.at, format!("no row of NODES has {}", end.value.0), "expected its row");
+            self.by_guid.get(&end.value.0).copied().ok_or_else(unknown)
+        };
+        let row = rows.get(&own.value);
+        let far = rows.get(&remote.value);
+        let (index, neighbour) = (node(own)?, node(remote)?);
+        let end = |index: usize, row: Option<&&PortRow>| match self.nodes[index].kind {
+            NodeKind::Switch => ParsedEnd::default(),
+            _ => row.map_or_else(ParsedEnd::default, |row| row.end),
+        };
+        Ok(ParsedPort {
+            at: own.at,
+            node: index,
+            num: own.value.1,
+            own: end(index, row),
+            width: row.and_then(|row| row.width),
+            speed: row.and_then(|row| row.speed),
+            data_vls: row.and_then(|row| row.data_vls),
+            remote: ParsedRemote { at: remote.at, node: neighbour, num: remote.value.1, end: end(neighbour, far) },
+        })
+    }
+}
+
+impl<'a> Row<'a, '_> {
+    /// The value in a column, whose name may be written in other letters.
+    fn get(&self, column: &str) -> Result<Spanned<&'a str>, ReadError> {
+        let Some(&at) = self.columns.get(&column.to_ascii_uppercase()) else {
+            let problem = format!("the table has no column {column}");
+            return Err(self.source.error(
+                self.line.span(),
+                problem,
+                "expected it, as ibdiagnet 2.1 and later write it",
+            ));
+        };
+        self.values.get(at).copied().ok_or_else(|| {
+            let problem = format!("the row has {} values, and none for {column}", self.values.len());
+            self.source.error(self.line.span(), problem, format!("expected {}: the file was cut", self.columns.len()))
+        })
+    }
+
+    fn number(&self, column: &str, most: u64) -> Result<Spanned<u64>, ReadError> {
+        let text = self.get(column)?;
+        let value = number(text.value).filter(|&value| value <= most);
+        let value = value.ok_or_else(|| self.wrong(text.at, &format!("a number for {column}, at most {most}")))?;
+        Ok(Spanned { value, at: text.at })
+    }
+
+    fn guid(&self, column: &str) -> Result<Spanned<Guid>, ReadError> {
+        let stated = self.number(column, u64::MAX)?;
+        match stated.value {
+            0 => Err(self.wrong(stated.at, "a GUID other than 0")),
+            value => Ok(Spanned { value: Guid(value), at: stated.at }),
+        }
+    }
+
+    /// A number that some versions do not have, or give as `N/A`.
+    fn optional(&self, column: &str) -> Option<u64> {
+        self.get(column).ok().and_then(|text| number(text.value))
+    }
+
+    fn wrong(&self, at: Span, expected: &str) -> ReadError {
+        let problem = format!("unexpected `{}`", &self.source.text[at.start..at.end]);
+        self.source.error(at, problem, format!("expected {expected}"))
+    }
+}
+
+/// The values of a row: separated by commas, with `"` around those that hold some.
+fn split(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
+    let mut values = Vec::new();
+    let text = line.text.trim_end();
+    let mut start = 0;
+    loop {
+        let rest = &text[start..];
+        let blank = rest.len() - rest.trim_start().len();
+        let quoted = rest.trim_start().strip_prefix('"');
+        // A quote ends a value where a comma or nothing follows.
+        let close = quoted.and_then(|inner| {
+            let mut quotes = inner.match_indices('"').map(|(at, _)| at);
+            quotes.find(|&at| inner[at + 1..].trim_start().is_empty() || inner[at + 1..].trim_start().starts_with(','))
+        });
+        let (from, to, next) = match close {
+            Some(close) => {
+                let from = start + blank + 1;
+                (from, from + close, text[from + close..].find(',').map(|comma| from + close + comma))
+            }
+            None => {
+                let next = rest.find(',').map(|comma| start + comma);
+                (start, next.unwrap_or(text.len()), next)
+            }
+        };
+        let value = text[from..to].trim();
+        let lead = text[from..to].len() - text[from..to].trim_start().len();
+        let at = line.start + from + lead;
+        values.push(Spanned { value, at: Span { start: at, end: at + value.len() } });
+        match next {
+            Some(comma) => start = comma + 1,
+            None => return values,
+        }
+    }
+}
+
+/// Decimal, or hexadecimal with `0x`.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// PortInfo:LinkWidthActive.
+fn width(value: u64) -> Option<LinkWidth> {
+    Some(match value {
+        1 => LinkWidth::X1,
+        2 => LinkWidth::X4,
+        4 => LinkWidth::X8,
+        8 => LinkWidth::X12,
+        16 => LinkWidth::X2,
+        _ => return None,
+    })
+}
+
+/// PortInfo:LinkSpeedActive; from bit 8 on the extended speeds, from bit 16 on the vendor's.
+fn speed(value: u64) -> Option<LinkSpeed> {
+    Some(match value {
+        0x1 => LinkSpeed::Sdr,
+        0x2 => LinkSpeed::Ddr,
+        0x4 => LinkSpeed::Qdr,
+        0x100 => LinkSpeed::Fdr,
+        0x200 => LinkSpeed::Edr,
+        0x400 => LinkSpeed::Hdr,
+        0x800 => LinkSpeed::Ndr,
+        0x1000 => LinkSpeed::Xdr,
+        0x1_0000 => LinkSpeed::Fdr10,
+        _ => return None,
+    })
+}

@@ -1,0 +1,252 @@
+//! ibdm's topologies, as ibtopodiff and ibdmsh read them: systems and the cables between their sockets (the manual page
+//! ibdm-topo-file of ibutils 1.5.7), and ibdm's lists of cables.
+//!
+//! ```text
+//! MTS2400 leaf-1
+//!    P1 -> MT23108 host-1 P1
+//!    P24 -4x-5G-> MTS2400 spine-1 P1
+//! ```
+//!
+//! Which chips a system is made of is in its system file ([`ibnl`](super::ibnl)); a type without one is a fault, as it is
+//! to ibdm. A system of one chip has the system's name, any other chip has its path (`leaf-1/board/U1`); chips of one
+//! system share a system GUID. Cables may be listed at one end or at both. There are neither GUIDs nor LIDs; a rate that is
+//! not told is 4x at 2.5 Gb/s, as it is to ibdm. A list of cables has the same content, six words a line.
+
+use super::assemble::ParsedFabric;
+use super::by_name::{NamedEnd, NamedFabric, Rate};
+use super::diagnostic::{ReadError, SourceLine, Span, Spanned};
+use super::ibnl::{Layout, SystemFiles, arrow};
+use super::ledger::FaultLedger;
+use crate::fabric::{LinkSpeed, LinkWidth};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Whether a line describes a cable of a topology.
+pub(super) fn is_cable(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let arrow_is_second = words.nth(1).is_some_and(|word| word.starts_with('-') && word.ends_with("->"));
+    arrow_is_second && words.count() == 3 && arrow(line).is_some()
+}
+
+/// Whether a line is the heading of a list of cables.
+pub(super) fn is_cables_heading(line: &str) -> bool {
+    line.strip_prefix('#').is_some_and(|rest| rest.trim_start().starts_with("<SysType> <sysName> <portName>"))
+}
+
+/// Reads a topology, or a list of cables.
+pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> ParsedFabric<'a> {
+    let source = ledger.source;
+    let is_list = source.lines().find(|line| !line.text.trim().is_empty());
+    let is_list = is_list.is_some_and(|line| is_cables_heading(line.text));
+    let mut reader = Reader {
+        files,
+        fabric: NamedFabric::new(),
+        systems: FxHashMap::default(),
+        unknown: FxHashSet::default(),
+        told: FxHashSet::default(),
+    };
+    let mut section: Option<Named<'a>> = None;
+    // A system's boards are chosen where it is declared, which may be after its first mention.
+    if !is_list {
+        for line in source.lines().map(|line| line.before('#')).filter(|line| !is_cable(line.text)) {
+            if let Err(fault) = reader.declare(ledger, line) {
+                ledger.fault(fault);
+            }
+        }
+    }
+    for line in source.lines().map(|line| line.before('#')) {
+        if ledger.is_full() {
+            break;
+        }
+        let words = words(line);
+        let result = match (&words[..], is_list) {
+            ([], _) => Ok(()),
+            (&[a, b, c, d, e, f], true) => reader.cable(
+                ledger,
+                (Named { of_type: a, name: b }, c),
+                (Named { of_type: d, name: e }, f),
+                (None, None),
+            ),
+            (_, true) => {
+                Err(source.error(line.span(), "a line that is no cable", "expected type, name and port, twice"))
+            }
+            (words, false) if is_cable(line.text) => {
+                let &[pin, _, of_type, name, port] = words else { continue };
+                let rate = arrow(line.text).map_or((None, None), |(_, rate, _)| rate);
+                match section {
+                    Some(own) => reader.cable(ledger, (own, pin), (Named { of_type, name }, port), rate),
+                    None => {
+                        let expected = "expected its system first: `TYPE NAME`";
+                        Err(source.error(line.span(), "a cable without a system", expected))
+                    }
+                }
+            }
+            // Declared, or told as a fault, above.
+            (&[of_type, name, ..], false) => {
+                section = Some(Named { of_type, name });
+                Ok(())
+            }
+            (_, false) => Ok(()),
+        };
+        if let Err(fault) = result {
+            ledger.fault(fault);
+        }
+    }
+    let text = "the file has no LIDs; a rate that it does not tell is 4x at 2.5 Gb/s, as it is to ibdm";
+    ledger.assume(Span { start: 0, end: 0 }, text, "");
+    reader.fabric.finish(ledger)
+}
+
+/// A system as a line names it.
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    of_type: Spanned<&'a str>,
+    name: Spanned<&'a str>,
+}
+
+struct System<'a> {
+    of_type: Spanned<&'a str>,
+    /// The index of its first node.
+    first: usize,
+    layout: Layout,
+}
+
+struct Reader<'a, 'f> {
+    files: &'f SystemFiles,
+    fabric: NamedFabric<'a>,
+    systems: FxHashMap<&'a str, System<'a>>,
+    /// Types that no file has, or whose description is wrong.
+    unknown: FxHashSet<&'a str>,
+    /// Cables by both ends, so that one that both systems list is one line of each.
+    told: FxHashSet<[(usize, u8); 2]>,
+}
+
+impl<'a> Reader<'a, '_> {
+    /// `TYPE NAME`, or `TYPE NAME CFG: board=modifier, board=modifier`.
+    fn declare(&mut self, ledger: &mut FaultLedger<'a>, line: SourceLine<'a>) -> Result<(), ReadError> {
+        let words = words(line);
+        let (of_type, name) = match words[..] {
+            [] => return Ok(()),
+            [of_type, name] => (of_type, name),
+            [of_type, name, cfg, ..] if cfg.value.starts_with("CFG:") => (of_type, name),
+            _ => {
+                let expected = "expected `TYPE NAME`, or `PORT -> TYPE NAME PORT` below it";
+                return Err(ledger.source.error(line.span(), "a line that is neither a system nor a cable", expected));
+            }
+        };
+        let cfg = line.text.split_once("CFG:").map_or("", |(_, cfg)| cfg);
+        let pairs = cfg.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+        let modifiers: Option<Vec<(&str, &str)>> = pairs.map(|pair| pair.split_once('=')).collect();
+        let modifiers = modifiers.ok_or_else(|| {
+            ledger.source.error(
+                line.span(),
+                "a choice of boards that cannot be read",
+                "expected `CFG: board=modifier, …`",
+            )
+        })?;
+        if self.systems.contains_key(name.value) {
+            let problem = format!("two systems {:?}", name.value);
+            return Err(ledger.source.error(name.at, problem, "expected each system once"));
+        }
+        self.add(ledger, Named { of_type, name }, &modifiers).map(|_| ())
+    }
+
+    /// Adds a system's chips and inner wires; whether its type is known.
+    fn add(
+        &mut self,
+        ledger: &mut FaultLedger<'a>,
+        system: Named<'a>,
+        modifiers: &[(&str, &str)],
+    ) -> Result<bool, ReadError> {
+        let Named { of_type, name } = system;
+        let layout = match self.files.layout(of_type.value, modifiers) {
+            Some(Ok(layout)) => layout,
+            problem => {
+                if !self.unknown.insert(of_type.value) {
+                    return Ok(false);
+                }
+                let (problem, mend) = match problem {
+                    Some(Err(problem)) => {
+                        (format!("type {}: {problem}", of_type.value), "expected a whole system file")
+                    }
+                    _ => (
+                        format!("no system file describes type {}", of_type.value),
+                        "expected its IBNL file: `--systems FOLDER` names where they are (ibutils installs those of many \
+                         systems in lib/…/ibdm…/ibnl)",
+                    ),
+                };
+                return Err(ledger.source.error(of_type.at, problem, mend));
+            }
+        };
+        let mut first = None;
+        for (path, kind, ports) in &layout.chips {
+            let label = if layout.chips.len() == 1 { name.value.to_string() } else { format!("{}/{path}", name.value) };
+            let index = self.fabric.add(name.at, *kind, *ports, label, first);
+            first = first.or(Some(index));
+        }
+        let Some(first) = first else {
+            return Err(ledger.source.error(of_type.at, format!("type {} has no chip", of_type.value), "expected one"));
+        };
+        let end = |(chip, num): (usize, u8)| NamedEnd { at: name.at, node: first + chip, num };
+        for &(own, remote, rate) in &layout.wires {
+            self.fabric.link(end(own), end(remote), default_rate(rate));
+        }
+        self.systems.insert(name.value, System { of_type, first, layout });
+        Ok(true)
+    }
+
+    fn cable(
+        &mut self,
+        ledger: &mut FaultLedger<'a>,
+        own: (Named<'a>, Spanned<&'a str>),
+        remote: (Named<'a>, Spanned<&'a str>),
+        told: Rate,
+    ) -> Result<(), ReadError> {
+        let (own, remote) = (self.socket(ledger, own)?, self.socket(ledger, remote)?);
+        let (Some((own, near)), Some((remote, far))) = (own, remote) else { return Ok(()) };
+        if !self.told.insert([(own.node, own.num), (remote.node, remote.num)]) {
+            return Ok(());
+        }
+        let rate = (near.0.or(far.0).or(told.0), near.1.or(far.1).or(told.1));
+        self.fabric.link(own, remote, default_rate(rate));
+        Ok(())
+    }
+
+    /// Where a system's socket leads; none if its type is not known, which is told once.
+    fn socket(
+        &mut self,
+        ledger: &mut FaultLedger<'a>,
+        (system, socket): (Named<'a>, Spanned<&'a str>),
+    ) -> Result<Option<(NamedEnd, Rate)>, ReadError> {
+        let Named { of_type, name } = system;
+        if !self.systems.contains_key(name.value) && !self.add(ledger, system, &[])? {
+            return Ok(None);
+        }
+        let known = &self.systems[name.value];
+        if !self.files.same_type(known.of_type.value, of_type.value) {
+            let problem = format!("system {:?} is of two types", name.value);
+            let label = format!("expected {}", known.of_type.value);
+            return Err(ledger.source.clash(of_type.at, problem, label, (known.of_type.at, "as stated here")));
+        }
+        let Some(&((chip, num), rate)) = known.layout.sockets.get(socket.value) else {
+            let problem = format!("{} has no port {:?}", name.value, socket.value);
+            let mut sockets: Vec<&str> = known.layout.sockets.keys().map(String::as_str).collect();
+            sockets.sort_by_key(|name| (name.len(), *name));
+            let shown = sockets.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+            let label = format!("expected one of the {} ports of its type: {shown}, …", sockets.len());
+            return Err(ledger.source.error(socket.at, problem, label));
+        };
+        Ok(Some((NamedEnd { at: socket.at, node: known.first + chip, num }, rate)))
+    }
+}
+
+fn default_rate((width, speed): Rate) -> Rate {
+    (width.or(Some(LinkWidth::X4)), speed.or(Some(LinkSpeed::Sdr)))
+}
+
+fn words(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
+    let words = line.text.split_whitespace().map(|word| {
+        let start = line.start + (word.as_ptr() as usize - line.text.as_ptr() as usize);
+        Spanned { value: word, at: Span { start, end: start + word.len() } }
+    });
+    words.collect()
+}

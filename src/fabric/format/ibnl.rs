@@ -1,0 +1,334 @@
+//! System files of ibdm (IBNL): which chips and boards a system is made of, how they are wired, and what is printed beside
+//! its sockets (the manual page ibdm-ibnl-file of ibutils 1.5.7).
+//!
+//! ```text
+//! SYSTEM LEAF
+//! NODE SW 24 MT47396 U1
+//!    1 -4x-> P1
+//! TOPSYSTEM MyDirector,MyDirector-2
+//! SUBSYSTEM LEAF leaf1
+//!    P1 -> spine1 P1
+//!    P13 -> L1/P1
+//! ```
+//!
+//! A file holds boards and one top system, which has one or more names. What a wire ends at is a port of another part, or
+//! a connector of the whole. A connector of which a board's variant has no counterpart is absent. Omitted: attributes of
+//! chips (`U1=isChaBma`), which routing does not need.
+
+use super::by_name::Rate;
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span};
+use super::encoding;
+use crate::fabric::{LinkSpeed, NodeKind};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Boards within boards: ibutils' deepest system has three levels.
+const MOST_LEVELS: usize = 8;
+
+/// Chips of one system: no director has as many.
+const MOST_CHIPS: usize = 10_000;
+
+/// What systems are made of, by type.
+#[derive(Clone, Debug, Default)]
+pub struct SystemFiles {
+    by_type: FxHashMap<String, Arc<SystemFile>>,
+}
+
+#[derive(Debug, Default)]
+struct SystemFile {
+    boards: FxHashMap<String, Arc<Board>>,
+    top: Board,
+}
+
+/// A board's parts, in the order of the file.
+#[derive(Debug, Default)]
+struct Board(Vec<Part>);
+
+#[derive(Debug)]
+struct Part {
+    name: String,
+    is: PartKind,
+    wires: Vec<Wire>,
+}
+
+#[derive(Debug)]
+enum PartKind {
+    Chip { kind: NodeKind, ports: u8 },
+    Board(String),
+}
+
+#[derive(Debug)]
+struct Wire {
+    pin: String,
+    rate: Rate,
+    to: WireEnd,
+}
+
+#[derive(Debug)]
+enum WireEnd {
+    Connector(String),
+    Pin { part: String, pin: String },
+}
+
+/// A system with its boards resolved.
+pub(super) struct Layout {
+    /// The path, kind and number of ports of each chip.
+    pub chips: Vec<(String, NodeKind, u8)>,
+    pub wires: Vec<(ChipPort, ChipPort, Rate)>,
+    /// By what is printed beside a socket.
+    pub sockets: FxHashMap<String, (ChipPort, Rate)>,
+}
+
+/// A chip's index and a port's number.
+pub(super) type ChipPort = (usize, u8);
+
+impl SystemFiles {
+    /// The number of types that are known.
+    pub fn len(&self) -> usize {
+        self.by_type.len()
+    }
+
+    /// Whether no type is known.
+    pub fn is_empty(&self) -> bool {
+        self.by_type.is_empty()
+    }
+
+    /// Adds what a file describes, in place of an earlier file for the same type; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// The first line that cannot be read.
+    pub fn add(&mut self, bytes: &[u8], file: &str) -> Result<(), ReadError> {
+        let text = encoding::text(bytes, file)?;
+        let source = SourceText { file, text: &text.text };
+        encoding::check_lines(source)?;
+        let (names, system) = Reader { source, system: SystemFile::default(), at: None }.read()?;
+        let system = Arc::new(system);
+        self.by_type.extend(names.into_iter().map(|name| (name, Arc::clone(&system))));
+        Ok(())
+    }
+
+    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there); none if no file has the type.
+    ///
+    /// # Errors
+    /// What is wrong with the description.
+    pub(super) fn layout(&self, of_type: &str, modifiers: &[(&str, &str)]) -> Option<Result<Layout, String>> {
+        let file = self.by_type.get(of_type)?;
+        let mut resolver = Resolver { file, modifiers, chips: Vec::new(), wires: Vec::new() };
+        Some(resolver.board(&file.top, "", 0).map(|sockets| {
+            let Resolver { chips, wires, .. } = resolver;
+            Layout { chips, wires, sockets }
+        }))
+    }
+
+    /// Whether two names stand for one type.
+    pub(super) fn same_type(&self, one: &str, other: &str) -> bool {
+        let files = [one, other].map(|name| self.by_type.get(name));
+        one == other || matches!(files, [Some(one), Some(other)] if Arc::ptr_eq(one, other))
+    }
+}
+
+struct Reader<'a> {
+    source: SourceText<'a>,
+    system: SystemFile,
+    /// The names of the board whose parts follow; the flag tells the top system.
+    at: Option<(Vec<String>, bool, Board)>,
+}
+
+impl Reader<'_> {
+    fn read(mut self) -> Result<(Vec<String>, SystemFile), ReadError> {
+        let mut top = Vec::new();
+        for line in self.source.lines() {
+            let line = line.before('#');
+            let words: Vec<&str> = line.text.split_whitespace().collect();
+            match words[..] {
+                [] => {}
+                [word @ ("SYSTEM" | "TOPSYSTEM"), ..] => {
+                    self.close(&mut top);
+                    let names = words[1..].concat();
+                    let names = names.split(',').filter(|name| !name.is_empty()).map(String::from).collect();
+                    self.at = Some((names, word == "TOPSYSTEM", Board::default()));
+                }
+                ["NODE", kind, ports, _, name] => {
+                    let kind = match kind {
+                        "SW" => NodeKind::Switch,
+                        "CA" | "HCA" => NodeKind::Ca,
+                        _ => return Err(self.unexpected(line, "`NODE SW` or `NODE CA`")),
+                    };
+                    let ports = ports.parse().ok().filter(|ports| (1..=254).contains(ports));
+                    let ports = ports.ok_or_else(|| self.unexpected(line, "a number of ports from 1 to 254"))?;
+                    self.part(line, name, PartKind::Chip { kind, ports })?;
+                }
+                ["SUBSYSTEM", board, name] => self.part(line, name, PartKind::Board(board.into()))?,
+                _ if line.text.contains("->") => self.wire(line)?,
+                [attribute] if attribute.contains('=') => {}
+                _ => return Err(self.unexpected(line, "SYSTEM, TOPSYSTEM, NODE, SUBSYSTEM or a wire (`1 -> P1`)")),
+            }
+        }
+        self.close(&mut top);
+        if top.is_empty() {
+            let end = Span { start: self.source.text.len(), end: self.source.text.len() };
+            return Err(self.source.error(end, "the file has no TOPSYSTEM", "expected one, as in IBNL files of ibdm"));
+        }
+        Ok((top, self.system))
+    }
+
+    fn close(&mut self, top: &mut Vec<String>) {
+        match self.at.take() {
+            None => {}
+            Some((names, true, board)) => {
+                self.system.top = board;
+                *top = names;
+            }
+            Some((names, false, board)) => {
+                let board = Arc::new(board);
+                self.system.boards.extend(names.into_iter().map(|name| (name, Arc::clone(&board))));
+            }
+        }
+    }
+
+    fn part(&mut self, line: SourceLine<'_>, name: &str, is: PartKind) -> Result<(), ReadError> {
+        let error = self.unexpected(line, "SYSTEM or TOPSYSTEM first");
+        let (_, _, board) = self.at.as_mut().ok_or(error)?;
+        board.0.push(Part { name: name.into(), is, wires: Vec::new() });
+        Ok(())
+    }
+
+    fn wire(&mut self, line: SourceLine<'_>) -> Result<(), ReadError> {
+        let error =
+            self.unexpected(line, "`PORT -> CONNECTOR` or `PORT -4x-5G-> PART PORT`, below a NODE or SUBSYSTEM");
+        let (pin, rate, right) = arrow(line.text).ok_or_else(|| error.clone())?;
+        let to = match right[..] {
+            [connector] => WireEnd::Connector(connector.into()),
+            [part, pin] => WireEnd::Pin { part: part.into(), pin: pin.into() },
+            _ => return Err(error),
+        };
+        let part = self.at.as_mut().and_then(|(_, _, board)| board.0.last_mut()).ok_or(error)?;
+        part.wires.push(Wire { pin: pin.into(), rate, to });
+        Ok(())
+    }
+
+    fn unexpected(&self, line: SourceLine<'_>, expected: &str) -> ReadError {
+        let at = line.text.len() - line.text.trim_start().len();
+        let at = Span { start: line.start + at, end: line.span().end };
+        self.source.error(at, "a line that is none of a system file", format!("expected {expected}"))
+    }
+}
+
+/// `PORT -4x-5G-> words`: the port, the rate and the words behind the arrow. None for anything else.
+pub(super) fn arrow(text: &str) -> Option<(&str, Rate, Vec<&str>)> {
+    let (left, right) = text.split_once("->")?;
+    let left = left.trim();
+    let (pin, rate) = left.split_once(char::is_whitespace).unwrap_or((left, ""));
+    let mut told: Rate = (None, None);
+    for word in rate.trim().split('-').filter(|word| !word.trim().is_empty()) {
+        let word = word.trim().to_ascii_lowercase();
+        match word.strip_suffix('g') {
+            Some(speed) => told.1 = Some(speed_of(speed)?),
+            None => told.0 = Some(word.parse().ok()?),
+        }
+    }
+    let plain = !pin.is_empty() && !pin.contains(['"', ';', '{']);
+    plain.then(|| (pin, told, right.split_whitespace().collect()))
+}
+
+/// The signalling rate of one lane in Gb/s.
+fn speed_of(text: &str) -> Option<LinkSpeed> {
+    super::subnet_lst::speed(text)
+}
+
+struct Resolver<'f> {
+    file: &'f SystemFile,
+    modifiers: &'f [(&'f str, &'f str)],
+    chips: Vec<(String, NodeKind, u8)>,
+    wires: Vec<(ChipPort, ChipPort, Rate)>,
+}
+
+/// The connectors of a board.
+type Connectors = FxHashMap<String, (ChipPort, Rate)>;
+
+/// What is below a board.
+enum Inner {
+    Chip {
+        index: usize,
+        ports: u8,
+    },
+    Board(Connectors),
+    /// No board is in its place.
+    Empty,
+}
+
+impl Resolver<'_> {
+    /// Adds a board's chips and wires; its connectors.
+    fn board(&mut self, board: &Board, path: &str, level: usize) -> Result<Connectors, String> {
+        if level > MOST_LEVELS {
+            return Err(format!("boards within boards at {path:?}, more than {MOST_LEVELS} deep"));
+        }
+        let mut inner: FxHashMap<&str, Inner> = FxHashMap::default();
+        for part in &board.0 {
+            let path = if path.is_empty() { part.name.clone() } else { format!("{path}/{}", part.name) };
+            let is = self.part(part, path, level)?;
+            if inner.insert(&part.name, is).is_some() {
+                return Err(format!("two parts {:?} on one board", part.name));
+            }
+        }
+        let mut connectors = Connectors::default();
+        for (part, wire) in board.0.iter().flat_map(|part| part.wires.iter().map(move |wire| (part, wire))) {
+            let Some((own, below)) = pin(&inner, &part.name, &wire.pin)? else { continue };
+            // What is told nearest to the chip counts.
+            let rate = (below.0.or(wire.rate.0), below.1.or(wire.rate.1));
+            match &wire.to {
+                WireEnd::Connector(name) => {
+                    if connectors.insert(name.clone(), (own, rate)).is_some() {
+                        return Err(format!("two wires at connector {name:?} of one board"));
+                    }
+                }
+                WireEnd::Pin { part, pin: name } => {
+                    if let Some((remote, far)) = pin(&inner, part, name)? {
+                        let rate = (rate.0.or(far.0), rate.1.or(far.1));
+                        self.wires.push((own, remote, rate));
+                    }
+                }
+            }
+        }
+        Ok(connectors)
+    }
+
+    fn part(&mut self, part: &Part, path: String, level: usize) -> Result<Inner, String> {
+        let board = match &part.is {
+            &PartKind::Chip { kind, ports } => {
+                self.chips.push((path, kind, ports));
+                if self.chips.len() > MOST_CHIPS {
+                    return Err(format!("more than {MOST_CHIPS} chips"));
+                }
+                return Ok(Inner::Chip { index: self.chips.len() - 1, ports });
+            }
+            PartKind::Board(board) => board,
+        };
+        let modifier = self.modifiers.iter().find(|(at, _)| *at == path).map(|&(_, modifier)| modifier);
+        let file = self.file;
+        let found = match modifier {
+            Some("R") => return Ok(Inner::Empty),
+            Some(modifier) => file.boards.get(&format!("{board}:{modifier}")),
+            None => file.boards.get(board),
+        };
+        let found = found.ok_or_else(|| match modifier {
+            Some(modifier) => format!("no board {board}:{modifier} for {path:?}"),
+            None => format!("no board {board} for {path:?}"),
+        })?;
+        Ok(Inner::Board(self.board(found, &path, level + 1)?))
+    }
+}
+
+/// Where a part's port leads; none where its board's variant lacks it.
+fn pin(inner: &FxHashMap<&str, Inner>, part: &str, pin: &str) -> Result<Option<(ChipPort, Rate)>, String> {
+    match inner.get(part) {
+        None => Err(format!("a wire to {part:?}, which the board does not have")),
+        Some(Inner::Empty) => Ok(None),
+        Some(Inner::Board(connectors)) => Ok(connectors.get(pin).copied()),
+        Some(&Inner::Chip { index, ports }) => {
+            let num: Option<u8> = pin.parse().ok().filter(|num| (1..=ports).contains(num));
+            let num = num.ok_or_else(|| format!("port {pin:?} of chip {part:?}, which has {ports}"))?;
+            Ok(Some(((index, num), (None, None))))
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What commands print, held against the schemas that `reconfig schema` prints.
+
+use serde_json::Value;
+use std::process::Command;
+
+/// Panics where a value does not keep to a command's schema.
+pub fn assert_keeps(name: &str, value: &Value) {
+    let output = Command::new(env!("CARGO_BIN_EXE_reconfig")).args(["schema", name]).output().expect("the binary runs");
+    let schema: Value = serde_json::from_slice(&output.stdout).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> =
+        validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{name}: {}\n{value}", errors.join("\n"));
+}

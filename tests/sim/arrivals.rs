@@ -56,7 +56,17 @@ fn a_mix_of_lengths_waits_as_an_m_g_1_queue() {
     let expected = load / mean * square / (2.0 * (1.0 - load));
     let message_mix = lengths.iter().map(|&bytes| MessageShare { bytes: bytes as u32, share: 0.5 }).collect();
     let traffic = Traffic::Pairs(vec![1, 1]);
-    let config = SimConfig { traffic, load, packet_bytes: 4096, message_mix, send_queue: 4096, ..SimConfig::default() };
+    // With room for two long packets alone, a third would wait for the first one's credits rather than for the link.
+    let (buffer_credits, send_queue) = (1024, 4096);
+    let config = SimConfig {
+        traffic,
+        load,
+        packet_bytes: 4096,
+        message_mix,
+        buffer_credits,
+        send_queue,
+        ..SimConfig::default()
+    };
     let mut sim = row(&[LinkSpeed::Edr; 3], config).0;
     sim.run(200_000_000, false);
     // Alone a packet takes two switches, three links and its length.

@@ -468,6 +468,8 @@ impl Frontend {
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
             &self.history;
+        let arrival = arrival.as_ref().filter(|_| running.is_some());
+        let routed_by = routed_by.as_ref().filter(|_| running.is_some());
         Status {
             schema: STATUS_SCHEMA.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
@@ -477,8 +479,8 @@ impl Frontend {
             state: change_state.to_string(),
             held: self.mailbox.borrow().held().map(str::to_string),
             subnet_up: running.is_some(),
-            arrival: arrival.as_ref().map(|arrival| arrival.name().to_string()),
-            arrival_why: arrival.as_ref().and_then(|arrival| arrival.why().map(str::to_string)),
+            arrival: arrival.map(|arrival| arrival.name().to_string()),
+            arrival_why: arrival.and_then(|arrival| arrival.why().map(str::to_string)),
             fabric: running.map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive)),
             half: running.map(|running| running.half),
             lids: running.map_or_else(LidStatus::default, |running| lids(&running.alive)),

@@ -15,7 +15,7 @@ use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
 use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
-use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId};
+use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
@@ -133,6 +133,9 @@ impl<T: Transport> Upkeep<T> {
 
     pub(super) fn into_manager(mut self, context: &mut Context) -> Manager<T> {
         context.journal = self.driver.take_journal();
+        // It is up under another manager, or under none: whoever asks must not be shown what was.
+        let view = &mut context.mailbox.borrow_mut().view;
+        *view = SubnetView { smps: std::mem::take(&mut view.smps), ..SubnetView::default() };
         self.driver.into_subnet().into_manager()
     }
 

@@ -26,9 +26,13 @@ fn served() -> (Fabric, Place, Subnet) {
 /// A manager at a node, not started yet.
 fn manager(subnet: &Subnet, node: &str, options: &[&str]) -> Command {
     let mut command = subnet.command(reconfig(), Some(node));
-    command.args(["sm", "--settle", "0.2", "--life-time-value", "8", "--socket"]).arg(subnet.folder().join("sm.sock"));
+    complete(&mut command, subnet);
     command.args(options);
     command
+}
+
+fn complete(command: &mut Command, subnet: &Subnet) {
+    command.args(["sm", "--settle", "0.2", "--life-time-value", "8", "--socket"]).arg(subnet.folder().join("sm.sock"));
 }
 
 fn status(subnet: &Subnet) -> serde_json::Value {
@@ -47,7 +51,10 @@ fn a_supervisor_is_told_when_the_manager_serves_that_it_lives_and_that_it_ends()
     let path = subnet.folder().join("notify.sock");
     let supervisor = UnixDatagram::bind(&path).expect("a socket");
     supervisor.set_read_timeout(Some(LIMIT)).expect("a limit");
-    let mut command = manager(&subnet, &place.node, &[]);
+    // A watchdog is meant for one process, which systemd names.
+    let mut command = subnet.command("sh", Some(&place.node));
+    command.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" \"$@\""]).arg(reconfig());
+    complete(&mut command, &subnet);
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000");
     let process = subnet.background(&mut command, "sm");
     let told = |wanted: &str| {

@@ -5,6 +5,7 @@
 //! unloads the plugin, so no thread may outlive that.
 
 use reconfig::change::{InForce, KnownBase};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -36,7 +37,7 @@ impl Ahead {
             return known.clone();
         }
         let known = KnownBase::default();
-        // The thread ends before the engine only by a panic; then nothing is known, and changes take longer.
+        // It ends only with the engine.
         if let Some(wanted) = &self.wanted {
             let _ = wanted.send((routing.clone(), known.clone()));
         }
@@ -56,6 +57,7 @@ fn work(taken: &Receiver<(InForce, KnownBase)>) {
     while let Ok(first) = taken.recv() {
         // What was wanted before the last is of a routing that has passed.
         let (routing, known) = taken.try_iter().last().unwrap_or(first);
-        known.find_out(&routing);
+        // After a fault of ours nothing is known, and changes take longer.
+        let _ = catch_unwind(AssertUnwindSafe(|| known.find_out(&routing)));
     }
 }

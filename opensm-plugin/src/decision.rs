@@ -604,7 +604,7 @@ impl Router {
                 if let Some((fabric, own)) = before {
                     let lfts = carried(&sight.fabric, &lfts, &fabric, &own);
                     let earlier = carried(&sight.fabric, &sight.lfts, &fabric, &own);
-                    self.memory = Some(Memory { fabric, lfts, earlier, has_rest: true });
+                    self.memory = Some(Memory { fabric, seen: sight.fabric.clone(), lfts, earlier, has_rest: true });
                 }
                 lfts
             }
@@ -638,7 +638,7 @@ impl Router {
         let (fabric, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
         let ways = self.ways(&fabric);
         self.unicast = Some(Unicast { fabric: fabric.clone(), earlier: earlier.clone(), lfts: lfts.clone(), ways });
-        self.memory = Some(Memory { fabric, lfts, earlier, has_rest: false });
+        self.memory = Some(Memory { seen: fabric.clone(), fabric, lfts, earlier, has_rest: false });
     }
 
     /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.

@@ -16,7 +16,9 @@ use std::sync::Arc;
 pub struct Memory {
     /// What was routed.
     pub fabric: Arc<Fabric>,
-    /// By its nodes: what OpenSM was told to write.
+    /// What was seen then: without what had died, where rows still lead into that, and with what had come and waits.
+    pub seen: Arc<Fabric>,
+    /// By the nodes of what was routed: what OpenSM was told to write.
     pub lfts: Vec<Arc<Lft>>,
     /// By its nodes: what was in force before.
     pub earlier: Vec<Arc<Lft>>,
@@ -97,11 +99,19 @@ impl Memory {
                 let [whole, before, now] = [whole.fabric.clone(), before, now].map(Arc::new);
                 Recollection::Held(Box::new(Comparison { whole, before, now, lfts, sm, lost, gained }))
             }
-            Err(Strange { partly: true, .. }) if !lost && !gained => Recollection::Unfinished,
+            Err(Strange { partly: true, .. }) if self.sees_the_same(&sight.fabric) => Recollection::Unfinished,
             Err(Strange { switch, .. }) => {
                 Recollection::Foreign(format!("{switch} holds other forwarding entries than it was given"))
             }
         }
+    }
+
+    /// Whether nothing was lost and nothing has come since the last run.
+    fn sees_the_same(&self, fabric: &Fabric) -> bool {
+        union(&self.seen, fabric).is_ok_and(|both| {
+            let (then, now) = (both.before(), both.after());
+            both.lid_conflicts.is_empty() && !lacks(&then, &now) && !lacks(&now, &then)
+        })
     }
 
     /// By node of both: what is in force.

@@ -6,6 +6,7 @@
 use crate::config::EvidenceConfig;
 use crate::evidence::{self, Accepted};
 use crate::metrics;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -64,7 +65,7 @@ impl Worker {
 
     /// Another run of the routing is wanted in a while.
     pub fn run_in(&self, wait: Duration) {
-        // A thread ends before the engine only by a panic, which has been reported.
+        // The thread ends before the engine only by a panic, and all that it does is to ask OpenSM.
         let _ = self.runs.as_ref().map(|runs| runs.send(wait));
     }
 
@@ -110,11 +111,15 @@ impl Clerk {
     fn keep_all(&self, papers: &Receiver<Paper>) {
         (self.stand_back)();
         for paper in papers {
-            let kept = match paper {
+            let keep = || match paper {
                 Paper::Evidence(accepted) => self.keep(*accepted),
                 Paper::Metrics(text) => self.metrics.iter().try_for_each(|file| metrics::write(file, &text)),
             };
-            if let Err(why) = kept {
+            // A fault of ours costs one paper, is said in OpenSM's log, and does not end the thread.
+            let kept = catch_unwind(AssertUnwindSafe(keep));
+            if let Err(why) =
+                kept.unwrap_or_else(|_| Err("a fault in judging or keeping what was accepted".to_string()))
+            {
                 (self.complain)(&why);
             }
         }

@@ -6,10 +6,10 @@ use comfy_table::Cell;
 use reconfig::scenario::{DisorderCause, LinkLoads, OvertakenReport, Periods, SourceReport};
 use reconfig::sim::{Dispersal, MOST_PAIRED, MessageShare, OrderCounts, PathChoice, Spray};
 
-/// How sources use their paths, in a line; `lmc` is the greatest LMC of end ports, which use one half at a time.
+/// How sources use their paths, in a line; `lmc` is the greatest LMC of end ports.
 pub(super) fn sources(text: &mut String, report: &SourceReport, lmc: u8) {
-    let &SourceReport { dispersal, message_packets, ref message_mix, burst } = report;
-    let used = used(dispersal, lmc);
+    let &SourceReport { dispersal, undivided, message_packets, ref message_mix, burst } = report;
+    let used = used(dispersal, lmc, undivided);
     let choice = match dispersal.choice {
         PathChoice::Single => "one path for each destination",
         PathChoice::Base => "the first path to each destination",
@@ -30,10 +30,11 @@ pub(super) fn sources(text: &mut String, report: &SourceReport, lmc: u8) {
     line(text, format_args!("sources  {choice}{used}{turn}; {messages}{bursts}"));
 }
 
-/// How many of a half's LIDs are used at either end, where that is a choice. An engine may leave fewer of them open to one
+/// How many LIDs of a half, or of an end port if none is spared, are used at either end, where that is a choice. An engine may leave fewer of them open to one
 /// source.
-fn used(dispersal: Dispersal, lmc: u8) -> String {
-    let there = 1u64 << lmc.saturating_sub(1);
+fn used(dispersal: Dispersal, lmc: u8, undivided: bool) -> String {
+    let there = 1u64 << if undivided { lmc } else { lmc.saturating_sub(1) };
+    let whole = if undivided { "an end port" } else { "a half" };
     let asked = dispersal.paths.map_or(there, |paths| there.min(paths.into()));
     let used = match (dispersal.choice, dispersal.paths) {
         (PathChoice::Base, _) | (PathChoice::Single, None) => return String::new(),
@@ -41,7 +42,7 @@ fn used(dispersal: Dispersal, lmc: u8) -> String {
         (PathChoice::All | PathChoice::Single, _) => asked,
     };
     let advice = if there == 1 { " (one path: raise --lmc for more)" } else { "" };
-    format!(", {used} of {} of a half{advice}", counted(there, "LID"))
+    format!(", {used} of {} of {whole}{advice}", counted(there, "LID"))
 }
 
 /// Shares of what came after something that was sent later.
@@ -113,7 +114,8 @@ mod tests {
         let told = |choice, paths, lmc| {
             let mut text = String::new();
             let dispersal = Dispersal { choice, paths, spray: Spray::Message };
-            let report = SourceReport { dispersal, message_packets: 2, message_mix: Vec::new(), burst: None };
+            let report =
+                SourceReport { dispersal, undivided: false, message_packets: 2, message_mix: Vec::new(), burst: None };
             sources(&mut text, &report, lmc);
             text
         };

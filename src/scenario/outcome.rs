@@ -550,6 +550,9 @@ pub struct SourceReport {
     /// The choice of LID pairs, their number, and what advances to the next pair.
     #[serde(flatten)]
     pub dispersal: Dispersal,
+    /// Whether all LIDs of an end port are paths, and not one half of them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undivided: bool,
     /// Packets in a message.
     pub message_packets: u16,
     /// The sizes of messages, where they differ.

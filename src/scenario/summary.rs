@@ -343,13 +343,13 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
 
 /// How sources use their paths, if it differs from the default.
 fn sources(config: &SimConfig) -> Option<SourceReport> {
-    let SimConfig { dispersal, message_packets, ref message_mix, arrivals, .. } = *config;
+    let SimConfig { dispersal, undivided, message_packets, ref message_mix, arrivals, .. } = *config;
     let burst = match arrivals {
         ArrivalProcess::Poisson => None,
         ArrivalProcess::OnOff { burst } => Some(burst),
     };
     let plain = dispersal == Dispersal::default() && message_packets == 1 && message_mix.is_empty() && burst.is_none();
-    (!plain).then(|| SourceReport { dispersal, message_packets, message_mix: message_mix.clone(), burst })
+    (!plain).then(|| SourceReport { dispersal, undivided, message_packets, message_mix: message_mix.clone(), burst })
 }
 
 pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {

@@ -65,4 +65,5 @@ fn a_change_needs_the_spare_half() {
     let arguments = ["--steady", "--undivided", "--lmc", "3", "--path-selection", "paired"];
     let (code, shown) = screen(&[&arguments[..], &QUICK, &[FABRIC]].concat());
     assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("8 of 8 LIDs of an end port"), "{shown}");
 }

@@ -298,7 +298,7 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (
             &["--remove-switch", "switch-1", TWO],
             2,
-            "2 subnets have an element `switch-1`: choose one (--subnet): subnet-0, ",
+            "2 subnets have an element `switch-1`: choose one by its GUID or subnet (--subnet): subnet-0, ",
         ),
         (
             &["--remove-switch", "0x0200000a00000000", "--remove-switch", "0x0200000a04000100", TWO],

@@ -284,7 +284,9 @@ pub(super) fn find_in<T>(
         (count, _) => {
             let names: Vec<&str> = found.iter().map(|(id, _)| subnets.subnet(*id).name.as_str()).collect();
             let names = names.join(", ");
-            Err(Failure::input(anyhow!("{count} subnets have an element `{name}`: choose one (--subnet): {names}")))
+            Err(Failure::input(anyhow!(
+                "{count} subnets have an element `{name}`: choose one by its GUID or subnet (--subnet): {names}"
+            )))
         }
     }
 }

@@ -9,7 +9,7 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting};
 use super::installed::{self, InstalledTables};
-use super::planning::{Planning, breathe, computed};
+use super::planning::{Planning, computed};
 use super::settings::{self, Common};
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
 use crate::driver::{Running, StandingChange};
@@ -111,7 +111,7 @@ pub(super) async fn bring_up<T: Transport>(
     let sm = found.sm_port;
     check_reserved(&fabric, config)?;
     manager.set_topology(&fabric, sm);
-    breathe(manager, config.planning).await?;
+    manager.breathe().await?;
     refuse_adaptive(manager, &fabric).await?;
     let fabric = Arc::new(fabric);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
@@ -571,7 +571,7 @@ async fn retrain<T: Transport>(
 ) -> Result<(Vec<PortId>, Vec<PortId>), SmError> {
     let mut links = BTreeSet::new();
     for part in ports.chunks(PART) {
-        breathe(manager, config.planning).await?;
+        manager.breathe().await?;
         let held = known_port_infos(manager, fabric, part).await?;
         let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
         let needs = |(port, held): &(&PortId, &PortInfo)| {

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// takes it for dead meanwhile.
 const DEAF: Duration = Duration::from_millis(10);
 
-/// How long a breath is, beside what the clock of the system adds.
-const BREATH_NS: u64 = 1_000;
+/// How long the manager takes requests amid work that takes long and stays with it, beside what the clock of the system adds.
+pub(super) const BREATH_NS: u64 = 1_000;
 
 /// How often it looks afterwards whether the thread is done.
 const LOOK_NS: u64 = 5_000_000;
@@ -28,17 +28,6 @@ pub enum Planning {
     Threaded,
     /// The manager, which does nothing else meanwhile: in a simulation.
     Inline,
-}
-
-/// Takes what has come meanwhile, amid work that takes long and stays with the manager.
-///
-/// # Errors
-/// The port failed.
-pub(super) async fn breathe<T: Transport>(manager: &mut Manager<T>, planning: Planning) -> Result<(), SmError> {
-    if planning == Planning::Threaded {
-        manager.idle(manager.now_ns().saturating_add(BREATH_NS)).await?;
-    }
-    Ok(())
 }
 
 /// The result of `work`.

@@ -11,7 +11,7 @@ use super::keys;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
-use super::planning::breathe;
+use super::planning::{BREATH_NS, Planning};
 use super::upkeep::Upkeep;
 use crate::change;
 use crate::ids::Half;
@@ -49,6 +49,9 @@ pub fn run(
 async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
+    if context.config.planning == Planning::Threaded {
+        manager.breathe_for(BREATH_NS);
+    }
     let mut service =
         Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until, in_vain: 0 };
     let mut commands = VecDeque::from(lifecycle::begin().1);
@@ -355,7 +358,7 @@ async fn begin<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     let lmc = context.config.lmc;
-    breathe(manager, context.config.planning).await?;
+    manager.breathe().await?;
     let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
     bring_up::bring_up(manager, &context.config, found, fabric).await
 }

@@ -19,7 +19,7 @@ use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
-use super::planning::{breathe, computed};
+use super::planning::computed;
 use super::watched::Watched;
 use crate::change::Prepared;
 use crate::drain::Ticket;
@@ -159,7 +159,7 @@ impl<T: Transport> Upkeep<T> {
             }
             LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),
             LifecycleCommand::Prepare(goal) => {
-                self.breathe(context).await?;
+                self.driver.subnet_mut().manager.breathe().await?;
                 let found = fallback::prepared(&mut self.driver, &context.config, goal.fabric).await;
                 found.map(|FoundChange { prepared, instead }| {
                     self.stands_in(context, instead);
@@ -364,15 +364,10 @@ impl<T: Transport> Upkeep<T> {
         self.aside.iter().fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
     }
 
-    /// Takes requests between two steps that take long on a large subnet.
-    async fn breathe(&mut self, context: &Context) -> Result<(), SmError> {
-        breathe(&mut self.driver.subnet_mut().manager, context.config.planning).await
-    }
-
     /// Sweeps, and queries the other managers.
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
         self.sighting = Some(self.driver.look().await?);
-        self.breathe(context).await?;
+        self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
         bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive).await?;
@@ -386,14 +381,14 @@ impl<T: Transport> Upkeep<T> {
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
     async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
         let sighting = self.sighting.take();
-        self.breathe(context).await?;
+        self.driver.subnet_mut().manager.breathe().await?;
         // First, because the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
-        self.breathe(context).await?;
+        self.driver.subnet_mut().manager.breathe().await?;
         let running = self.driver.running().clone();
         let found = drift::of_addresses(self.driver.subnet().manager(), &running);
         self.mend(context, &running, &found).await?;
-        self.breathe(context).await?;
+        self.driver.subnet_mut().manager.breathe().await?;
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {

@@ -176,6 +176,22 @@ impl<T: Transport> Manager<T> {
         self.wait_until(until_ns).await
     }
 
+    /// Has requests taken amid work that takes long, for so many nanoseconds each time.
+    pub fn breathe_for(&mut self, breath_ns: u64) {
+        self.breath_ns = Some(breath_ns);
+    }
+
+    /// Takes what has come meanwhile, amid work that takes long.
+    ///
+    /// # Errors
+    /// The port failed.
+    pub async fn breathe(&mut self) -> Result<(), SubnetError> {
+        match self.breath_ns {
+            Some(breath_ns) => self.wait_until(self.transport.now_ns().saturating_add(breath_ns)).await,
+            None => Ok(()),
+        }
+    }
+
     /// The time-outs and windows.
     pub fn timing(&self) -> Timing {
         self.timing

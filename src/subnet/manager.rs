@@ -110,6 +110,8 @@ pub struct Manager<T> {
     pub(super) health: Health,
     /// The last answers that showed that MADs are being lost, and until when that counts.
     loss: (Answered, u64),
+    /// How long requests are taken amid work that takes long, in nanoseconds; none where nothing takes time.
+    pub(super) breath_ns: Option<u64>,
 }
 
 /// What sweeps and glances found.
@@ -175,6 +177,7 @@ impl<T: Transport> Manager<T> {
             callers: BTreeSet::new(),
             health: Health::default(),
             loss: (Answered::default(), 0),
+            breath_ns: None,
         }
     }
 
@@ -518,12 +521,15 @@ impl<T: Transport> SubnetManager for Manager<T> {
             self.health.readmit(now_ns);
             sweep = self.sweep().await?;
         }
+        self.breathe().await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
         self.swept_over(&sweep);
+        self.breathe().await?;
         let discovered = sweep.finish()?;
+        self.breathe().await?;
         // While a copy of a `Set` is under way, it may clear a bit that a later change sets.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.found = if settled { Freshness::New } else { Freshness::Stale };

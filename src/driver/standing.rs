@@ -78,10 +78,10 @@ impl StandingChange {
     ///
     /// # Errors
     /// The first device that holds something else, as text for the user.
-    pub fn admits(&self, held: &SubnetTables, alive: &Fabric) -> Result<(), String> {
+    pub fn admits(&self, held: &SubnetTables, alive: &Fabric, is_fenced: bool) -> Result<(), String> {
         let (plan, position) = (self.under_way.plan.plan(), &self.position);
         let free = self.is_made.then_some(plan.old());
-        plan.admits(held, alive, position.wave, position.call_off.is_some(), free)
+        plan.admits(held, alive, position.wave, position.call_off.is_some(), is_fenced, free)
     }
 
     /// What stands, and where, in words.

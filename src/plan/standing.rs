@@ -11,8 +11,8 @@ impl Plan {
     /// Verifies that every entry of `held`, as read from the devices of `alive`, is one that this plan has in force
     /// while the wave runs: one that it finds, or one that it writes. While the plan is called off, any entry that it
     /// has had in force so far is permitted. The units of comparison are forwarding blocks, as in a write, and the
-    /// SL-to-VL tables that a packet may meet. A level that an end port discards is closed by the manager's fence, and
-    /// carries nothing that the plan excludes. The half on which sources send cannot be read. Entries of `free`, a half
+    /// SL-to-VL tables that a packet may meet. With `is_fenced`, a level that an end port discards is closed by the
+    /// manager's own fence, which opens it, and carries nothing that the plan excludes. The half on which sources send cannot be read. Entries of `free`, a half
     /// on which no host sends, are not compared.
     ///
     /// # Errors
@@ -23,6 +23,7 @@ impl Plan {
         alive: &Fabric,
         wave: usize,
         is_called_off: bool,
+        is_fenced: bool,
         free: Option<Half>,
     ) -> Result<(), String> {
         // `states` has one entry more than the plan has waves: a wave begins with its own entry and ends with the next
@@ -43,9 +44,12 @@ impl Plan {
             let of = |tables: &SubnetTables, (input, output)| *tables.sl_to_vl[node.index()].get(input, output);
             let is_switch = alive.node(node).is_switch();
             // C.4 excepts levels that an end port discards, since a fence only takes packets away from what was proved.
-            // A switch has no fence: VL 15 there would be another table.
+            // A switch has no fence: VL 15 there would be another table. Nor has a change whose sources are told, and whoever
+            // closed a level meanwhile, to recover, would leave it closed: such a change opens none.
             let is_held = |held: SlToVl, planned: SlToVl| {
-                Sl::all().all(|sl| held.get(sl) == planned.get(sl) || !is_switch && held.get(sl) == Vl::MANAGEMENT)
+                Sl::all().all(|sl| {
+                    held.get(sl) == planned.get(sl) || is_fenced && !is_switch && held.get(sl) == Vl::MANAGEMENT
+                })
             };
             let is_other = |&pair: &_| states.iter().all(|tables| !is_held(of(held, pair), of(tables, pair)));
             if let Some((input, output)) = sl_to_vl_pairs(alive, node).into_iter().find(is_other) {

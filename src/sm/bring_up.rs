@@ -226,7 +226,7 @@ pub(super) async fn taken_up<T: Transport>(
     }
     let admitted = computed(manager, planning, {
         let (change, alive) = (change.clone(), alive.clone());
-        move || change.admits(&installed.tables, &alive)
+        move || change.admits(&installed.tables, &alive, settle_ns.is_some())
     });
     if let Err(why) = admitted.await? {
         return Ok(Err(why));

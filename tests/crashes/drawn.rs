@@ -197,7 +197,8 @@ fn live(case: &Case) -> Vec<&'static str> {
 /// that, and one that was asked for its arbitration list through a cable or a neighbour that went; and after a repair during which a cable
 /// went, for which the Double Scheme stepped in, the retired half did not follow. A device that kept its table whatever was
 /// written took what undid the write, and so was never left out; one that was tried before its time was tried so each time;
-/// and a recovery waited for what a switch that refuses SwitchInfo never passes on.
+/// and a recovery waited for what a switch that refuses SwitchInfo never passes on. A change that was resumed from its journal
+/// left a half closed that another manager had closed since, to recover.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, SwitchDies, SwitchRevives};
@@ -293,6 +294,11 @@ fn what_went_wrong_once_does_not_again() {
                 (0, DeviceSickens(1, sick(AttributeId::LinearForwardingTable, Sickness::Silent, false))),
             ],
             deaths: Vec::new(),
+        },
+        Case {
+            setting: Setting { auto: true, ..agents("torus:4x4,1") },
+            deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
+            deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
         },
     ];
     cases.iter().for_each(|case| _ = live(case));

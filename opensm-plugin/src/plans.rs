@@ -434,20 +434,7 @@ pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan>
 
 /// A repair of what OpenSM has routed, while all that it sees stays.
 fn by_entries<'a>(sight: &'a Sight, tables: &'a SubnetTables, senders: &'a InjectionRules) -> RepairInput<'a> {
-    let fabric = &*sight.fabric;
-    RepairInput {
-        before: fabric,
-        surviving: fabric,
-        remaining: fabric,
-        tables,
-        target: None,
-        senders,
-        answerer: Some(sight.sm),
-        switches: true,
-        order: None,
-        discards_turned_back: false,
-        budget: Budget::default(),
-    }
+    RepairInput { answerer: Some(sight.sm), ..RepairInput::quiet(&sight.fabric, tables, senders) }
 }
 
 /// The same where levels were given out: rows without a way get one on the layers that sources send on.

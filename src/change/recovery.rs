@@ -266,18 +266,13 @@ fn repaired(input: &RecoveryInput, kept: Half, lfts: &[Arc<Lft>]) -> Result<Vec<
     let order = choose_root(fabric).and_then(|root| switch_order(input.function.engine(), fabric, root));
     let tables = steadied(input, lfts);
     let asked = RepairInput {
-        before: fabric,
-        surviving: fabric,
-        remaining: fabric,
-        tables: &tables,
         target: alike.then_some(&target),
-        senders: &senders,
         answerer: Some(input.sm),
-        switches: true,
         order: order.as_deref(),
         // The plan waits for what was sent before, which does not go together with packets that turn back (W.8).
         discards_turned_back: false,
         budget: Budget { renewals: 0, ..Budget::default() },
+        ..RepairInput::quiet(fabric, &tables, &senders)
     };
     let found = solved(&asked, None)?;
     Ok(found.waves)

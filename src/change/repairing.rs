@@ -1,12 +1,11 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
 use super::{ChangeError, Groundwork, InForce, Outset};
-use crate::fabric::Fabric;
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
 use crate::repair::{self, Budget, Repair, RepairBase, RepairInput, RepairWave, repair_from};
 use crate::routing::{choose_root, switch_order};
-use crate::tables::{Lft, SubnetTables};
+use crate::tables::Lft;
 use crate::verify::InjectionRules;
 use std::sync::Arc;
 
@@ -57,25 +56,8 @@ pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
 pub(super) fn base(routing: &InForce) -> Option<RepairBase> {
     let fabric = &*routing.before;
     let senders = Sending::of(routing).senders;
-    let asked = RepairInput { answerer: Some(routing.sm), ..quiet(fabric, &routing.tables, &senders) };
+    let asked = RepairInput { answerer: Some(routing.sm), ..RepairInput::quiet(fabric, &routing.tables, &senders) };
     RepairBase::of(&asked).ok()
-}
-
-/// What a repair reads, without guides, where nothing happens.
-fn quiet<'r>(fabric: &'r Fabric, tables: &'r SubnetTables, senders: &'r InjectionRules) -> RepairInput<'r> {
-    RepairInput {
-        before: fabric,
-        surviving: fabric,
-        remaining: fabric,
-        tables,
-        target: None,
-        senders,
-        answerer: None,
-        switches: true,
-        order: None,
-        discards_turned_back: false,
-        budget: Budget { renewals: 0, ..Budget::default() },
-    }
 }
 
 /// Who sends while a repair runs.
@@ -116,7 +98,8 @@ impl Sending {
             surviving: &outset.surviving,
             remaining: &outset.after,
             answerer: Some(outset.input.sm),
-            ..quiet(&outset.whole, &outset.initial, &self.senders)
+            budget: Budget { renewals: 0, ..Budget::default() },
+            ..RepairInput::quiet(&outset.whole, &outset.initial, &self.senders)
         }
     }
 

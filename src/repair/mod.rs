@@ -69,6 +69,25 @@ pub struct RepairInput<'a> {
     pub budget: Budget,
 }
 
+impl<'a> RepairInput<'a> {
+    /// Where nothing is lost, leaves or comes, and nothing guides: what a change or a test sets beside that is what it is about.
+    pub fn quiet(fabric: &'a Fabric, tables: &'a SubnetTables, senders: &'a InjectionRules) -> RepairInput<'a> {
+        RepairInput {
+            before: fabric,
+            surviving: fabric,
+            remaining: fabric,
+            tables,
+            target: None,
+            senders,
+            answerer: None,
+            switches: true,
+            order: None,
+            discards_turned_back: false,
+            budget: Budget::default(),
+        }
+    }
+}
+
 /// Limits of a repair: they count work, not time, so that the same input has the same result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
@@ -324,19 +343,7 @@ mod tests {
 
     impl QuietInput<'_> {
         pub fn input(&self) -> RepairInput<'_> {
-            RepairInput {
-                before: self.fabric,
-                surviving: self.fabric,
-                remaining: self.fabric,
-                tables: &self.tables,
-                target: None,
-                senders: &self.senders,
-                answerer: None,
-                switches: true,
-                order: None,
-                discards_turned_back: false,
-                budget: Budget::default(),
-            }
+            RepairInput::quiet(self.fabric, &self.tables, &self.senders)
         }
     }
 

@@ -15,6 +15,7 @@ use crate::tables::{PortState, SlToVlScope, Write};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -158,10 +159,10 @@ impl<T: Transport> Manager<T> {
         match order {
             WriteOrder::Any => {
                 // In parts: the requests of a whole wave take long to make, and whoever asks meanwhile waits.
-                for (rank, part) in wave.jobs.chunks(PART).enumerate() {
-                    let requests = (rank * PART..).zip(part).filter(|(_, job)| !course.gave_up(job.device));
-                    let requests = requests.map(|(tag, job)| self.first_request(fabric, &wave, tag, job.device.0));
-                    let requests: Vec<MadRequest> = requests.collect();
+                for part in in_turn(wave.jobs.iter().map(|job| job.device)).chunks(PART) {
+                    let jobs = part.iter().map(|&tag| (tag, wave.jobs[tag].device));
+                    let jobs = jobs.filter(|&(_, device)| !course.gave_up(device));
+                    let requests = jobs.map(|(tag, device)| self.first_request(fabric, &wave, tag, device.0)).collect();
                     self.send_jobs(self.timing, requests, &wave, &mut course).await?;
                     if course.has_ended() {
                         break;
@@ -560,5 +561,45 @@ fn wire_state(state: PortState) -> wire::PortState {
         PortState::Down | PortState::Initialize => wire::PortState::Down,
         PortState::Armed => wire::PortState::Armed,
         PortState::Active => wire::PortState::Active,
+    }
+}
+
+/// The order in which jobs of these devices are sent. Of more than one part: devices in turn, each with its first job, its
+/// second and so on, so that a part keeps as many devices busy as can be. Each device's own order stays.
+fn in_turn(devices: impl ExactSizeIterator<Item = NodeId>) -> Vec<usize> {
+    if devices.len() <= PART {
+        return (0..devices.len()).collect();
+    }
+    let mut sent: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut turns: Vec<Vec<usize>> = Vec::new();
+    for (tag, device) in devices.enumerate() {
+        let turn = sent.entry(device).or_default();
+        if *turn == turns.len() {
+            turns.push(Vec::new());
+        }
+        turns[*turn].push(tag);
+        *turn += 1;
+    }
+    turns.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables of lanes are listed switch by switch, a thousand of one after the other.
+    #[test]
+    fn a_part_of_a_wave_keeps_all_devices_busy() {
+        let device = |tag: usize| NodeId(tag as u32 / 1_000);
+        let order = in_turn((0..8 * 1_000).map(device));
+        for part in order.chunks(PART) {
+            let busy: BTreeSet<NodeId> = part.iter().map(|&tag| device(tag)).collect();
+            assert_eq!(busy.len(), 8);
+        }
+        for own in 0..8 {
+            let tags: Vec<usize> = order.iter().copied().filter(|&tag| device(tag) == NodeId(own)).collect();
+            assert!(tags.len() == 1_000 && tags.is_sorted());
+        }
+        assert!(in_turn((0..PART).map(device)).is_sorted(), "one part is sent as it is listed");
     }
 }

@@ -105,17 +105,13 @@ impl Subnet {
 
     pub fn input(&self) -> RepairInput<'_> {
         RepairInput {
-            before: &self.before,
             surviving: &self.surviving,
             remaining: &self.remaining,
-            tables: &self.tables,
             target: self.target.as_deref(),
-            senders: &self.senders,
-            answerer: None,
-            switches: true,
             order: self.order.as_deref(),
             discards_turned_back: self.discards_turned_back,
             budget: Budget { relax: 300_000, renewals: 2 },
+            ..RepairInput::quiet(&self.before, &self.tables, &self.senders)
         }
     }
 

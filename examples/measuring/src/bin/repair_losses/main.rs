@@ -23,7 +23,7 @@ use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Half;
 use reconfig::lid::{bring_up, merge};
-use reconfig::repair::{Budget, Repair, RepairInput, WavePurpose, quality, repair};
+use reconfig::repair::{Repair, RepairInput, WavePurpose, quality, repair};
 use reconfig::routing::{Demand, Engine, EngineKind, Parameters, choose_root, engine_named, switch_order};
 use reconfig::tables::{Lft, SubnetTables};
 use reconfig::verify::InjectionRules;
@@ -242,17 +242,12 @@ impl Cell {
         let order = running.root.and_then(|root| switch_order(&self.text[1], &running.fabric, root));
         let senders = InjectionRules { injected: [true, false], ..InjectionRules::default() };
         let input = RepairInput {
-            before: &running.fabric,
             surviving,
             remaining: surviving,
-            tables: &running.tables,
             target: full.as_deref(),
-            senders: &senders,
-            answerer: None,
-            switches: true,
             order: order.as_deref(),
             discards_turned_back: true,
-            budget: Budget::default(),
+            ..RepairInput::quiet(&running.fabric, &running.tables, &senders)
         };
         let start = cpu_s();
         let done = repair(&input)?;

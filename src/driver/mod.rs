@@ -153,6 +153,8 @@ pub struct Driver<S> {
     journal: Option<Journal>,
     /// See [`Driver::computes_for`].
     computing_ns: u64,
+    /// See [`Driver::plan_whole`].
+    in_turn: bool,
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -176,7 +178,14 @@ impl<S: SubnetManager> Driver<S> {
             bases: BaseKeeper::default(),
             journal: None,
             computing_ns: 0,
+            in_turn: true,
         }
+    }
+
+    /// Has every change prepared as one plan: what forwarding entries alone serve after a loss does not come before scheme
+    /// `double` ([`change::prepare_in_turn`]).
+    pub fn plan_whole(&mut self) {
+        self.in_turn = false;
     }
 
     /// Has a new routing take so much of the subnet's time to compute: before the first write or, by scheme `static`, once
@@ -287,8 +296,8 @@ impl<S: SubnetManager> Driver<S> {
             Some(_) => tracing::info!("the plan for this loss was prepared before it happened"),
             None => self.foreseer.iter().for_each(Foreseer::pause),
         }
-        let (running, intent, base) = (running.clone(), intent.clone(), self.bases.known());
-        Preparation { foreseen, hurries: false, running, intent, surviving, after, settle_ns, base }
+        let (running, intent, base, in_turn) = (running.clone(), intent.clone(), self.bases.known(), self.in_turn);
+        Preparation { foreseen, hurries: false, in_turn, running, intent, surviving, after, settle_ns, base }
     }
 
     /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as often
@@ -425,6 +434,7 @@ pub struct Preparation {
     foreseen: Option<Prepared>,
     /// Whether hosts that have lost their ways come first, and the rest of the change later.
     hurries: bool,
+    in_turn: bool,
     running: Running,
     intent: Intent,
     surviving: Arc<Fabric>,
@@ -446,18 +456,26 @@ impl Preparation {
         Preparation { foreseen: None, intent: Intent { engine, auto: true, ..self.intent }, ..self }
     }
 
+    /// Prepares what forwarding entries alone serve of it, if they serve anybody: the last resort after a loss
+    /// ([`change::prepare_partly`]).
+    pub fn partly(self) -> Option<Prepared> {
+        let Preparation { running, intent, surviving, after, settle_ns, base, .. } = self;
+        let base = base.as_ref().and_then(KnownBase::get);
+        change::prepare_partly(&running.change(&intent, surviving, after, settle_ns, base))
+    }
+
     /// Prepares it.
     ///
     /// # Errors
     /// As for [`Driver::prepare`].
     pub fn carried_out(self) -> Result<Prepared, DriverError> {
-        let Preparation { foreseen, hurries, running, intent, surviving, after, settle_ns, base } = self;
+        let Preparation { foreseen, hurries, in_turn, running, intent, surviving, after, settle_ns, base } = self;
         if let Some(foreseen) = foreseen {
             return Ok(foreseen);
         }
         let input = running.change(&intent, surviving, after, settle_ns, base.as_ref().and_then(KnownBase::get));
         let at_once = if hurries && intent.auto { change::prepare_at_once(&input) } else { None };
-        at_once.map_or_else(|| prepared(&intent, input, settle_ns), Ok)
+        at_once.map_or_else(|| prepared(&intent, input, settle_ns, in_turn), Ok)
     }
 }
 
@@ -493,13 +511,17 @@ impl Running {
 }
 
 /// Prepares a change in full.
-fn prepared(intent: &Intent, input: ChangeInput<'_>, settle_ns: Option<u64>) -> Result<Prepared, DriverError> {
+fn prepared(
+    intent: &Intent,
+    input: ChangeInput<'_>,
+    settle_ns: Option<u64>,
+    in_turn: bool,
+) -> Result<Prepared, DriverError> {
     let span = tracing::info_span!("prepare", scheme = %intent.scheme, engine = intent.engine.name());
     let _entered = span.enter();
     let prepared = match (intent.auto, intent.unproved_baselines) {
-        // Whoever can be served in place does not wait for scheme `double`.
-        (true, _) => change::prepare_cheapest(input.clone(), settle_ns.unwrap_or(0))
-            .map(|chosen| change::prepare_before(&input, &chosen).unwrap_or(chosen)),
+        (true, _) if in_turn => change::prepare_in_turn(input, settle_ns.unwrap_or(0)),
+        (true, _) => change::prepare_cheapest(input, settle_ns.unwrap_or(0)),
         (false, true) => change::prepare_baseline(input),
         (false, false) => change::prepare(input),
     };

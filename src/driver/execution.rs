@@ -77,7 +77,7 @@ impl<S: SubnetManager> Driver<S> {
                 }
                 self.record_begun(&own)?;
                 if plan.scheme() != Scheme::Static && !std::mem::take(&mut is_computed) {
-                    self.compute(&mut log).await?;
+                    self.compute(&mut log, own.plan.plan()).await?;
                 }
             }
             self.subnet.ways_are(plan.drain_depth());
@@ -301,16 +301,17 @@ impl<S: SubnetManager> Driver<S> {
             log.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
-            self.compute(log).await?;
+            self.compute(log, plan).await?;
         }
         Ok(Some(answer))
     }
 
     /// Lets the time pass that computing takes.
-    async fn compute(&mut self, log: &mut Log) -> Result<(), DriverError> {
-        if self.computing_ns > 0 {
+    async fn compute(&mut self, log: &mut Log, plan: &Plan) -> Result<(), DriverError> {
+        let computing_ns = self.computing.of(&plan.draft().before, plan.scheme());
+        if computing_ns > 0 {
             let start_ns = self.subnet.now_ns();
-            self.subnet.rest_until(start_ns.saturating_add(self.computing_ns)).await?;
+            self.subnet.rest_until(start_ns.saturating_add(computing_ns)).await?;
             log.note("compute", start_ns, self.subnet.now_ns(), SmpCounts::default());
         }
         Ok(())

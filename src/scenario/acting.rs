@@ -12,7 +12,7 @@ use super::summary::DrivenChange;
 use super::time::ManagerTask;
 use super::witness::Witnessed;
 use crate::change::{Departure, Prepared};
-use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
+use crate::driver::{ChangeRecord, ComputeTime, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
@@ -65,7 +65,7 @@ impl ActingSubnet<'_> {
         let alive = if self.is_sudden() { &after } else { &own.at_first };
         // Where the first event takes the manager away, it is the change of the one that stands by.
         let mut driver = self.driver_at(own.sm_in(&own.after_first), engines.after.clone(), alive);
-        driver.computes_for(0);
+        driver.computes_for(ComputeTime::default());
         driver.prepare(after.clone()).map_err(|error| match error {
             DriverError::Change(error) => ScenarioError::Change(error),
             other => unreachable!("preparing a change sends nothing: {other}"),
@@ -109,7 +109,7 @@ impl ActingSubnet<'_> {
         manager.count_from_power_on();
         let mut driver =
             Driver::new(Witnessed::new(self.transport.clone(), manager, self.placement.first_port), running, intent);
-        driver.computes_for(self.scenario.compute_ns);
+        driver.computes_for(self.scenario.computing);
         // Joined subnets are proved together, with one plan for each.
         if self.is_joined {
             driver.plan_whole();

@@ -30,7 +30,7 @@ Exit codes: 0 every figure is inside its band (of table 2 of seed-002: 40 of 45)
 pub(super) struct Arguments {
     /// The study: seed-000, seed-001, seed-002, seed-003, seed-004, optimum, selection or skyline.
     study: Study,
-    /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids; lids, smart; …
+    /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids; lids, color, smart; …
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
     /// Only this row, such as 16 or 128/32; may be repeated.
@@ -70,6 +70,7 @@ pub(super) struct StudyDocument<'a> {
     seed: u64,
     inside: usize,
     banded: usize,
+    unjudged: usize,
     tables: &'a [ResultTable],
 }
 
@@ -83,8 +84,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let (inside, banded) =
         tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);
+    let unjudged = tables.iter().map(ResultTable::unjudged).sum();
     let schema = "reconfig.reproduction/1";
-    let document = StudyDocument { schema, study, fabrics, seed, inside, banded, tables: &tables };
+    let document = StudyDocument { schema, study, fabrics, seed, inside, banded, unjudged, tables: &tables };
     screen.show(&document, || report::reproduction(&request, &tables, arguments.bands))?;
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {

@@ -40,14 +40,24 @@ pub fn reproduction(request: &StudyRequest, tables: &[ResultTable], bands: bool)
     }
     let (inside, banded) =
         tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let unjudged = unjudged(tables).map(|note| format!("; {note}")).unwrap_or_default();
     match banded {
-        0 => line(&mut text, format_args!("no published figures to compare with")),
+        0 => line(&mut text, format_args!("no figures have bands{unjudged}")),
         _ => line(
             &mut text,
-            format_args!("{inside} of {banded} figures are inside their bands (paper → ours; ! outside)"),
+            format_args!("{inside} of {banded} figures are inside their bands (paper → ours; ! outside){unjudged}"),
         ),
     }
     text
+}
+
+/// How many of the paper's figures are shown and not judged, in words; none if all are judged.
+pub(super) fn unjudged(tables: &[ResultTable]) -> Option<String> {
+    match tables.iter().map(ResultTable::unjudged).sum::<usize>() as u64 {
+        0 => None,
+        1 => Some("1 figure of the paper is not judged".to_string()),
+        many => Some(format!("{} of the paper are not judged", counted(many, "figure"))),
+    }
 }
 
 /// One line a figure.
@@ -92,8 +102,8 @@ fn outside(text: &mut String, table: &ResultTable) {
         if let Band::Between(least, most) = cell.band {
             any = true;
             let decimals = cell.decimals.max(1);
-            let told = format_args!("{least:.decimals$} to {most:.decimals$}");
-            line(text, format_args!("! {row} {column}: {:.decimals$} is not within {told}", cell.ours));
+            let band = format_args!("{least:.decimals$} to {most:.decimals$}");
+            line(text, format_args!("! {row} {column}: {:.decimals$} is not within {band}", cell.ours));
         }
     }
     if any {

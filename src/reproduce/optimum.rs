@@ -90,12 +90,9 @@ fn pair_of_tables(
     route: Route,
 ) -> Result<[ResultTable; 2], ReproduceError> {
     let table = |at: usize, counted: &str| {
-        ResultTable::new(
-            format!("optimum {}", names[at]),
-            format!("{counted} beyond the optimum, {routing}"),
-            "conf.",
-            &COLUMNS,
-        )
+        let title = format!("{counted} beyond the optimum, {routing}");
+        let table = ResultTable::new(format!("optimum {}", names[at]), title, "conf.", &COLUMNS);
+        ResultTable { mixed_units: true, ..table }
     };
     let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
     for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&one.name())) {

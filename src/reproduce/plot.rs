@@ -1,7 +1,8 @@
 //! Tables as one SVG plot: a line for each cell, the paper's figure at 1, its band in grey, ours as a dot.
 //!
 //! Cells without a published figure are bars, scaled to the longest of their column. A table over time is lines, one for each
-//! column.
+//! column, on a logarithmic axis where they span more than three decades. Tables of mixed units without published figures
+//! are left out beside others.
 
 use super::{Band, Cell, ResultTable};
 use std::fmt::Write;
@@ -18,8 +19,10 @@ const AXIS: (f64, f64) = (0.6, 1.4);
 pub fn plot(tables: &[ResultTable]) -> String {
     let mut body = String::new();
     let mut top = LINE;
+    let all_are_mixed = tables.iter().all(|table| table.mixed_units);
+    let drawn = tables.iter().filter(|table| all_are_mixed || !table.mixed_units);
     // A paper's graphs over time come first: they are what is looked for.
-    let (courses, panels): (Vec<_>, Vec<_>) = tables.iter().partition(|table| table.over_time);
+    let (courses, panels): (Vec<_>, Vec<_>) = drawn.partition(|table| table.over_time);
     for table in courses.into_iter().chain(panels) {
         top = if table.over_time { course(&mut body, table, top) } else { panel(&mut body, table, top) };
     }
@@ -55,24 +58,86 @@ const COLOURS: [&str; 4] = ["#c0392b", "#1f6fb2", "#7b46c4", "#c8660a"];
 /// The height of lines over time.
 const HEIGHT: f64 = 170.0;
 
+/// The most ticks of a linear axis, but for the one at 0.
+const TICKS: f64 = 6.0;
+/// More decades than this are drawn on a logarithmic axis.
+const DECADES: f64 = 3.0;
+
+/// The vertical axis of lines.
+enum Scale {
+    /// From 0 to a multiple of the step.
+    Linear { step: f64, steps: u32 },
+    /// Powers of ten, from the first exponent to the last; 0 has a place of its own below them if there is one.
+    Decades { first: i32, last: i32, has_zero: bool },
+}
+
+impl Scale {
+    fn of(values: &[f64]) -> Scale {
+        let highest = values.iter().copied().fold(0.0, f64::max);
+        let lowest = values.iter().copied().filter(|&value| value > 0.0).fold(f64::INFINITY, f64::min);
+        if highest > 0.0 && (highest / lowest).log10() > DECADES {
+            let (first, last) = (lowest.log10().floor() as i32, highest.log10().ceil() as i32);
+            return Scale::Decades { first, last, has_zero: values.iter().any(|&value| value <= 0.0) };
+        }
+        let step = step(highest);
+        Scale::Linear { step, steps: ((highest / step).ceil() as u32).max(1) }
+    }
+
+    /// The ticks, upwards.
+    fn ticks(&self) -> Vec<f64> {
+        match *self {
+            Scale::Linear { step, steps } => (0..=steps).map(|at| f64::from(at) * step).collect(),
+            Scale::Decades { first, last, has_zero } => {
+                let decades = (first..=last).map(|exponent| 10f64.powi(exponent));
+                has_zero.then_some(0.0).into_iter().chain(decades).collect()
+            }
+        }
+    }
+
+    /// The height of a value, as a share of the axis.
+    fn share(&self, value: f64) -> f64 {
+        match *self {
+            Scale::Linear { step, steps } => value / (step * f64::from(steps)),
+            Scale::Decades { first, last, has_zero } => {
+                let below = f64::from(u8::from(has_zero));
+                let height = if value > 0.0 { value.log10() - f64::from(first) + below } else { 0.0 };
+                height / (f64::from(last - first) + below)
+            }
+        }
+    }
+}
+
+/// The step of a linear axis up to `most`: 1, 2 or 5 times a power of ten.
+fn step(most: f64) -> f64 {
+    if most <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf((most / TICKS).log10().floor());
+    [1.0, 2.0, 5.0].map(|factor| factor * power).into_iter().find(|step| most / step <= TICKS).unwrap_or(10.0 * power)
+}
+
 /// Draws a table over time below `top`; returns its lower end.
 fn course(body: &mut String, table: &ResultTable, top: f64) -> f64 {
-    text(body, 8.0, top, "start", &format!("{}: {}", table.name, table.title), "font-weight=\"bold\"");
+    let values = table.cells().map(|(_, _, cell)| cell.ours).filter(|value| !value.is_nan());
+    let scale = Scale::of(&values.collect::<Vec<f64>>());
+    let note = if matches!(scale, Scale::Decades { .. }) { " (logarithmic axis)" } else { "" };
+    text(body, 8.0, top, "start", &format!("{}: {}{note}", table.name, table.title), "font-weight=\"bold\"");
     let (left, right, low) = (70.0, WIDTH - 20.0, top + 2.0 * LINE + HEIGHT);
-    let highest = table.cells().map(|(_, _, cell)| cell.ours).fold(f64::MIN_POSITIVE, f64::max);
     let times: Vec<f64> = table.rows.iter().map(|row| row.name.parse().unwrap_or(0.0)).collect();
     let last = times.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let x = |time: f64| left + time / last * (right - left);
-    let y = |value: f64| low - value / highest * HEIGHT;
-    for share in [0.0, 0.5, 1.0] {
-        let (height, value) = (y(share * highest), share * highest);
-        let _ = writeln!(
-            body,
-            "<line x1=\"{left:.1}\" y1=\"{height:.1}\" x2=\"{right:.1}\" y2=\"{height:.1}\" stroke=\"#ddd\"/>"
-        );
+    let y = |value: f64| low - scale.share(value) * HEIGHT;
+    for value in scale.ticks() {
+        let height = y(value);
+        rule(body, (left, height), (right, height), "#ddd", 1.0);
         text(body, left - 8.0, height + 4.0, "end", &figure(value), "");
-        let anchor = if share < 1.0 { "middle" } else { "end" };
-        text(body, x(share * last), low + LINE, anchor, &format!("{} {}", figure(share * last), table.key), "");
+    }
+    let apart = step(last);
+    for time in (0..).map(|at| f64::from(at) * apart).take_while(|&time| time <= last) {
+        rule(body, (x(time), low), (x(time), low + 4.0), "#888", 1.0);
+        // The last one must not leave the picture.
+        let anchor = if x(time) > right - 20.0 { "end" } else { "middle" };
+        text(body, x(time), low + LINE, anchor, &format!("{} {}", figure(time), table.key), "");
     }
     for (column, (name, colour)) in table.columns.iter().zip(COLOURS.iter().cycle()).enumerate() {
         // A step: a value holds until the next moment. Where there is none the line has a gap.
@@ -89,14 +154,24 @@ fn course(body: &mut String, table: &ResultTable, top: f64) -> f64 {
         }
         let _ = writeln!(body, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>");
         let at = left + 10.0 + 180.0 * column as f64;
-        text(body, at, top + LINE, "start", name, &format!("fill=\"{colour}\""));
+        rule(body, (at, top + LINE - 4.0), (at + 16.0, top + LINE - 4.0), colour, 3.0);
+        text(body, at + 22.0, top + LINE, "start", name, "");
     }
     low + 3.0 * LINE
 }
 
-/// A number on an axis.
+fn rule(body: &mut String, from: (f64, f64), to: (f64, f64), colour: &str, width: f64) {
+    let ((x1, y1), (x2, y2)) = (from, to);
+    let _ = writeln!(
+        body,
+        "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\" stroke-width=\"{width}\"/>"
+    );
+}
+
+/// A number on an axis, without zeros that say nothing.
 fn figure(value: f64) -> String {
-    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 fn dot(body: &mut String, cell: &Cell, paper: f64, y: f64) {
@@ -134,4 +209,21 @@ fn rectangle(body: &mut String, x: f64, y: f64, width: f64, fill: &str) {
 fn text(body: &mut String, x: f64, y: f64, anchor: &str, text: &str, more: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     let _ = writeln!(body, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" {more}>{text}</text>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_an_axis_is_logarithmic_beyond_three_decades() {
+        let ticks = |values: &[f64]| Scale::of(values).ticks();
+        assert_eq!(ticks(&[0.0, 17.0]), [0.0, 5.0, 10.0, 15.0, 20.0]);
+        assert_eq!(ticks(&[0.0, 600.0, 1.0]), [0.0, 100.0, 200.0, 300.0, 400.0, 500.0, 600.0]);
+        assert_eq!(ticks(&[0.0, 1.0, 1001.0]), [0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0]);
+        assert_eq!(ticks(&[0.8, 99287.0]).len(), 7);
+        assert_eq!(ticks(&[]), [0.0, 1.0]);
+        let scale = Scale::of(&[0.0, 1.0, 5000.0]);
+        assert_eq!([0.0, 1.0, 10_000.0].map(|value| scale.share(value)), [0.0, 0.2, 1.0]);
+    }
 }

@@ -1,9 +1,9 @@
 //! Seed 001, the Double Scheme over InfiniBand: counts and times of its results page, and static reconfiguration beside it
 //! in the simulator.
 //!
-//! The slides' example has 16 switches and 14 nodes; nothing else of its topology is told. The bundled fabric `seed-16` has
-//! as many, with switches of four ports, and the 23 cables between them that the counts imply. Counts follow the
-//! slides' rules ([`PaperCounts`]). Discards and latency over time are shown there as pictures without
+//! The slides' example has 16 switches and 14 nodes, and its drain tokens pass 7 hops; nothing else of its topology is
+//! stated. Ours is a random one with as many, with switches of four ports, and the 23 cables between them that the counts
+//! imply, chosen for its 7 hops once the root has died ([`SEED`]). Counts follow the slides' rules ([`PaperCounts`]). Discards and latency over time are shown there as pictures without
 //! figures, and their claims as sentences: under static reconfiguration traffic stops, so that latency rises and a gap
 //! occurs, and packets are discarded, since ports are in INITIALIZE; under the Double Scheme none is lost. Each is a row
 //! here, 1 where it holds. Computing takes 0.1 s of simulated time, as there. Whether hosts queue what they cannot send
@@ -14,7 +14,7 @@ use super::parallel::in_order;
 use super::table::{Cell, ResultTable};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
-use crate::fabric::generate::BUNDLED;
+use crate::fabric::generate::{Options, Topology, generate};
 use crate::plan::{Arming, Policy, Scheme};
 use crate::routing::UpDown;
 use crate::scenario::{
@@ -25,6 +25,11 @@ use std::sync::Arc;
 
 pub(super) const TABLES: [&str; 6] = ["counts", "drainage", "schemes", "claims", "discards", "latency"];
 
+/// Sixteen switches of four ports, fourteen hosts, 23 cables between switches.
+const TOPOLOGY: &str = "irregular:16,4,14,23";
+/// The first seed of that topology with the slides' 7 hops; of the first 1,000 eleven have them
+/// (`examples/measuring/src/bin/find_seed_16.rs`).
+const SEED: u64 = 50;
 /// Computing, in nanoseconds.
 const COMPUTE_NS: u64 = 100_000_000;
 /// The load; the slides give none. Low, so that what hosts queue in a tenth of a second has room.
@@ -44,7 +49,7 @@ const RUNS: [(&str, Scheme, Arming, bool); 6] = [
 ];
 const COUNTS: [&str; 4] =
     ["SL-to-VL mapping update", "computing forwarding tables", "distributing forwarding tables", "VL drainage"];
-const DRAIN: &str = "drain tokens";
+const DRAINS: [&str; 2] = ["drain tokens, the root having died", "drain tokens, the root leaving as planned"];
 const CLAIMS: [&str; 6] = [
     "static discards packets",
     "Double loses none",
@@ -59,7 +64,7 @@ pub(super) fn rows(table: &str) -> Vec<String> {
     let named = |names: &[&str]| names.iter().map(ToString::to_string).collect();
     match table {
         "counts" => named(&COUNTS),
-        "drainage" => named(&[DRAIN]),
+        "drainage" => named(&DRAINS),
         "schemes" => RUNS.iter().map(|(name, ..)| (*name).to_string()).collect(),
         "claims" => named(&CLAIMS),
         _ => Vec::new(),
@@ -99,8 +104,8 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
 }
 
 fn fabric() -> Result<Fabric, ReproduceError> {
-    let bundled = BUNDLED.iter().find(|bundled| bundled.name == "seed-16").expect("it is bundled");
-    Ok(bundled.generate()?)
+    let topology: Topology = TOPOLOGY.parse()?;
+    Ok(generate(&topology, &Options { seed: SEED, ..Options::default() })?)
 }
 
 fn failed(what: &str, why: impl ToString) -> ReproduceError {
@@ -119,21 +124,26 @@ fn counts(fabric: &Fabric) -> ResultTable {
     let exact = |paper: f64, ours: u64| Cell::near(paper, ours as f64, 0.0, 0);
     // A time agrees that rounds to what is printed.
     table.push(first, vec![exact(592.0, mapping), Cell::near(0.011, seconds(mapping), 0.0005, 4)]);
-    // No rule gives the slides' 200: nothing is sent to compute. The time is theirs.
+    // We found no rule that gives the slides' 200: nothing is sent to compute. The time is theirs.
     table.push(second, vec![Cell::open(Some(200.0), 0.0, 0), Cell::open(Some(0.1), COMPUTE_NS as f64 / 1e9, 4)]);
     table.push(third, vec![exact(360.0, distributing), Cell::near(0.0067, seconds(distributing), 0.00005, 4)]);
     table.push(fourth, vec![exact(60.0, drainage), Cell::open(None, seconds(drainage), 4)]);
     table
 }
 
-/// The longest path of the channel dependency graph along which drain tokens go; the topology is a guess, so the figure is
-/// one of its kind.
+/// The longest path of the channel dependency graph along which drain tokens go, in channels: after the loss, as the slides
+/// have it, and while the root is still there.
 fn drainage(fabric: &Fabric) -> Result<ResultTable, ReproduceError> {
-    let plan = scenario::plan(&scenario(fabric, RUNS[2]), Arc::new(UpDown::default()))
-        .map_err(|error| failed("the drain of seed-16", error))?;
-    let mut table =
-        ResultTable::new("seed-001 drainage", "Hops of drain tokens, the topology being a guess", "what", &["hops"]);
-    table.push(DRAIN, vec![Cell::open(Some(7.0), f64::from(plan.plan().drain_depth()), 0)]);
+    let depth = |departure| {
+        let scenario = Scenario { departure, ..scenario(fabric, RUNS[2]) };
+        let plan = scenario::plan(&scenario, Arc::new(UpDown::default()));
+        plan.map(|plan| f64::from(plan.plan().drain_depth())).map_err(|error| failed("the drain of seed-001", error))
+    };
+    let title = "Hops of drain tokens, on a topology chosen for the slides' 7";
+    let mut table = ResultTable::new("seed-001 drainage", title, "what", &["hops"]);
+    let [died, planned] = DRAINS;
+    table.push(died, vec![Cell::near(7.0, depth(Departure::Sudden)?, 0.0, 0)]);
+    table.push(planned, vec![Cell::open(None, depth(Departure::Planned)?, 0)]);
     Ok(table)
 }
 
@@ -176,8 +186,9 @@ fn gap_ms(report: &SimulationReport) -> f64 {
 fn schemes(runs: &[SimulationReport]) -> ResultTable {
     let columns =
         ["discarded", "p99 before µs", "p99 during µs", "max during µs", "longest gap ms", "change ms", "SMPs"];
-    let title = "One planned removal of the root of seed-16, by scheme and by what hosts do with what they cannot send";
+    let title = "One planned removal of the root, by scheme and by what hosts do with what they cannot send";
     let mut table = ResultTable::new("seed-001 schemes", title, "scheme", &columns);
+    table.mixed_units = true;
     for (&(name, ..), report) in RUNS.iter().zip(runs) {
         let micros = |ns: u64| Cell::open(None, ns as f64 / 1e3, 2);
         let latency = report.latency_ns;
@@ -200,13 +211,14 @@ fn schemes(runs: &[SimulationReport]) -> ResultTable {
 /// What the slides say in words.
 fn claims(runs: &[SimulationReport]) -> ResultTable {
     let (stopped, double) = (&runs[0], &runs[2]);
-    let rises = |report: &SimulationReport| report.latency_ns.during.p99 > 10 * report.latency_ns.before.p99;
+    // Static latency rises by orders of magnitude; "does not" allows half as much again.
+    let rise = |report: &SimulationReport| report.latency_ns.during.p99 as f64 / report.latency_ns.before.p99 as f64;
     let computing_ms = COMPUTE_NS as f64 / 1e6;
     let held = [
         runs[..2].iter().all(|report| report.packets.lost_to_change > 0),
         runs[2..].iter().all(|report| report.lost_in_all == 0),
-        rises(stopped),
-        !rises(double),
+        rise(stopped) > 10.0,
+        rise(double) <= 1.5,
         gap_ms(stopped) >= computing_ms,
         gap_ms(double) < computing_ms / 1e3,
     ];
@@ -240,7 +252,7 @@ mod tests {
 
     /// The counts rest on these.
     #[test]
-    fn the_fabric_has_what_the_slides_tell() {
+    fn the_fabric_has_what_the_slides_state() {
         let fabric = fabric().unwrap();
         assert_eq!((fabric.switches().count(), fabric.end_ports().count(), fabric.links().count()), (16, 14, 37));
         let plan = scenario::plan(&scenario(&fabric, RUNS[2]), Arc::new(UpDown::default())).unwrap();

@@ -250,14 +250,19 @@ fn table_3(rows: &[(usize, Means)]) -> ResultTable {
     for (at, means) in rows {
         let (configuration, paper) = (CONFIGURATIONS[*at], OVERALL[*at]);
         let machines = f64::from(configuration.machines);
+        // The loads of 128/32 are printed a second time as those of 128/64, which ours are near: a slip in 128/32.
+        let load = |paper: f64, ours: f64| match (configuration.machines, configuration.switches) {
+            (128, 32) => Cell::open(Some(paper), ours, 2),
+            _ => Cell::within(paper, ours, 0.2, 2),
+        };
         let (explicit, renaming, separate) = (means.explicit, means.widest.load, means.selected.load);
         let (renamed, separated) = (means.widest.lids[0], means.selected.lids[4]);
         let mut cells = vec![
-            Cell::open(Some(paper[0]), explicit, 2),
+            load(paper[0], explicit),
             Cell::between(Some(paper[1]), machines, machines, machines, 0),
-            Cell::open(Some(paper[2]), renaming, 2),
+            load(paper[2], renaming),
             Cell::within(paper[3], renamed, 0.08, 1),
-            Cell::open(Some(paper[4]), separate, 2),
+            load(paper[4], separate),
             // The figure of table 2, which judges it.
             Cell::open(Some(paper[5]), separated, 1),
             Cell::holds(separate <= renaming && renaming <= explicit),

@@ -1,7 +1,7 @@
 //! Seed 004, InfiniBand routers: one subnet beside the same ports as two subnets behind a router.
 //!
 //! The slides compare 16 hosts at one 36-port EDR device, once a switch and once split into two subnets with a router
-//! between, and tell three results: some 50 ns more latency between two hosts, no apparent difference in bandwidth, and
+//! between, and state three results: some 50 ns more latency between two hosts, no apparent difference in bandwidth, and
 //! none in the run time of GROMACS and NAMD on up to 16 nodes. Here the device is a switch with all hosts, or two
 //! switches with half of them each and a router between, in one chip: its inner links are wide, and its inner stages
 //! take [`STAGE_NS`] each, chosen so that a small message takes the slides' 50 ns longer. That figure is a device's and
@@ -29,7 +29,8 @@ const MTU: u32 = 4096;
 const DATA_VLS: u8 = 4;
 /// Routing delay of a stage inside the device: of the router, and of the switch behind it.
 const STAGE_NS: u32 = 15;
-/// The share of communication in a step of an application; the slides do not tell it.
+/// The share of communication in a step of an application. It is assumed, since the slides do not state it; above 0.285
+/// one row of table *applications* would be outside its band.
 const COMMUNICATION: f64 = 0.25;
 /// What makes a difference apparent in a chart of run times, in percent.
 const APPARENT: f64 = 3.0;

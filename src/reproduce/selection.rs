@@ -1,5 +1,5 @@
 //! What the open points of two papers change: the rule by which path selection removes paths, its ties and the model of
-//! the graph (seed 002, tables 2 and 3), and the optimum that smart routing stops at (seed 000, tables 4b and 5b).
+//! the graph (seed 002, tables 2 and 3), the graph in which color/L counts degrees (table 2), and the optimum that smart routing stops at (seed 000, tables 4b and 5b).
 //!
 //! No figure has a band here: each row is another reading, beside the paper's figures.
 
@@ -10,14 +10,15 @@ use super::seed_002::{self, CONFIGURATIONS, Configuration};
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
-use crate::lid::{Heuristic, number_paths};
+use crate::lid::configure::{Colour, ColourReduced, Configure, HeuristicOrder, block_of};
+use crate::lid::{Heuristic, Splits, number_paths};
 use crate::routing::{
     PathEngine, PathSelection, Removed, SelectedPairs, SelectionRule, Smart, SmartOptimum, SmartTurns, Ties,
     UpDownRandom, random_root,
 };
 use crate::tables::{LinkLoad, PathSet};
 
-pub(super) const TABLES: [&str; 2] = ["lids", "smart"];
+pub(super) const TABLES: [&str; 3] = ["lids", "color", "smart"];
 
 /// The columns behind one for each configuration.
 const COUNTED: [&str; 2] = ["within 20 %", "loads in order"];
@@ -60,8 +61,10 @@ fn seeded(rule: SelectionRule, seed: u64) -> SelectionRule {
 
 /// The names of a table's rows.
 pub(super) fn rows(table: &str) -> Vec<String> {
-    if table == "smart" {
-        return Reading::all().into_iter().map(Reading::name).collect();
+    match table {
+        "smart" => return Reading::all().into_iter().map(Reading::name).collect(),
+        "color" => return colour_rows().into_iter().map(|(name, ..)| name).collect(),
+        _ => {}
     }
     let row = |graph: GraphModel| rules().map(move |rule| row_name(rule, graph));
     GraphModel::ALL.into_iter().flat_map(row).collect()
@@ -75,6 +78,9 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
     let mut tables = Vec::new();
     if request.wants("lids") {
         tables.push(lids(request, tell)?);
+    }
+    if request.wants("color") {
+        tables.push(colours(request, tell)?);
     }
     if request.wants("smart") {
         tables.push(smart(request, tell)?);
@@ -147,6 +153,78 @@ fn row(measured: &[Selected], fabrics: usize, at: usize) -> Vec<Cell> {
     }
     cells.extend([near, in_order].map(|count| Cell::open(Some(CONFIGURATIONS.len() as f64), count as f64, 0)));
     cells
+}
+
+/// Where color/L and color/S count the degree of a path, by name: in the whole split graph; without paths that have a
+/// colour; and without those that cannot have the colour in hand.
+const DEGREES: [(&str, Option<bool>); 3] =
+    [("whole graph", None), ("anew for each color", Some(false)), ("anew for each path", Some(true))];
+
+fn coloured(order: HeuristicOrder, each_path: Option<bool>) -> Box<dyn Configure> {
+    match each_path {
+        None => Box::new(Colour(order)),
+        Some(each_path) => Box::new(ColourReduced { order, each_path }),
+    }
+}
+
+/// The rows of table *color*: the name, the heuristic over color/L as a column of the paper's table 2, and the reading.
+fn colour_rows() -> Vec<(String, usize, usize)> {
+    let ratios = [("greedy", 0), ("color/S", 3)].into_iter();
+    let row = |(over, column)| {
+        let named = DEGREES.iter().enumerate();
+        named.map(move |(reading, (name, _))| (format!("{over} ÷ color/L, {name}"), column, reading))
+    };
+    ratios.flat_map(row).collect()
+}
+
+/// LIDs of one fabric by greedy, and by color/S and color/L of each reading.
+struct Coloured {
+    greedy: f64,
+    by: [[f64; 2]; DEGREES.len()],
+}
+
+impl Coloured {
+    fn of(configuration: Configuration, seed: u64) -> Result<Coloured, ReproduceError> {
+        let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;
+        let paths = seed_002::path_selection(&fabric, seed)?;
+        let solvers =
+            DEGREES.map(|(_, at)| [HeuristicOrder::Smallest, HeuristicOrder::Largest].map(|order| coloured(order, at)));
+        let greedy = Heuristic::Greedy.solver();
+        let mut lids = Coloured { greedy: 0.0, by: [[0.0; 2]; DEGREES.len()] };
+        for ranks in paths.by_destination(&fabric) {
+            let splits = Splits::of(&paths, &ranks);
+            let needed = |solver: &dyn Configure| block_of(solver.configure(&splits).count()) as f64;
+            lids.greedy += needed(&*greedy);
+            let all = lids.by.iter_mut().flatten().zip(solvers.iter().flatten());
+            all.for_each(|(lids, solver)| *lids += needed(&**solver));
+        }
+        Ok(lids)
+    }
+}
+
+fn colours(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+    let names: Vec<String> = CONFIGURATIONS.into_iter().map(Configuration::name).collect();
+    let columns: Vec<&str> = names.iter().map(String::as_str).collect();
+    let title = "Table 2: greedy and color/S over color/L, by the graph in which colors count degrees";
+    let mut table = ResultTable::new("selection color", title, "ratio, degrees", &columns);
+    let rows: Vec<_> = colour_rows().into_iter().filter(|(name, ..)| request.wants_row(name)).collect();
+    if rows.is_empty() {
+        return Ok(table);
+    }
+    tell(&format!("degrees of color/L, {} fabrics", request.fabrics));
+    let measured = in_order(CONFIGURATIONS.len() * request.fabrics, request.threads, |at| {
+        Coloured::of(CONFIGURATIONS[at / request.fabrics], request.seed + (at % request.fabrics) as u64)
+    })?;
+    for (name, column, reading) in rows {
+        let ratio = |fabrics: &[Coloured], paper: [f64; 5]| {
+            let over = |one: &Coloured| if column == 0 { one.greedy } else { one.by[reading][0] };
+            let ours = mean(fabrics.iter().map(over)) / mean(fabrics.iter().map(|one| one.by[reading][1]));
+            Cell::open(Some(paper[column] / paper[4]), ours, 3)
+        };
+        let fabrics = measured.chunks(request.fabrics).zip(seed_002::PATH_SELECTION);
+        table.push(name, fabrics.map(|(fabrics, paper)| ratio(fabrics, paper)).collect());
+    }
+    Ok(table)
 }
 
 /// A reading of smart routing.

@@ -295,6 +295,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
 fn losses(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "Losses of one element whose skyline is empty; means of those that are not, by the slides' rules";
     let mut table = ResultTable::new("skyline losses", title, "fabric, lost", &COLUMNS);
+    table.mixed_units = true;
     for origin in ORIGINS {
         for (kind, lost) in LOST.iter().enumerate().filter(|(_, lost)| request.wants_row(&row(origin, lost))) {
             tell(&format!("the skylines of {} by the loss of {lost}", origin.name()));
@@ -312,6 +313,7 @@ fn losses(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTa
 fn confined(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "The Double Scheme beside itself confined to a skyline, in the simulator: means over losses";
     let mut table = ResultTable::new("skyline confined", title, "fabric, lost", &CONFINED_COLUMNS);
+    table.mixed_units = true;
     for origin in ORIGINS {
         for (kind, lost) in LOST.iter().enumerate().filter(|(_, lost)| request.wants_row(&row(origin, lost))) {
             tell(&format!("the Double Scheme in {} by the loss of {lost}", origin.name()));

@@ -90,6 +90,9 @@ pub struct ResultTable {
     pub may_be_outside: usize,
     /// Whether rows are moments of a run, which are plotted as lines over time; their names are milliseconds.
     pub over_time: bool,
+    /// Whether columns have units of their own, and no published figures to be scaled by: a plot leaves it out beside
+    /// others.
+    pub mixed_units: bool,
 }
 
 impl ResultTable {
@@ -101,7 +104,8 @@ impl ResultTable {
     ) -> ResultTable {
         let columns = columns.iter().map(ToString::to_string).collect();
         let (name, title) = (name.into(), title.into());
-        ResultTable { name, title, key, columns, rows: Vec::new(), may_be_outside: 0, over_time: false }
+        let rows = Vec::new();
+        ResultTable { name, title, key, columns, rows, may_be_outside: 0, over_time: false, mixed_units: false }
     }
 
     pub(super) fn push(&mut self, name: impl Into<String>, cells: Vec<Cell>) {
@@ -120,6 +124,11 @@ impl ResultTable {
     pub fn is_reproduced(&self) -> bool {
         let (inside, banded) = self.inside();
         banded - inside <= self.may_be_outside
+    }
+
+    /// The number of the paper's figures without a band, which are shown and not judged.
+    pub fn unjudged(&self) -> usize {
+        self.cells().filter(|(_, _, cell)| cell.paper.is_some() && cell.inside.is_none()).count()
     }
 
     /// The number of cells inside their bands, and of cells with a band.
@@ -154,6 +163,6 @@ mod tests {
             table.may_be_outside = may_be_outside;
             table.is_reproduced()
         });
-        assert_eq!((table.inside(), reproduced), ((1, 3), [false, false, true]));
+        assert_eq!((table.inside(), table.unjudged(), reproduced), ((1, 3), 1, [false, false, true]));
     }
 }

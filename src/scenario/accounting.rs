@@ -111,7 +111,7 @@ fn by_paper(fabric: &Fabric, plan: &Plan, run: &SimulationReport) -> Vec<Line> {
             "computing tables, SMPs",
             "200",
             "0".into(),
-            "no rule gives the paper's 200: computing sends nothing here".into(),
+            "we found no rule that gives the paper's 200: computing sends nothing here".into(),
         ),
         Line::compared(
             "distributing tables, SMPs",

@@ -3,7 +3,7 @@
 use super::net::{Net, random_net};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use reconfig::lid::configure::{Colour, Configurations, Configure, Greedy, Heuristic, HeuristicOrder, optimum};
+use reconfig::lid::configure::{Colour, ColourReduced, Configurations, Configure, Greedy, Heuristic, HeuristicOrder, optimum};
 use reconfig::lid::{PathLidError, Splits, number_paths, realise_paths};
 
 /// Figure 6: destination m0 on s0; p1 to p4 in their order.
@@ -95,6 +95,13 @@ fn every_heuristic_gives_a_minimal_configuration_set_and_none_beats_the_optimum(
                 assert!(heuristic == Heuristic::Exact || is_minimal(&splits, &found), "{heuristic}, seed {seed}");
                 assert!(found.count() >= best.least, "{heuristic}, seed {seed}");
                 gaps += found.count() - best.least;
+            }
+            for order in [HeuristicOrder::Largest, HeuristicOrder::Smallest] {
+                for each_path in [false, true] {
+                    let found = ColourReduced { order, each_path }.configure(&splits);
+                    assert!(found.is_proper(&splits) && is_minimal(&splits, &found), "{order:?}, {each_path}, {seed}");
+                    assert!(found.count() >= best.least, "{order:?}, {each_path}, {seed}");
+                }
             }
             let fewest = Heuristic::ALL.map(|heuristic| heuristic.solver().configure(&splits).count());
             assert_eq!(fewest[6], *fewest[..6].iter().min().unwrap(), "best is the best of the others");

@@ -92,7 +92,9 @@ fn the_double_scheme_counts_and_claims_hold() {
     let tables = measured(&StudyRequest::of(Study::Seed001, 2));
     let (inside, banded) =
         tables.iter().map(ResultTable::inside).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    assert_eq!((inside, banded), (11, 11));
+    assert_eq!((inside, banded), (12, 12));
+    // 200 SMPs to compute, and 0.1 s, which is given.
+    assert_eq!(tables.iter().map(ResultTable::unjudged).sum::<usize>(), 2);
     let latency = tables.iter().find(|table| table.name == "seed-001 latency").expect("a table over time");
     let gaps = |column: &str| latency.cells().filter(|(_, name, cell)| *name == column && cell.ours.is_nan()).count();
     // Computing takes 0.1 s, in bins of a millisecond; the runs end a bin apart.

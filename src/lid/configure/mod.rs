@@ -14,7 +14,7 @@ mod greedy;
 mod split_merge;
 
 pub use best::Best;
-pub use colour::Colour;
+pub use colour::{Colour, ColourReduced};
 pub use dsatur::Dsatur;
 pub use exact::{Exact, Optimum, optimum};
 pub use greedy::Greedy;

@@ -1,11 +1,11 @@
 //! The page about published tables and ours.
 
 use super::super::quantity::{count, counted};
-use super::super::reproduction::figure;
+use super::super::reproduction::{figure, unjudged};
 use super::parts::{self, TableField, table};
 use super::{Origin, ResultPage};
-use maud::{Markup, html};
-use reconfig::reproduce::{ResultTable, StudyRequest};
+use maud::{Markup, PreEscaped, html};
+use reconfig::reproduce::{ResultTable, StudyRequest, plot};
 
 /// The page of `reconfig reproduce`.
 pub fn reproduction_page(request: &StudyRequest, tables: &[ResultTable], origin: &Origin) -> String {
@@ -18,9 +18,13 @@ pub fn reproduction_page(request: &StudyRequest, tables: &[ResultTable], origin:
             _ if inside == banded => ("reproduced", "good"),
             _ => ("some figures differ", "bad"),
         },
-        sentence: match banded {
-            0 => "There are no published figures to compare with.".to_string(),
-            _ => format!("{} of {} are inside their bands.", count(inside), counted(banded, "figure")),
+        sentence: {
+            let judged = match banded {
+                0 => "No figures have bands".to_string(),
+                _ => format!("{} of {} are inside their bands", count(inside), counted(banded, "figure")),
+            };
+            let unjudged = unjudged(tables).map(|note| format!("; {note}")).unwrap_or_default();
+            format!("{judged}{unjudged}.")
         },
         beside: Vec::new(),
         what: request.study.paper().to_string(),
@@ -44,10 +48,18 @@ fn section(one: &ResultTable) -> Markup {
         });
         [TableField::text(&row.name)].into_iter().chain(cells).collect()
     });
+    let figures = table(&format!("{} (paper → ours; ! outside its band)", one.title), &header, rows, false);
     html! {
         section {
             h2 { (one.name) }
-            (table(&format!("{} (paper → ours; ! outside its band)", one.title), &header, rows, false))
+            @if one.over_time {
+                figure class="plot" {
+                    div class="scroll" tabindex="0" role="img" aria-label=(one.title) {
+                        (PreEscaped(plot(std::slice::from_ref(one))))
+                    }
+                }
+                details { summary { "The " (one.rows.len()) " moments as numbers" } (figures) }
+            } @else { (figures) }
         }
     }
 }

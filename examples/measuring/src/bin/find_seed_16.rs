@@ -1,8 +1,8 @@
-//! Finds the seed of the bundled fabric `seed-16`: sixteen four-port switches, fourteen hosts and twenty-three switch
-//! links, as the Double Scheme's own example has them. A seed fits if its up*/down* root bears no host, and if any one
-//! switch may go without cutting the rest in two; of those, the one is taken whose channels drain in the fewest hops
-//! once the root has died, where the paper's take seven: `cargo run --release -p reconfig-measuring --bin find_seed_16
-//! [SEEDS]`.
+//! Counts the seeds of `irregular:16,4,14,23` by the hops of their drain tokens: sixteen four-port switches, fourteen hosts
+//! and twenty-three switch links, as the Double Scheme's own example has them. A seed counts if its up*/down* root bears no
+//! host, and if any one switch may go without cutting the rest in two. The first such seed is the bundled fabric
+//! `seed-16`; `reconfig reproduce seed-001` takes the first whose channels drain in 7 hops once the root has died, as the
+//! paper's do: `cargo run --release -p reconfig-measuring --bin find_seed_16 [SEEDS]`.
 
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::summary::Summary;

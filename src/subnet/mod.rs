@@ -44,6 +44,10 @@ use crate::ids::{Half, Lid, ReservedLevel, VlSet};
 use crate::tables::{HalfInForce, Write};
 use async_trait::async_trait;
 
+/// How many requests are made at a time: those of a thousand switches take long to make, and whoever asks the manager something
+/// meanwhile waits.
+pub const REQUESTS_AT_A_TIME: usize = 4096;
+
 /// The order in which the writes of a wave are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteOrder {

@@ -1,0 +1,3 @@
+mod sim;
+mod simulate;
+mod support;

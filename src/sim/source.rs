@@ -1,9 +1,10 @@
 //! End ports: which of them sends what to which other, on which half, and what they count.
 //!
 //! A source draws its next packet after a time whose mean follows from the load ([`ArrivalProcess`] says how it is
-//! distributed), and hands the packet to the send queue of the lane that its SL maps to now. Its path cache is one half: SLID, DLID and SL follow from it. In
-//! a subnet that began cold, its path cache holds what subnet administration would answer (`path`) until it is assigned
-//! a half. The application waits while the send queue is full, so the memory of a saturated run stays bounded.
+//! distributed), and hands the packet to the send queue of the lane that its SL maps to now. Its path cache is one half:
+//! SLID, DLID and SL follow from it. In a subnet that began cold, its path cache holds what subnet administration would
+//! answer (`path`) until it is assigned a half. The application waits while the send queue is full, so the memory of a
+//! saturated run stays bounded.
 
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};

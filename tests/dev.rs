@@ -1,3 +1,5 @@
+//! Temporary.
 mod sim;
 mod simulate;
 mod support;
+mod what_if;

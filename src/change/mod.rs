@@ -18,6 +18,7 @@ mod lid_survey;
 mod recovery;
 mod repairing;
 mod routed;
+mod unserved;
 mod what_if;
 
 pub use absent::{AbsentRows, absent_rows};
@@ -30,7 +31,7 @@ pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
-pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf};
+pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};

@@ -54,9 +54,9 @@ fn sources_of_bursts_do_not_begin_together() {
     let config =
         SimConfig { arrivals: ArrivalProcess::OnOff { burst: 16.0 }, load: 0.5, data_vls: 1, ..SimConfig::default() };
     let mut sim = loaded(&fabric, config).0;
-    // One message takes 82 ns: in half of that a quarter of the 64 hosts begin, and never many at once.
+    // One message takes 41 ns: in half of that a quarter of the 64 hosts begin, and never many at once.
     let (mut begun, mut most) = (0, 0);
-    while sim.now_ns() < 41 {
+    while sim.now_ns() < 20 {
         sim.run(sim.now_ns() + 1, false);
         let now = sim.packets().injected;
         most = most.max(now - begun);

@@ -83,6 +83,11 @@ fn a_stall_ends_with_its_link() {
             let info = PortInfo { port_state: state, ..PortInfo::default() };
             set_at(sim, host, &[PortNum(1)], (AttributeId::PortInfo, 2), info.encode());
         };
+        // The end port at the other end of the link, which keeps its LID.
+        let put_beyond = |sim: &mut Sim, state| {
+            let info = PortInfo { port_state: state, lid: Lid(2), ..PortInfo::default() };
+            set_at(sim, host, &[PortNum(1), PortNum(2)], (AttributeId::PortInfo, 1), info.encode());
+        };
         let send = |sim: &mut Sim| {
             let at_ns = sim.now_ns() + 1_000;
             sim.script(vec![Scripted { at_ns, source: host, dlid: Lid(2), sl: Sl::default(), bytes: 512 }]);
@@ -92,7 +97,10 @@ fn a_stall_ends_with_its_link() {
         sim.run(sim.now_ns() + 70_000, false);
         assert_eq!(sim.vl_stalls(), 1);
         bounce(&mut sim, host);
-        put(&mut sim, PortState::Active);
+        for state in [PortState::Armed, PortState::Active] {
+            put(&mut sim, state);
+            put_beyond(&mut sim, state);
+        }
         // The stall would last eight limits, half a millisecond.
         send(&mut sim);
         sim.run(sim.now_ns() + 20_000, false);

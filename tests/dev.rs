@@ -1,5 +1,0 @@
-//! Temporary.
-mod sim;
-mod simulate;
-mod support;
-mod what_if;

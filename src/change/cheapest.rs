@@ -193,6 +193,13 @@ pub(super) fn reconnection_ns(plan: &Plan, pace: Pace) -> u64 {
     ns
 }
 
+/// Pairs of a host and a LID without a way when a plan begins, and how many of them have one at its end.
+pub fn served(plan: &Plan) -> (u64, u64) {
+    let unserved = |at: usize| unserved(plan, &plan.tables_at(at).lfts);
+    let (before, after) = (unserved(0), unserved(plan.waves().len()));
+    (before, before.saturating_sub(after))
+}
+
 /// SMPs served one after another while a barrier is waited for; `settle`, while sources settle behind a fence.
 fn wait(barrier: Barrier, plan: &Plan, settle: u64) -> u64 {
     match (barrier, plan.policy().observer) {

@@ -33,8 +33,8 @@ pub(super) struct Survivors<'a> {
 pub(super) fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
     let draft = plan.draft();
     let whole = ProvedRouting { fabric: &draft.before, lfts: &plan.tables_at(0).lfts };
-    // What was proved says nothing of newcomers.
-    let proved = Some(whole).filter(|_| draft.before == draft.routed);
+    // What was proved says nothing of newcomers, nor of tables that an earlier manager left half written.
+    let proved = Some(whole).filter(|_| draft.before == draft.routed && !draft.begins_with_losses);
     pairs(proved, Survivors { fabric: &draft.surviving, stranded: &draft.stranded, half: plan.old() }, lfts)
 }
 

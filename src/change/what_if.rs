@@ -11,7 +11,7 @@
 use super::captures::{begun, with_lanes};
 use super::cheapest::{keeps_hosts_waiting, reconnection_ns};
 use super::unserved::{self, ProvedRouting, Survivors};
-use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_cheapest, writes};
+use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::plan::Scheme;
@@ -152,6 +152,28 @@ impl<'a> WhatIf<'a> {
         each(losses, passed, |loss| self.rest(loss).1)
     }
 
+    fn answer(&self, prepared: &Prepared) -> AnsweringChange {
+        let plan = prepared.plan.plan();
+        let reconnected_ns = reconnection_ns(plan, self.pace);
+        let own = AnsweringChange {
+            scheme: plan.scheme(),
+            reconnected_ns,
+            waits: keeps_hosts_waiting(plan),
+            waves: plan.waves().len(),
+            writes: writes(plan),
+            notes: plan.draft().notes.clone(),
+        };
+        let Some(then) = &prepared.then else { return own };
+        let then = self.answer(then);
+        AnsweringChange {
+            reconnected_ns: reconnected_ns + then.reconnected_ns,
+            waits: own.waits || then.waits,
+            waves: own.waves + then.waves,
+            writes: own.writes + then.writes,
+            ..then
+        }
+    }
+
     /// What becomes of it after a loss.
     pub fn after(&self, loss: &Loss) -> AfterLoss {
         let (rest, after) = self.rest(loss);
@@ -165,19 +187,9 @@ impl<'a> WhatIf<'a> {
             base: Some(&self.base).filter(|_| !after.needs_standby),
             ..self.begun.clone()
         };
-        let facts = |prepared: Prepared| {
-            let plan = prepared.plan.plan();
-            AnsweringChange {
-                scheme: plan.scheme(),
-                reconnected_ns: reconnection_ns(plan, self.pace),
-                waits: keeps_hosts_waiting(plan),
-                waves: plan.waves().len(),
-                writes: writes(plan),
-                notes: plan.draft().notes.clone(),
-            }
-        };
-        let change = prepare_cheapest(input, self.pace.settle_ns.unwrap_or(0));
-        AfterLoss { change: Some(change.map(facts).map_err(|error| error.to_string())), ..after }
+        let prepared = prepare_in_turn(input, self.pace.settle_ns.unwrap_or(0));
+        let change = prepared.map(|prepared| self.answer(&prepared)).map_err(|error| error.to_string());
+        AfterLoss { change: Some(change), ..after }
     }
 
     /// What is left, if a host can manage it, and what becomes of it before any change.

@@ -224,11 +224,13 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
     let unproved = report.refused();
     let planned = report.losses.iter().filter(|loss| loss.change.is_some()).count() + unproved;
     let answered = match unproved {
+        0 if planned == 0 && all > 0 => "no change was planned".to_string(),
         0 if planned < all => format!("each of the {} worst is answered by a proved change", count(planned as u64)),
         0 => "every loss is answered by a proved change".to_string(),
         _ => format!("NO PROVED CHANGE answers {} of {}", count(unproved as u64), count(planned as u64)),
     };
     let moving = match report.with_scheme(Scheme::Double) {
+        0 if planned == 0 => String::new(),
         0 => ", none of which moves hosts".to_string(),
         1 => ", one of which moves hosts (scheme double)".to_string(),
         moving => format!(", {} of which move hosts (scheme double)", count(moving as u64)),

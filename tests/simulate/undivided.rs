@@ -69,7 +69,7 @@ fn a_change_needs_the_spare_half() {
     // It shows where nothing else about the sources differs, too.
     let report = run(
         &Scenario { load: Some(0.05), sim: small(single.fabric().clone()).sim, ..steady("ring:4,2", true) },
-        "updown",
+        "up-down",
     );
     assert!(report.settings.sources.expect("they use all LIDs").undivided);
     let (_, shown) = screen(&[&["--steady", "--undivided", "--lmc", "3"], &QUICK[..], &[FABRIC]].concat());

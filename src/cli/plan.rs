@@ -136,9 +136,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             let then = then.transpose()?.map(Box::new);
             let files = [&arguments.output, &arguments.certificate].map(Option::as_ref);
             let report = arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)?;
-            let is_drawn = arguments.evidence.file().is_some();
-            let drawing = || drawn.prepared.plan.plan().dependencies_dot();
-            (PlanReport { then, ..report }, is_drawn.then(drawing).flatten())
+            // Of a refusal the evidence is drawn.
+            let is_drawn = arguments.evidence.file().is_some() && report.refusal.is_none();
+            let drawing = is_drawn.then(|| drawn.prepared.plan.plan().dependencies_dot());
+            (PlanReport { then, ..report }, drawing)
         }
         Err(without) => (*without, None),
     };

@@ -318,7 +318,7 @@ struct HardwareArguments {
     #[arg(long, value_name = "NS")]
     switch_life: Option<u64>,
     /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls, and discards all for eight
-    /// times that limit (VLStallCount); 0: never [default: 0; on standard devices OpenSM's 7]
+    /// times that limit (VLStallCount); 0: never [default: 0; on standard devices with that limit OpenSM's 7]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u8).range(0..=7))]
     vl_stall: Option<u8>,
     /// Whether end ports move their paths when they are notified.
@@ -844,8 +844,9 @@ impl Arguments {
             arrivals: self.traffic.sources.arrivals,
             message_mix: self.traffic.sources.message_mix.clone(),
             vl_stall_count: hardware.vl_stall.unwrap_or(match self.devices() {
-                DeviceProfile::Agents => 0,
-                DeviceProfile::Standard => 7,
+                // Without a head-of-queue limit nothing is discarded in a row.
+                DeviceProfile::Standard if hardware.hoq_life != Some(0) => 7,
+                DeviceProfile::Standard | DeviceProfile::Agents => 0,
             }),
             sma_times: management.smp_time_of.clone(),
             smi_processor_ns: management.smi_processor,

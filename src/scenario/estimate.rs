@@ -44,12 +44,12 @@ fn packets_per_ns(setup: &SubnetSetup) -> f64 {
         let port = setup.whole.port(port);
         port.width.data_rate_kbps(port.speed) as f64 / 1e6
     };
-    setup.before.end_ports().map(rate).sum::<f64>() / f64::from(setup.config.packet_bytes)
+    setup.before.end_ports().map(rate).sum::<f64>() / setup.config.mean_packet_bytes()
 }
 
-/// About how long the change takes: the busiest device's SMPs, one after the other.
+/// About how long the change takes: the busiest device's SMPs, one after the other, each as slow as the slowest.
 fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
-    let each = scenario.sim.sma_service_ns + FLIGHT_NS;
+    let each = scenario.sim.longest_service_ns() + scenario.sim.smi_processor_ns + FLIGHT_NS;
     let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
@@ -207,6 +207,7 @@ mod tests {
     use crate::fabric::generate::{Options, generate};
     use crate::routing::{Engine, UpDown};
     use crate::scenario::Engines;
+    use crate::sim::{AttributeTime, MessageShare, SimConfig};
     use std::sync::Arc;
 
     /// Slow agents, so that the change is what takes long and the load is lowered for it.
@@ -224,5 +225,27 @@ mod tests {
         assert!(loads[0].0 < 0.1, "{loads:?}");
         assert!(loads.iter().all(|&(load, _)| load == loads[0].0), "{loads:?}");
         assert!(loads.iter().any(|&(_, hops)| hops != loads[0].1), "{loads:?}");
+    }
+    /// Packets of a mix are shorter than the longest, and one slow attribute or a processor slows a change.
+    #[test]
+    fn mixes_and_slow_devices_count() {
+        let fabric = generate(&"fat-tree:2,3".parse().expect("a topology"), &Options::default()).expect("it exists");
+        let engine: Arc<dyn Engine> = Arc::new(UpDown::default());
+        let (scheme, base) = (Scheme::Double, Scenario { load: Some(0.01), ..Scenario::remove_root(fabric) });
+        let hops = |sim: SimConfig| {
+            let scenario = Scenario { sim, ..base.clone() };
+            let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
+            load_and_hops(&scenario, &setup.each[0], scheme).1 as f64
+        };
+        let plain = hops(base.sim.clone());
+        // Of three packets two have 1024 bytes and one 512: 2560 for three.
+        let message_mix = vec![MessageShare { bytes: 2_560, share: 1.0 }];
+        let mixed = hops(SimConfig { message_mix, ..base.sim.clone() }) / plain;
+        assert!((mixed / (1024.0 * 3.0 / 2_560.0) - 1.0).abs() < 0.001, "{mixed}");
+        let slow = SimConfig { sma_service_ns: 1_000_000, ..base.sim.clone() };
+        let sma_times = vec![AttributeTime { attribute: 0x17, service_ns: 1_000_000 }];
+        assert_eq!(hops(SimConfig { sma_times, ..base.sim.clone() }), hops(slow.clone()));
+        let smi_processor_ns = slow.sma_service_ns - base.sim.sma_service_ns;
+        assert_eq!(hops(SimConfig { smi_processor_ns, ..base.sim.clone() }), hops(slow));
     }
 }

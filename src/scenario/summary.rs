@@ -364,7 +364,8 @@ fn sources(config: &SimConfig) -> Option<SourceReport> {
         ArrivalProcess::Poisson => None,
         ArrivalProcess::OnOff { burst } => Some(burst),
     };
-    let plain = dispersal == Dispersal::default() && message_packets == 1 && message_mix.is_empty() && burst.is_none();
+    let one_by_one = message_packets == 1 && message_mix.is_empty() && burst.is_none();
+    let plain = dispersal == Dispersal::default() && !undivided && one_by_one;
     (!plain).then(|| SourceReport { dispersal, undivided, message_packets, message_mix: message_mix.clone(), burst })
 }
 

@@ -449,7 +449,10 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
             }
             if due.is_some() {
                 router.asks();
-            } else if event != EVENT_HEAVY_SWEEP && state.again.is_none() {
+            }
+            // While a run waits there is time, too.
+            let is_idle = matches!(state.again, None | Some(Again::Later(_)));
+            if event != EVENT_HEAVY_SWEEP && is_idle {
                 let in_force = router.in_force(Guid(state.sm));
                 in_force.into_iter().for_each(|routing| router.know(state.ahead.begin(routing)));
             }

@@ -107,7 +107,7 @@ impl Memory {
     }
 
     /// Whether nothing was lost and nothing has come since the last run.
-    fn sees_the_same(&self, fabric: &Fabric) -> bool {
+    pub fn sees_the_same(&self, fabric: &Fabric) -> bool {
         union(&self.seen, fabric).is_ok_and(|both| {
             let (then, now) = (both.before(), both.after());
             both.lid_conflicts.is_empty() && !lacks(&then, &now) && !lacks(&now, &then)

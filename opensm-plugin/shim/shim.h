@@ -1,4 +1,5 @@
-/* What crosses between OpenSM's side and ours: plain structures, mirrored in src/ffi.rs. OpenSM's own never cross. */
+/* What crosses between OpenSM's side and ours: plain structures, mirrored in src/plain.rs, with which the build
+ * compares them. OpenSM's own never cross. */
 #ifndef RECONFIG_SHIM_H
 #define RECONFIG_SHIM_H
 

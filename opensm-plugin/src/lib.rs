@@ -23,6 +23,8 @@ pub mod memory;
 pub mod metrics;
 pub mod multicast;
 pub mod parts;
+#[cfg(not(test))]
+mod plain;
 pub mod plans;
 pub mod sight;
 pub mod watch;

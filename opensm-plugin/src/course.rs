@@ -48,10 +48,13 @@ impl Course {
     /// Whether the first wave need not wait, because nothing stands in the subnet.
     #[must_use]
     pub fn at_once(mut self) -> Course {
-        if let Some(first) = self.steps.front_mut() {
-            first.rounds = 0;
-        }
+        self.has_waited();
         self
+    }
+
+    /// The next wave need not wait any more.
+    pub fn has_waited(&mut self) {
+        self.steps.front_mut().into_iter().for_each(|first| first.rounds = 0);
     }
 
     /// The next wave.

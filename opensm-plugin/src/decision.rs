@@ -132,6 +132,8 @@ pub struct Answer {
     pub lfts: Vec<Arc<Lft>>,
     /// What is to be logged.
     pub notes: Vec<Note>,
+    /// Whether another wave, or another part of this one, may be had as soon as they are written.
+    pub more_follows: bool,
     /// Whether the routing is to run again.
     pub again: Option<Again>,
     /// What was accepted in this run.
@@ -603,11 +605,11 @@ impl Router {
     fn go_on(&mut self, outcome: Outcome, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
         let course = self.course.as_mut().expect("a course was begun");
         let plan = course.plan.clone();
-        let lfts = match course.next() {
+        let (lfts, more_follows) = match course.next() {
             None => {
                 let lfts = owned(&sight.fabric, sight.lfts.clone());
                 self.remember(sight, &lfts, None);
-                lfts
+                (lfts, false)
             }
             Some(step) => {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
@@ -630,6 +632,7 @@ impl Router {
                 let is_part = first.is_some();
                 let (lfts, text) = match first {
                     Some(first) => {
+                        course.has_waited();
                         let text = "part of the wave is handed over, so that no way that is given is taken back";
                         (first, format!("{text}; {} are left", course.left()))
                     }
@@ -638,16 +641,17 @@ impl Router {
                         (lfts, format!("the next wave of the plan is handed over; {} are left", course.left()))
                     }
                 };
+                let more_follows = course.next().is_some_and(|next| next.rounds == 0);
                 self.since = None;
                 if notes.is_empty() || is_part {
                     notes.push(Note { level: Level::Info, text });
                 }
                 self.remember(sight, &lfts, before);
-                lfts
+                (lfts, more_follows)
             }
         };
         let again = self.again(true);
-        Answer { notes, ..self.answer(outcome, lfts, String::new(), again) }
+        Answer { notes, more_follows, ..self.answer(outcome, lfts, String::new(), again) }
     }
 
     /// When the next run is wanted.
@@ -670,7 +674,7 @@ impl Router {
 
     fn answer(&self, outcome: Outcome, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> Answer {
         let notes = vec![Note { level: Level::Info, text }];
-        Answer { outcome, writes: false, lfts, notes, again, accepted: None }
+        Answer { outcome, writes: false, lfts, notes, more_follows: false, again, accepted: None }
     }
 
     /// What is handed over. Where rows still lead into what has died it is the routing of what there was `before`, of which

@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const FAILED: c_int = -1;
+const MORE_FOLLOWS: c_int = 1;
 
 unsafe extern "C" {
     fn reconfig_log(osm: *mut c_void, level: c_int, text: *const c_char);
@@ -330,10 +331,14 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
         match routed {
             Ok(answer) => {
                 state.again = answer.again;
-                let (outcome, writes) = (answer.outcome, answer.writes);
+                let (outcome, writes, more_follows) = (answer.outcome, answer.writes, answer.more_follows);
                 hand_over(engine, fabric, answer, took);
                 run = Run { outcome, writes, took };
-                0
+                if !more_follows {
+                    return 0;
+                }
+                state.router.iter_mut().for_each(Router::asks);
+                MORE_FOLLOWS
             }
             Err(failure) => {
                 engine.osm.log(

@@ -503,6 +503,13 @@ impl Router {
             }
         }
         self.course = None;
+        // A cable alone needs no new way, and nobody is led over it before it carries data.
+        if !found.lost && !found.has_new_nodes() && plans::prove_in_force(sight).is_ok() {
+            self.renewal = self.config.renew;
+            let text = "something has come that nothing leads over yet; the tables in force stay, and are proved";
+            let held = self.hold(Outcome::Changed, sight, text.to_string());
+            return Ok(Answer { again: self.again(true), ..held });
+        }
         if found.lost && !is_rest {
             self.since = Some(now);
         }

@@ -44,6 +44,13 @@ pub struct Comparison {
     pub gained: bool,
 }
 
+impl Comparison {
+    /// Whether more has come than cables.
+    pub fn has_new_nodes(&self) -> bool {
+        self.now.nodes().any(|(id, node)| node.present && !self.before.node(id).present)
+    }
+}
+
 /// What is remembered beside what is seen.
 pub enum Recollection {
     /// Switches hold what they were told to.

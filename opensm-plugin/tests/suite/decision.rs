@@ -454,6 +454,25 @@ fn renewal_waits_for_packets_of_two_changes_ago() {
     assert!(renewed > 3, "{renewed} renewals, {waited} waits");
 }
 
+/// A cable that comes back changes no table before it carries data, so nothing is planned for it; then ways lead over it.
+#[test]
+fn a_cable_that_comes_needs_no_plan() {
+    let mut world = World::new(&bundled("fat-tree-4-2"), 0, "");
+    world.settle();
+    let cables = cables(&world.whole);
+    let before = world.fabric();
+    world.lose(&cables[..1]);
+    world.dead.clear();
+    let answer = world.run(&before, |_, _| false);
+    assert_eq!((answer.outcome, answer.writes, answer.again), (Outcome::Changed, false, Some(Again::Up)));
+    assert!(answer.accepted.is_none(), "{:?}", answer.notes);
+    world.settle();
+    world.assert_all_is_served();
+    let end = world.whole.port(cables[0]);
+    let leads = |lft: &Lft| lft.routes().any(|(_, port)| port == end.num);
+    assert!(leads(&world.lfts[end.node.index()]), "nothing leads over the cable that came back");
+}
+
 /// A base engine that needs several lanes on the fabric at hand is refused, and the next of a list is tried.
 #[test]
 fn base_engines_of_several_layers_are_refused() {

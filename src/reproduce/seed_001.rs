@@ -13,6 +13,7 @@
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable};
 use super::{ReproduceError, StudyRequest};
+use crate::driver::ComputeTime;
 use crate::fabric::Fabric;
 use crate::fabric::generate::BUNDLED;
 use crate::plan::{Arming, Policy, Scheme};
@@ -146,7 +147,7 @@ fn scenario(fabric: &Fabric, (_, scheme, arming, queued): (&str, Scheme, Arming,
         policy: Policy { arming, ..base.policy },
         load: Some(LOAD),
         sim: SimConfig { send_queue, ..base.sim },
-        compute_ns: COMPUTE_NS,
+        computing: ComputeTime::Given(COMPUTE_NS),
         barrier_timeout_ns: 4 * COMPUTE_NS,
         warm_up_ns: 0,
         before_ns: AROUND_NS,

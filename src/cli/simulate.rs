@@ -21,7 +21,6 @@ use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange, find_in};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
-use reconfig::driver::ComputeTime;
 use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
 use reconfig::lid::RENUMBERED;
@@ -29,8 +28,8 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
-    self, Accounting, Departure, Detection, Engines, LinkLoads, Periods, Scenario, ScenarioChange, ScenarioError,
-    SimulationReport, Standby, adversary,
+    self, Accounting, ComputeTime, Departure, Detection, Engines, LinkLoads, Periods, Scenario, ScenarioChange,
+    ScenarioError, SimulationReport, Standby, adversary,
 };
 use reconfig::sim::{
     ArrivalProcess, AttributeTime, Dispersal, Latch, MessageShare, Monitor, PathChoice, SimConfig, SimError, Spray,

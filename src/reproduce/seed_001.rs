@@ -13,13 +13,12 @@
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable};
 use super::{ReproduceError, StudyRequest};
-use crate::driver::ComputeTime;
 use crate::fabric::Fabric;
 use crate::fabric::generate::BUNDLED;
 use crate::plan::{Arming, Policy, Scheme};
 use crate::routing::UpDown;
 use crate::scenario::{
-    self, BinReport, Departure, Ending, PAPER_SMP_NS, PaperCounts, Scenario, SimulationReport, Unwatched,
+    self, BinReport, ComputeTime, Departure, Ending, PAPER_SMP_NS, PaperCounts, Scenario, SimulationReport, Unwatched,
 };
 use crate::sim::SimConfig;
 use std::sync::Arc;

@@ -115,8 +115,8 @@ impl Manager {
     /// Whether the plugin waits, or has a wave left.
     pub fn goes_on(&self) -> bool {
         let text = lossy(&self.log).unwrap_or_default();
-        let said = text.lines().filter_map(|line| line.split_once("-> reconfig: ").map(|(_, said)| said));
-        let last = said.filter(|said| !said.starts_with("multicast")).last().unwrap_or_default();
+        let mut said = text.lines().rev().filter_map(|line| line.split_once("-> reconfig: ").map(|(_, said)| said));
+        let last = said.find(|said| !said.starts_with("multicast")).unwrap_or_default();
         last.contains(" wait") || last.contains(" left") && !last.contains("; 0 are left")
     }
 

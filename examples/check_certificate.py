@@ -1339,6 +1339,10 @@ class Checker:
         """What the last wave leaves leads every source to every owner on the fabric after the change."""
         check_departure(self.plan, self.fabric)
         fabric, tables = self.fabric, self.moments[-1].tables[1]
+        if self.plan["leaves_losses"]:
+            same = self.plan.get("old_ways") == self.plan.get("new_ways")
+            if self.plan["scheme"] != "ordered" or not same:
+                raise Refused("afterwards: it leaves losses, which only scheme ordered may, and with the same paths for all")
         before = [port for port in {owner for owner, _ in owners.values()} if not fabric.come[port]]
         self.check_open("steady", self.before, self.plan["old"], before)
 

@@ -47,6 +47,7 @@ fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
         outcome,
         sweep: None,
         phases,
+        restarts: 0,
         plans: vec![plan.clone()],
         plan,
         routed_by,

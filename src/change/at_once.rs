@@ -34,12 +34,13 @@ pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
         return None;
     }
     let change = outset.first_wave().filter(|change| !change.plan.draft().leaves_losses)?;
-    change.noted(ONE_WAVE, NOT_WEIGHED).vet(input.base(), refused).ok()
+    let double = format!("scheme {}", Scheme::Double);
+    change.noted(&double, NOT_WEIGHED).noted(ONE_WAVE, NOT_WEIGHED).vet(input.base(), refused).ok()
 }
 
 /// Prepares the cheapest change. Where it is of scheme `double` and for a loss, what forwarding entries alone serve comes
-/// first, wave by wave, as changes of their own: hosts that they serve do not wait for the rest, and if they serve all,
-/// none need move. The scheme of the input is not read.
+/// first, wave by wave, as changes of their own: hosts that they serve do not wait for the rest. What follows the first is
+/// prepared with it, but on large fabrics, where that takes long. The scheme of the input is not read.
 ///
 /// # Errors
 /// As for [`prepare_cheapest`].
@@ -49,6 +50,10 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
         return Ok(chosen);
     }
     let Some(first) = prepare_partly(&input) else { return Ok(chosen) };
+    // What follows would keep those waiting who can be served now.
+    if input.before.switches().count() * input.before.lid_ports().count() > FREE_ROWS {
+        return Ok(first);
+    }
     let tables = first.plan.plan().tables_at(first.plan.plan().waves().len()).clone();
     match prepare_in_turn(ChangeInput { tables, base: None, ..input }, settle_ns) {
         Ok(then) => Ok(Prepared { then: Some(Box::new(then)), ..first }),
@@ -60,8 +65,10 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
 /// none if it would serve nobody. The scheme of the input is not read, and its engine is only named.
 pub fn prepare_partly(input: &ChangeInput<'_>) -> Option<Prepared> {
     let change = Outset::of(input).ok()?.first_wave()?;
-    let (_, served) = served(&change.plan);
-    (served > 0).then(|| change.vet(input.base(), refused).ok())?
+    let (pairs, served) = served(&change.plan);
+    let why =
+        format!("{served} of {pairs} pairs of a host and a LID that have lost their ways need only other entries");
+    (served > 0).then(|| change.noted(&format!("scheme {}", Scheme::Double), &why).vet(input.base(), refused).ok())?
 }
 
 impl Outset<'_> {
@@ -79,7 +86,7 @@ impl Outset<'_> {
             true => (&input.before, input.scope()),
             false => (&self.after, Scope { stranded: self.stranded.clone(), ..input.scope() }),
         };
-        Some(self.unguided(repair, fabric, &scope).ok()?.noted(&format!("scheme {}", Scheme::Double), NOT_WEIGHED))
+        self.unguided(repair, fabric, &scope).ok()
     }
 
     /// A repair as a change, where nothing is known of a full re-route. Its last tables are proved by themselves, as a routing

@@ -6,7 +6,10 @@
 
 use super::absent::absent_rows;
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
-use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest, prepare_partly, served, writes};
+use super::{
+    ChangeError, ChangeInput, FREE_ROWS, Prepared, prepare, prepare_baseline, prepare_cheapest, prepare_partly, served,
+    writes,
+};
 use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, align, union};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
@@ -166,10 +169,27 @@ fn draw_on(
         false => prepare_baseline(begun.input.clone()),
     };
     let prepared = prepared.map_err(Box::new)?;
-    if captures.auto && prepared.plan.plan().scheme() == Scheme::Double {
-        notes.extend(prepare_partly(&begun.input).map(|first| comes_first(first.plan.plan())));
+    if captures.auto {
+        notes.extend(match prepared.plan.plan().scheme() {
+            Scheme::Double => prepare_partly(&begun.input).map(|first| comes_first(first.plan.plan())),
+            _ => in_place_refused(&begun.input),
+        });
     }
     Ok(Drawn { difference, root_before: begun.root, prepared, notes })
+}
+
+/// What stands against writing the full re-route block by block, as other managers do; none where nothing does, or the
+/// fabric is so large that judging it would be noticed.
+fn in_place_refused(input: &ChangeInput<'_>) -> Option<String> {
+    if input.before.switches().count() * input.before.lid_ports().count() > FREE_ROWS {
+        return None;
+    }
+    match prepare(ChangeInput { scheme: Scheme::InPlace, ..input.clone() }) {
+        Err(ChangeError::Refused { refusal, .. }) => {
+            Some(format!("scheme {} was passed over: {refusal}", Scheme::InPlace))
+        }
+        _ => None,
+    }
 }
 
 /// What a manager does before scheme `double` ([`super::prepare_in_turn`]).

@@ -166,6 +166,14 @@ pub enum ChangeError {
         /// Its LID.
         lid: Lid,
     },
+    /// Neither a repair nor the full re-route in one wave does.
+    #[error("{repair}; and the full re-route in one wave was refused: {whole}")]
+    NeitherInPlace {
+        /// Why the repair does not.
+        repair: Box<ChangeError>,
+        /// Why the re-route does not.
+        whole: String,
+    },
     /// Opening service levels alone does not give all rows a way.
     #[error("some rows (switch and LID) lead nowhere, and are to be given ways first")]
     Incomplete,
@@ -461,8 +469,9 @@ impl<'a> Groundwork<'a> {
             }
         };
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
-        let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, ..RepairSteps::default() }, reroute) else {
-            return Err(Box::new(repaired));
+        let whole = match self.plan_of(Scheme::Ordered, RepairSteps { steps, ..RepairSteps::default() }, reroute) {
+            Ok(whole) => whole,
+            Err(why) => return Err(Box::new(nor_whole(repaired, why.to_string()))),
         };
         let whole = self.change_of(whole).noted(REPAIR, &why_not);
         let why = match self.vetted(noting(whole), refused) {
@@ -471,7 +480,7 @@ impl<'a> Groundwork<'a> {
             Ok(_) => "the SM's answers to base LIDs would not be proved".to_string(),
             Err(why) => why.to_string(),
         };
-        Err(Box::new(repaired.map(|change| change.noted(ONE_WAVE, &why))))
+        Err(Box::new(nor_whole(repaired, why)))
     }
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
@@ -570,6 +579,14 @@ impl<'a> Groundwork<'a> {
     /// Virtual layers that the routing needs after a change.
     fn layers_after(&self, scheme: Scheme) -> u8 {
         if scheme == Scheme::Ordered { self.outset.input.layers } else { self.function.layers() }
+    }
+}
+
+/// A repair, or why there is none, beside a re-route in one wave that does not do either.
+fn nor_whole(repaired: Result<PlannedChange, ChangeError>, whole: String) -> Result<PlannedChange, ChangeError> {
+    match repaired {
+        Ok(change) => Ok(change.noted(ONE_WAVE, &whole)),
+        Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole }),
     }
 }
 

@@ -71,6 +71,8 @@ pub struct AnsweringChange {
     pub reconnected_ns: u64,
     /// Whether some of them wait until packets have left that were sent before.
     pub waits: bool,
+    /// End ports that have to send to other LIDs on other service levels.
+    pub hosts_that_move: usize,
     /// Waves.
     pub waves: usize,
     /// Writes in all.
@@ -156,6 +158,7 @@ impl<'a> WhatIf<'a> {
             pairs,
             reconnected_ns,
             waits: keeps_hosts_waiting(plan),
+            hosts_that_move: plan.hosts_that_move(),
             waves: plan.waves().len(),
             writes: writes(plan),
             notes: plan.draft().notes.clone(),

@@ -651,9 +651,9 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
         return None;
     }
     let auto = Scenario { auto: true, ..scenario.clone() };
-    let plan = routers.engines().and_then(|engines| scenario::plan(&auto, engines).map_err(failure));
-    Some(match plan {
-        Ok(vetted) => AutoInstead::planned(vetted.plan()),
+    let prepared = routers.engines().and_then(|engines| scenario::prepared(&auto, engines).map_err(failure));
+    Some(match prepared {
+        Ok(prepared) => AutoInstead::planned(&prepared),
         Err(failure) => AutoInstead::NotPossible { error: failure.text() },
     })
 }

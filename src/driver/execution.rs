@@ -24,7 +24,10 @@ struct Log {
     not_held: Vec<PortId>,
     outcome: Option<Outcome>,
     replan: bool,
+    /// Whether the change was to be called off and could not be: nothing more follows then.
+    declined: bool,
     plans: Vec<Arc<Vetted>>,
+    restarts: usize,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
 }
@@ -61,39 +64,32 @@ impl<S: SubnetManager> Driver<S> {
         self.run_from(halted, Event::Resume).await.map(Some)
     }
 
-    /// Runs a plan, then the plans that changes of the subnet require, until none follows.
+    /// Runs a plan, then those that were prepared to follow it and those that changes of the subnet require, until none
+    /// follows.
     async fn run_from(&mut self, mut own: ChangeUnderWay, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
-        let mut is_computed = false;
+        // All that was prepared was computed before the first write.
+        let mut computed_ns = own.computing_ns(self.computing);
         loop {
-            // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
-            let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
-            let plan = own.plan.plan();
             log.plans.push(own.plan.clone());
-            moved_alike(plan, self.subnet.settle_ns())?;
-            if matches!(first, Event::Begin(_)) {
-                if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
-                    self.subnet.can_vacate(plan.policy().observer).await?;
-                }
-                self.record_begun(&own)?;
-                if plan.scheme() != Scheme::Static && !std::mem::take(&mut is_computed) {
-                    self.compute(&mut log, own.plan.plan()).await?;
-                }
-            }
-            self.subnet.ways_are(plan.drain_depth());
+            self.begin(&own, &first, &mut log, std::mem::take(&mut computed_ns)).await?;
             self.run_once(&mut log, &own.plan, first).await?;
             self.settle(&mut log, &own).await?;
             self.record_end(&log);
-            if let Some(then) = own.then.take().filter(|_| !log.replan && log.outcome == Some(Outcome::Completed)) {
-                own = ChangeUnderWay::from(*then);
-                first = Event::Begin(own.plan.clone());
-                is_computed = true;
-                continue;
-            }
-            let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
+            let goes_on = !log.replan && !log.declined && log.outcome == Some(Outcome::Completed);
+            let next = match own.then.take().filter(|_| goes_on) {
+                Some(then) => Ok(ChangeUnderWay::from(*then)),
+                None => {
+                    let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
+                    log.restarts += 1;
+                    let next = self.prepare(Arc::new(after)).map(ChangeUnderWay::from);
+                    computed_ns = next.as_ref().map_or(0, |next| next.computing_ns(self.computing));
+                    next
+                }
+            };
             // What ran is in the record, whatever becomes of the rest.
-            own = match self.prepare(Arc::new(after)) {
-                Ok(prepared) => prepared.into(),
+            own = match next.and_then(|next| self.may_begin(&next.plan).map(|()| next)) {
+                Ok(next) => next,
                 Err(error) => {
                     log.outcome = Some(Outcome::CalledOff(CallOff::Failure(error.to_string())));
                     break;
@@ -107,8 +103,42 @@ impl<S: SubnetManager> Driver<S> {
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(own);
         }
-        let Log { phases, not_held, plans, .. } = log;
-        Ok(ChangeRecord { outcome, sweep: None, phases, plans, plan, routed_by, stranded, not_held })
+        let Log { phases, not_held, plans, restarts, .. } = log;
+        Ok(ChangeRecord { outcome, sweep: None, phases, plans, restarts, plan, routed_by, stranded, not_held })
+    }
+
+    /// Whether this driver moves sources as a plan has it.
+    fn may_begin(&self, plan: &Vetted) -> Result<(), DriverError> {
+        moved_alike(plan.plan(), self.subnet.settle_ns())
+    }
+
+    /// What comes before the first command of a plan.
+    async fn begin(
+        &mut self,
+        own: &ChangeUnderWay,
+        first: &Event,
+        log: &mut Log,
+        computed_ns: u64,
+    ) -> Result<(), DriverError> {
+        let plan = own.plan.plan();
+        self.may_begin(&own.plan)?;
+        if matches!(first, Event::Begin(_)) {
+            plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
+            // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
+            let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
+            if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
+                self.subnet.can_vacate(plan.policy().observer).await?;
+            }
+            self.record_begun(own)?;
+            if plan.scheme() != Scheme::Static {
+                self.compute(log, computed_ns).await?;
+            }
+        }
+        if !matches!(first, Event::Resume) {
+            self.subnet.outlook_is(self.running.outlook_of(plan));
+        }
+        self.subnet.ways_are(plan.drain_depth());
+        Ok(())
     }
 
     /// Puts a change into the journal before its first command.
@@ -292,6 +322,7 @@ impl<S: SubnetManager> Driver<S> {
             // `look` has excused what died, and the machine itself remembers the change.
             Command::DeferChange => return Ok(None),
             Command::Decline(reason) => {
+                log.declined = true;
                 tracing::warn!("{reason}");
                 return Ok(None);
             }
@@ -301,14 +332,13 @@ impl<S: SubnetManager> Driver<S> {
             log.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
-            self.compute(log, plan).await?;
+            self.compute(log, self.computing.of(&plan.draft().before, plan.scheme())).await?;
         }
         Ok(Some(answer))
     }
 
     /// Lets the time pass that computing takes.
-    async fn compute(&mut self, log: &mut Log, plan: &Plan) -> Result<(), DriverError> {
-        let computing_ns = self.computing.of(&plan.draft().before, plan.scheme());
+    async fn compute(&mut self, log: &mut Log, computing_ns: u64) -> Result<(), DriverError> {
         if computing_ns > 0 {
             let start_ns = self.subnet.now_ns();
             self.subnet.rest_until(start_ns.saturating_add(computing_ns)).await?;

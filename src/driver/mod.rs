@@ -29,9 +29,9 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
 use crate::machine::{ChangeProgress, State, Ticket};
-use crate::plan::{MovedBy, Policy, Scheme};
+use crate::plan::{MovedBy, Plan, Policy, Scheme};
 use crate::routing::Engine;
-use crate::subnet::SubnetManager;
+use crate::subnet::{Outlook, SubnetManager};
 use crate::tables::{Lft, PathLayers, SubnetTables};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -512,6 +512,23 @@ impl Preparation {
 }
 
 impl Running {
+    /// What the SA answers from while nothing changes.
+    pub fn outlook(&self) -> Outlook {
+        let Running { routed, alive, tables, ways, half, sm, .. } = self;
+        // Of what is lost and still routed there is nothing to answer.
+        let fabric = if self.has_lost_something() { Arc::new(watch::common(alive, routed)) } else { routed.clone() };
+        Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
+    }
+
+    /// What it answers from while a plan runs: answers about the half in use stay valid, and there are paths on the other.
+    fn outlook_of(&self, plan: &Plan) -> Outlook {
+        let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
+        let mut ways = [self.ways.clone(), self.ways.clone()];
+        ways[plan.new_half().index()] = plan.new_ways().cloned();
+        let tables = SubnetTables { lfts, ..self.tables.clone() };
+        Outlook { fabric: plan.draft().after.clone(), tables, ways, ..self.outlook() }
+    }
+
     /// A change of it; `surviving` and `after` are as for [`ChangeInput`].
     fn change<'a>(
         &self,

@@ -1,5 +1,6 @@
 //! A driver's record of a change.
 
+use super::ComputeTime;
 use crate::change::Prepared;
 use crate::fabric::PortId;
 use crate::machine::Outcome;
@@ -43,6 +44,21 @@ pub struct ChangeUnderWay {
     pub then: Option<Box<Prepared>>,
 }
 
+impl ChangeUnderWay {
+    /// Simulated nanoseconds to compute it and all that was prepared with it.
+    pub(super) fn computing_ns(&self, time: ComputeTime) -> u64 {
+        let of = |plan: &Vetted| time.of(&plan.plan().draft().before, plan.plan().scheme());
+        let mut ns = of(&self.plan);
+        let mut at = &self.then;
+        // A given time is that of all.
+        while let (Some(then), ComputeTime::Scaled) = (at, time) {
+            ns += of(&then.plan);
+            at = &then.then;
+        }
+        ns
+    }
+}
+
 impl From<Prepared> for ChangeUnderWay {
     fn from(prepared: Prepared) -> ChangeUnderWay {
         let Prepared { plan, layers, routed_by, then, .. } = prepared;
@@ -62,6 +78,8 @@ pub struct ChangeRecord {
     /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one before
     /// it was to be followed.
     pub plans: Vec<Arc<Vetted>>,
+    /// How often it started again because the subnet had changed.
+    pub restarts: usize,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
     /// Who made the new routing.
@@ -77,17 +95,13 @@ impl ChangeRecord {
     /// and the outcome of the second.
     #[must_use]
     pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
-        let ChangeRecord { sweep, mut phases, mut plans, mut not_held, .. } = self;
+        let ChangeRecord { sweep, mut phases, mut plans, mut not_held, restarts, .. } = self;
         phases.extend(next.sweep);
         phases.extend(next.phases);
         not_held.extend(next.not_held);
         plans.extend(next.plans);
-        ChangeRecord { sweep, phases, plans, not_held, ..next }
-    }
-
-    /// How often it started again because the subnet had changed.
-    pub fn restarts(&self) -> usize {
-        self.plans.windows(2).filter(|pair| !pair[0].plan().leads_into_loss()).count()
+        let restarts = restarts + next.restarts;
+        ChangeRecord { sweep, phases, plans, not_held, restarts, ..next }
     }
 
     /// The plans that ran after the first.

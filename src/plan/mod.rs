@@ -334,6 +334,13 @@ impl Plan {
         self
     }
 
+    /// End ports that have to send to other LIDs on other service levels: by scheme `double` all that are not cut off.
+    pub fn hosts_that_move(&self) -> usize {
+        let Draft { after, stranded, old, new, .. } = &self.draft;
+        let moves = |port: &PortId| old != new && after.peer(*port).is_some() && !stranded.contains(port);
+        after.end_ports().filter(moves).count()
+    }
+
     /// Returns whether its last tables lead packets into an element that has died, from rows (switch and LID) that can
     /// be given another way. Such a plan serves all pairs of hosts, unless it says otherwise ([`Draft::leaves_losses`]), and
     /// not yet all switches. Only plans of scheme `ordered` do so, and a later change gives these rows another way.

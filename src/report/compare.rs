@@ -8,7 +8,7 @@ use reconfig::scenario::{Ending, OutageReport, SimulationReport};
 /// A row: its name, and its value in each report.
 pub(super) type Row = (&'static str, fn(&SimulationReport) -> String);
 
-pub(super) const ROWS: [Row; 23] = [
+pub(super) const ROWS: [Row; 24] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
     ("change took", |r| r.change_ns.map_or("–".into(), duration)),
@@ -26,6 +26,7 @@ pub(super) const ROWS: [Row; 23] = [
     ("lost to change", |r| count(r.packets.lost_to_change)),
     ("lost in all", |r| count(r.lost_in_all)),
     ("stranded", |r| count(r.packets.stranded)),
+    ("hosts that move", |r| count(r.hosts_that_move as u64)),
     ("pairs that lost packets", |r| outage(r, |own| count(own.pairs as u64))),
     ("outage longest", |r| outage(r, |own| own.longest.as_ref().map_or("–".into(), |longest| duration(longest.ns)))),
     ("outage mean", |r| outage(r, |own| own.mean_ns.map_or("–".into(), duration))),

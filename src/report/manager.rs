@@ -219,6 +219,13 @@ pub fn change_done(done: &ChangeDone) -> String {
             &mut text,
             format_args!("  scheme {scheme}, {waves}, {writes}, {proved}; {} half in use{root}", done.half),
         );
+        if done.pairs_without_a_way > 0 {
+            let pairs = counted(done.pairs_without_a_way, "pair");
+            line(&mut text, format_args!("  NOT ALL SERVED: {pairs} of a host and a LID have no way yet"));
+        }
+        if done.hosts_that_move > 0 {
+            line(&mut text, format_args!("  {} move to the other half", counted(done.hosts_that_move, "end port")));
+        }
     }
     if !done.phases.is_empty() {
         let mut table = table();
@@ -239,6 +246,7 @@ pub fn change_done(done: &ChangeDone) -> String {
     if !done.stranded.is_empty() {
         line(&mut text, format_args!("  cut off: {}", some(&done.stranded)));
     }
+    done.notes.iter().for_each(|note| line(&mut text, format_args!("note: {note}")));
     text
 }
 

@@ -52,6 +52,8 @@ pub struct PlanFacts {
     pub smps: usize,
     /// Time for the writes of all waves; barriers come on top.
     pub expected_ns: u64,
+    /// End ports that have to send to other LIDs on other service levels.
+    pub hosts_that_move: usize,
     /// What must run empty.
     pub drain_graph: DrainFacts,
     /// Whether hosts have ways by it, and rows (switch and LID) of switches still lead into what died: another change
@@ -124,6 +126,7 @@ impl PlanFacts {
             smps: waves.iter().map(|wave| wave.cost.smps).sum(),
             expected_ns: waves.iter().map(|wave| wave.cost.expected_ns).sum(),
             waves,
+            hosts_that_move: plan.hosts_that_move(),
             drain_graph: DrainFacts { channels: drained_channels(plan), depth: plan.drain_depth() },
             leads_into_loss: plan.leads_into_loss(),
             leaves_losses: plan.draft().leaves_losses,
@@ -293,6 +296,7 @@ impl PlanReport {
             | ChangeError::Repair(_)
             | ChangeError::Incomplete
             | ChangeError::Unrepaired { .. }
+            | ChangeError::NeitherInPlace { .. }
             | ChangeError::Plan(_)
             | ChangeError::Unaskable { .. }
             | ChangeError::Uncounted { .. }

@@ -9,8 +9,9 @@ use super::run::{self, scheme};
 use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
+use reconfig::change::Prepared;
 use reconfig::lid::RENUMBERED;
-use reconfig::plan::{Plan, Scheme, UNRESERVED};
+use reconfig::plan::{Scheme, UNRESERVED};
 use reconfig::scenario::{
     ConnectionReport, Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport,
 };
@@ -97,21 +98,31 @@ pub enum AutoInstead {
         waits: usize,
         /// The plan's notes on schemes that were passed over.
         passed_over: Vec<String>,
+        /// Waves of forwarding entries that come before it, for pairs of hosts that need no other scheme.
+        before: usize,
     },
     /// Why there is none.
     NotPossible { error: String },
 }
 
 impl AutoInstead {
-    /// By the plan that it would make.
-    pub fn planned(plan: &Plan) -> AutoInstead {
+    /// By the plans that it would make.
+    pub fn planned(prepared: &Prepared) -> AutoInstead {
+        let plan = prepared.last().plan.plan();
         let notes = plan.draft().notes.iter();
+        let mut before = 0;
+        let mut at = prepared;
+        while let Some(then) = &at.then {
+            before += at.plan.plan().waves().len();
+            at = then;
+        }
         AutoInstead::Planned {
             scheme: plan.scheme(),
             waves: plan.waves().len(),
             writes: plan.waves().iter().map(|wave| wave.writes.len()).sum(),
             waits: plan.waves().iter().filter(|wave| wave.vacating_rounds().is_some()).count(),
             passed_over: notes.filter(|note| note.contains("passed over")).cloned().collect(),
+            before,
         }
     }
 }
@@ -120,7 +131,8 @@ impl AutoInstead {
 pub fn auto_instead(auto: &AutoInstead) -> String {
     let mut text = String::new();
     match auto {
-        AutoInstead::Planned { scheme: Scheme::Ordered, waves, writes, waits, .. } => {
+        AutoInstead::Planned { scheme: Scheme::Ordered, waves, writes, waits, before, .. } => {
+            let first = after_first(*before);
             let [written, waves, waited] =
                 [(*writes, "write"), (*waves, "wave"), (*waits, "wait")].map(|(n, name)| counted(n as u64, name));
             let does = match (*writes, *waits) {
@@ -129,15 +141,22 @@ pub fn auto_instead(auto: &AutoInstead) -> String {
                 (_, 0) => format!("{written} in {waves} would do"),
                 _ => format!("{written} in {waves} and {waited} would do"),
             };
-            line(&mut text, format_args!("auto: {does}, proved, and no host moves; see --compare"));
+            line(&mut text, format_args!("auto: {does}{first}, proved, and no host moves; see --compare"));
         }
-        AutoInstead::Planned { scheme, passed_over, .. } => {
+        AutoInstead::Planned { scheme, passed_over, before, .. } => {
             let why = passed_over.first().map(|why| format!(": {why}")).unwrap_or_default();
-            line(&mut text, format_args!("auto: scheme {scheme} too{why}"));
+            line(&mut text, format_args!("auto: scheme {scheme} too{}{why}", after_first(*before)));
         }
         AutoInstead::NotPossible { error } => line(&mut text, format_args!("auto: not possible: {error}")),
     }
     text
+}
+
+fn after_first(waves: usize) -> String {
+    match waves {
+        0 => String::new(),
+        _ => format!(", after {} for those whom entries alone serve", counted(waves as u64, "wave")),
+    }
 }
 
 fn headline(text: &mut String, report: &SimulationReport) {

@@ -65,6 +65,8 @@ pub struct ChangeFacts {
     pub reconnected_ns: u64,
     /// Whether some of them wait until packets have left that were sent before.
     pub waits: bool,
+    /// End ports that have to send to other LIDs on other service levels.
+    pub hosts_that_move: usize,
     pub waves: usize,
     pub smps: usize,
     /// Why other ways were passed over.
@@ -78,6 +80,7 @@ impl LossReport {
             pairs: change.pairs,
             reconnected_ns: change.reconnected_ns,
             waits: change.waits,
+            hosts_that_move: change.hosts_that_move,
             waves: change.waves,
             smps: change.writes,
             notes: change.notes,

@@ -60,7 +60,7 @@ pub use outcome::{
     RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport,
     SourceReport, StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
 };
-pub use run::{plan, run};
+pub use run::{plan, prepared, run};
 pub use series::{BinReport, Marks, SeriesReport};
 pub use setting::{Detection, Scenario};
 pub use standby::{Standby, TakeoverChange, TakeoverReport};

@@ -87,6 +87,8 @@ pub struct SimulationReport {
     pub change_ns: Option<u64>,
     /// The fate of every packet.
     pub packets: PacketCounts,
+    /// End ports that had to send to other LIDs on other service levels.
+    pub hosts_that_move: usize,
     /// Packets lost in all: to the failure and to the change.
     pub lost_in_all: u64,
     /// Outages of pairs of end ports; none if nothing changes.

@@ -10,6 +10,7 @@ use super::time::Time;
 use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
 use super::{ScenarioError, load};
+use crate::change::Prepared;
 use crate::fabric::PortId;
 use crate::fabric::subnets::SubnetPort;
 use crate::journal::Journal;
@@ -86,10 +87,18 @@ pub fn run(
 /// # Errors
 /// The change cannot be made, or the number of subnets that change is not one.
 pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vetted>, ScenarioError> {
+    prepared(scenario, engines).map(|prepared| prepared.plan)
+}
+
+/// The same with the plans that follow that one.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn prepared(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Prepared, ScenarioError> {
     let engines = engines.into();
     let mut prepared = Setup::new(scenario, &engines)?.prepare(&engines)?;
     match prepared.len() {
-        1 => Ok(prepared.remove(0).plan),
+        1 => Ok(prepared.remove(0)),
         _ => Err(ScenarioError::Unsupported(
             "there is one plan only if one subnet changes: name the element that changes in it",
         )),

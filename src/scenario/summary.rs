@@ -116,6 +116,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         questions: scenario.sim.monitor.map(|_| sim.questions()),
         gmps: Some(sim.gmps()).filter(|gmps| gmps.sent > 0),
         connections: sim.connections().iter().map(|own| connection(setup, own)).collect(),
+        hosts_that_move: plans.iter().map(|plan| plan.plan().hosts_that_move()).sum(),
         lost_in_all: sim.packets().lost(),
         outage: (!reports.is_empty()).then(|| outages(setup, sim, made)),
         misdelivered: sim.misdelivered(),

@@ -2,25 +2,14 @@
 
 use super::config::Config;
 use super::responder::SharedResponder;
-use crate::driver::Running;
 use crate::fabric::Fabric;
 use crate::ids::Sl;
 use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, Reserving, ServiceLevels};
-use crate::subnet::Manager;
-use crate::tables::{PathLayers, SubnetTables};
+use crate::subnet::{Manager, Outlook};
+use crate::tables::PathLayers;
 use crate::transport::Transport;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The routing from which the SA answers.
-pub(super) struct Outlook {
-    /// The routed fabric, in the indices of [`Running`].
-    pub(super) fabric: Arc<Fabric>,
-    /// The routes of the half in use, and of the other half if answers are about to move to it.
-    pub(super) tables: SubnetTables,
-    /// For each half, the paths that each source may use.
-    pub(super) ways: [Option<Arc<PathLayers>>; 2],
-}
 
 /// Publishes a directory of the subnet to the SA.
 ///
@@ -30,17 +19,16 @@ pub(super) fn publish<T: Transport>(
     manager: &Manager<T>,
     responder: &SharedResponder,
     config: &Config,
-    running: &Running,
     outlook: Outlook,
 ) -> Result<(), DirectoryError> {
-    let Outlook { fabric, tables, ways } = outlook;
+    let Outlook { fabric, tables, ways, half, sm } = outlook;
     let own = responder.borrow_mut().info();
     let node = |(id, _)| manager.node_info(id);
     let facts = DirectoryFacts {
         fabric: fabric.clone(),
         tables: Arc::new(tables),
-        sm: running.sm,
-        managers: vec![(running.sm, own)],
+        sm,
+        managers: vec![(sm, own)],
         nodes: fabric.nodes().map(node).map(|told| told.map(|(info, _)| info.clone())).collect(),
         switches: fabric.nodes().map(node).map(|told| told.and_then(|(_, info)| info.clone())).collect(),
         ports: fabric.ports().map(|(id, _)| manager.port_info(id).cloned()).collect(),
@@ -48,7 +36,7 @@ pub(super) fn publish<T: Transport>(
         vl_arbitration: BTreeMap::new(),
         subnet_prefix: config.subnet_prefix,
         packet_life_time: config.limits.life_time_value,
-        half: running.half,
+        half,
         service_levels: levels(&fabric, ways, config.policy.reserved_sl),
         remote: config.remote.clone(),
     };

@@ -24,6 +24,8 @@ use std::sync::Arc;
 pub(super) struct FoundChange {
     pub(super) prepared: Prepared,
     pub(super) instead: Option<String>,
+    /// Whether it stands in only as long as something is lost.
+    pub(super) is_partial: bool,
 }
 
 /// Prepares a change to `after`: as settled, else by what stands in for that.
@@ -41,7 +43,7 @@ pub(super) async fn prepared<T: Transport>(
         Planning::Inline => driver.preparation(after),
     };
     let settled = match attempt(driver, config, preparation.clone()).await? {
-        Ok(prepared) => return Ok(FoundChange { prepared, instead: None }),
+        Ok(prepared) => return Ok(FoundChange { prepared, instead: None, is_partial: false }),
         Err(error) => error,
     };
     let Some(fallback) = config.fallback.as_ref().filter(|_| can_be_mended(&settled)) else {
@@ -53,7 +55,7 @@ pub(super) async fn prepared<T: Transport>(
         match attempt(driver, config, preparation.clone().otherwise(engine)).await? {
             Ok(prepared) => {
                 let instead = format!("{name}, since as settled there is no change: {settled}");
-                return Ok(FoundChange { prepared, instead: Some(instead) });
+                return Ok(FoundChange { prepared, instead: Some(instead), is_partial: false });
             }
             Err(error) => tracing::warn!(%error, "{name} finds no change either"),
         }
@@ -63,7 +65,7 @@ pub(super) async fn prepared<T: Transport>(
     match computed(manager, config.planning, || preparation.partly()).await? {
         Some(prepared) => {
             let instead = format!("what forwarding entries alone serve, since there is no change for all: {settled}");
-            Ok(FoundChange { prepared, instead: Some(instead) })
+            Ok(FoundChange { prepared, instead: Some(instead), is_partial: true })
         }
         None => Err(settled.into()),
     }

@@ -375,10 +375,18 @@ impl Frontend {
         let unwritten = |outcome, reason| ChangeDone::unwritten(outcome, half, cause.clone(), reason);
         answers.finish(match answer {
             OrderAnswer::Changed(record) => Reply::Changed(self.done(&record, cause)),
-            OrderAnswer::Planned { scheme, waves, writes, stranded } => {
-                let (waves, writes, scheme) = (waves as u64, writes as u64, Some(scheme.to_string()));
-                let planned = unwritten(ChangeOutcome::Planned, None);
-                Reply::Changed(Box::new(ChangeDone { scheme, waves, writes, stranded, ..planned }))
+            OrderAnswer::Planned { scheme, waves, writes, stranded, hosts_that_move, notes } => {
+                let (waves, writes, hosts_that_move) = (waves as u64, writes as u64, hosts_that_move as u64);
+                let (scheme, planned) = (Some(scheme.to_string()), unwritten(ChangeOutcome::Planned, None));
+                Reply::Changed(Box::new(ChangeDone {
+                    scheme,
+                    waves,
+                    writes,
+                    stranded,
+                    hosts_that_move,
+                    notes,
+                    ..planned
+                }))
             }
             OrderAnswer::CutsOff(stranded) => {
                 let refused = unwritten(ChangeOutcome::Refused, Some(cuts_off(&stranded)));

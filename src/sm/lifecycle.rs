@@ -536,6 +536,12 @@ impl RetiredHalf {
         }
     }
 
+    /// What it is after a change and those that were prepared to follow it.
+    fn after_all(self, prepared: &Prepared) -> RetiredHalf {
+        let retired = self.after(prepared.plan.plan());
+        prepared.then.as_ref().map_or(retired, |then| retired.after_all(then))
+    }
+
     /// What it is after the plans that followed the first of a change: a loss amid a repair may call for the Double Scheme.
     pub fn after_later(self, record: &ChangeRecord) -> RetiredHalf {
         record.later_plans().iter().fold(self, |retired, plan| retired.after(plan.plan()))
@@ -559,16 +565,26 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
         }
         Purpose::Remove { order, dry_run: true, unfinished, .. } => {
             let writes = plan.waves().iter().map(|wave| wave.writes.len()).sum();
-            let answer =
-                OrderAnswer::Planned { scheme: plan.scheme(), waves: plan.waves().len(), writes, stranded: stranded() };
+            let answer = OrderAnswer::Planned {
+                scheme: plan.scheme(),
+                waves: plan.waves().len(),
+                writes,
+                stranded: stranded(),
+                hosts_that_move: plan.hosts_that_move(),
+                notes: plan.draft().notes.clone(),
+            };
             return unwritten(order, unfinished, answer);
         }
         Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
-            let unfinished = Unfinished { retired: unfinished.retired.after(plan), ..unfinished };
+            let unfinished = Unfinished { retired: unfinished.retired.after_all(&prepared), ..unfinished };
             Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished }
         }
-        Purpose::React(reaction) => Purpose::React(Reaction { retired: reaction.retired.after(plan), ..reaction }),
-        Purpose::Glanced(reaction) => Purpose::Glanced(Reaction { retired: reaction.retired.after(plan), ..reaction }),
+        Purpose::React(reaction) => {
+            Purpose::React(Reaction { retired: reaction.retired.after_all(&prepared), ..reaction })
+        }
+        Purpose::Glanced(reaction) => {
+            Purpose::Glanced(Reaction { retired: reaction.retired.after_all(&prepared), ..reaction })
+        }
     };
     (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
 }

@@ -56,6 +56,10 @@ pub enum OrderAnswer {
         writes: usize,
         /// End ports that it cuts off.
         stranded: Vec<String>,
+        /// End ports that have to send to other LIDs on other service levels.
+        hosts_that_move: usize,
+        /// The plan's notes.
+        notes: Vec<String>,
     },
     /// Nothing was written: the change cuts off these end ports, and nobody said that this is meant.
     CutsOff(Vec<String>),

@@ -8,7 +8,6 @@
 use super::bring_up::{self, BroughtUp, Pending};
 use super::context::Context;
 use super::degraded;
-use super::directory::{self, Outlook};
 use super::drift::{self, Drift};
 use super::election::ElectionEvent;
 use super::element::FoundElement;
@@ -27,9 +26,9 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::machine::Outcome;
-use crate::plan::{self, Assumption, Lanes, Plan, Scheme};
+use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
-use crate::tables::{PortState, SubnetTables, Write};
+use crate::tables::{PortState, Write};
 use crate::transport::Transport;
 use crate::wire;
 use std::collections::BTreeSet;
@@ -49,6 +48,8 @@ pub(super) struct Upkeep<T> {
     rounds: drift::Rounds,
     /// What stands in for what the user settled, and why.
     instead: Option<String>,
+    /// Whether that serves some only, as long as something is lost.
+    is_partial: bool,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -65,7 +66,7 @@ impl<T: Transport> Upkeep<T> {
             policy: context.config.policy,
             unproved_baselines: false,
         };
-        let mut driver = Driver::new(Watched::new(manager, context.mailbox.clone()), running, intent);
+        let mut driver = Driver::new(Watched::new(manager, context), running, intent);
         // Above those of the manager before, whose questions devices may remember.
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
         let aside = match context.journal.take() {
@@ -86,7 +87,8 @@ impl<T: Transport> Upkeep<T> {
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
-        let mut upkeep = Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None, rounds, instead: None };
+        let mut upkeep =
+            Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None, rounds, instead: None, is_partial: false };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -95,7 +97,7 @@ impl<T: Transport> Upkeep<T> {
     /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the state of
     /// the half that it leaves.
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
-        self.publish(context);
+        self.publish();
         let (record, name, retired) = match pending {
             // Whatever the retired half led to, it is closed, or leads there again.
             Pending::Recovery(prepared) => {
@@ -106,7 +108,6 @@ impl<T: Transport> Upkeep<T> {
                 // Answers come from the half that was in force when the earlier manager stopped.
                 let half = plan.plan().tables_at(standing.position.wave).sa_half;
                 self.driver.subnet_mut().manager.begin_mastership(half);
-                self.publish_outcome_of(context, plan.plan());
                 let record = self.driver.take_up(standing).await;
                 let record = self.ended(context, record)?;
                 self.keep_aside(&record);
@@ -153,7 +154,14 @@ impl<T: Transport> Upkeep<T> {
                 let goal = |found: Option<_>| found.and_then(|_| self.goal());
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
-            LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| LifecycleEvent::Surveyed),
+            LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| {
+                // What was lost is back, so nobody is without a way any more.
+                if self.is_partial && !self.driver.running().has_lost_something() {
+                    self.is_partial = false;
+                    self.stands_in(context, None);
+                }
+                LifecycleEvent::Surveyed
+            }),
             LifecycleCommand::Mirror { reopen } => {
                 self.mirror(context, reopen).await.map(|()| LifecycleEvent::Mirrored)
             }
@@ -161,15 +169,16 @@ impl<T: Transport> Upkeep<T> {
             LifecycleCommand::Prepare(goal) => {
                 self.driver.subnet_mut().manager.breathe().await?;
                 let found = fallback::prepared(&mut self.driver, &context.config, goal.fabric).await;
-                found.map(|FoundChange { prepared, instead }| {
+                found.map(|FoundChange { prepared, instead, is_partial }| {
                     self.stands_in(context, instead);
+                    self.is_partial = is_partial;
                     LifecycleEvent::Prepared(Box::new(prepared))
                 })
             }
             LifecycleCommand::Change(prepared) => self.change(context, *prepared).await.map(changed),
             LifecycleCommand::Resume => self.resume(context).await.map(changed),
             LifecycleCommand::Publish => {
-                self.publish(context);
+                self.publish();
                 return Ok(None);
             }
             LifecycleCommand::SetAside(element) => {
@@ -418,9 +427,6 @@ impl<T: Transport> Upkeep<T> {
             let assumption = Assumption::SwitchManagementPaused.name();
             tracing::warn!(assumption, "packets on the reserved level are not proved");
         }
-        plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
-        // P3.1: the SA must be able to answer with the new half before the swap notifies any end port.
-        self.publish_outcome_of(context, prepared.plan.plan());
         let record = self.driver.run(prepared).await;
         self.ended(context, record)
     }
@@ -442,30 +448,9 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Makes the SA answer from what is in force now.
-    fn publish(&self, context: &Context) {
-        let running = self.driver.running();
-        let ways = [running.ways.clone(), running.ways.clone()];
-        self.publish_outlook(context, Outlook { fabric: running.routed.clone(), tables: running.tables.clone(), ways });
-    }
-
-    /// Gives the SA the tables that will be in force when answers move to the new half; its answers about the old half
-    /// stay valid.
-    fn publish_outcome_of(&self, context: &Context, plan: &Plan) {
-        let running = self.driver.running();
-        let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
-        let mut ways = [running.ways.clone(), running.ways.clone()];
-        ways[plan.new_half().index()] = plan.new_ways().cloned();
-        let tables = SubnetTables { lfts, ..running.tables.clone() };
-        self.publish_outlook(context, Outlook { fabric: plan.draft().after.clone(), tables, ways });
-    }
-
-    fn publish_outlook(&self, context: &Context, outlook: Outlook) {
-        let manager = self.driver.subnet().manager();
-        let running = self.driver.running();
-        let published = directory::publish(manager, &context.responder, &context.config, running, outlook);
-        if let Err(error) = published {
-            tracing::warn!(%error, "the SA answers from what it knew before");
-        }
+    fn publish(&mut self) {
+        let outlook = self.driver.running().outlook();
+        self.driver.subnet_mut().outlook_is(outlook);
     }
 
     /// Writes the new routing to the retired half (P5.4), so that base LIDs, which tools and connections use that never

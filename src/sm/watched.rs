@@ -1,14 +1,18 @@
 //! A [`Manager`] under observation: it forwards the driver's operations and posts each to the mailbox. On request it
 //! pauses a change after every barrier until told to continue.
 
+use super::config::Config;
+use super::context::Context;
+use super::directory;
 use super::mailbox::{Happening, SharedMailbox};
+use super::responder::SharedResponder;
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, ReservedLevel, VlSet};
 use crate::subnet::{
-    Applied, Discovered, Fence, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
-    WriteOrder,
+    Applied, Discovered, Fence, Glance, Leaving, Manager, Outlook, Retiring, SmpCounts, SubnetError, SubnetEvent,
+    SubnetManager, WriteOrder,
 };
 use crate::tables::Write;
 use crate::transport::Transport;
@@ -17,17 +21,20 @@ use async_trait::async_trait;
 /// The interval at which a paused change checks whether it may continue.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// A manager that posts its progress.
+/// A manager that posts its progress, and whose SA knows what comes.
 pub struct Watched<T> {
     pub(super) manager: Manager<T>,
     mailbox: SharedMailbox,
+    responder: SharedResponder,
+    config: Config,
     /// Records the states that the change has entered.
     pub(super) trail: Trail,
 }
 
 impl<T: Transport> Watched<T> {
-    pub(super) fn new(manager: Manager<T>, mailbox: SharedMailbox) -> Watched<T> {
-        Watched { manager, mailbox, trail: Trail::default() }
+    pub(super) fn new(manager: Manager<T>, context: &Context) -> Watched<T> {
+        let (mailbox, responder) = (context.mailbox.clone(), context.responder.clone());
+        Watched { manager, mailbox, responder, config: context.config.clone(), trail: Trail::default() }
     }
 
     /// The manager.
@@ -138,6 +145,13 @@ impl<T: Transport> SubnetManager for Watched<T> {
         let moved = self.manager.confirm_sources(ticket, ports, half).await?;
         self.passed("sources moved").await?;
         Ok(moved)
+    }
+
+    /// Answers about the half in use stay valid.
+    fn outlook_is(&mut self, outlook: Outlook) {
+        if let Err(error) = directory::publish(&self.manager, &self.responder, &self.config, outlook) {
+            tracing::warn!(%error, "the SA answers from what it knew before");
+        }
     }
 
     fn settle_ns(&self) -> Option<u64> {

@@ -41,8 +41,9 @@ pub use timing::Timing;
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, ReservedLevel, VlSet};
-use crate::tables::{HalfInForce, Write};
+use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
+use std::sync::Arc;
 
 /// The order in which the writes of a wave are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,6 +111,21 @@ pub struct Retiring<'a> {
     /// The end ports that were moved to it, those among them that died afterwards included: each observer excuses or
     /// refuses these.
     pub sources: &'a [PortId],
+}
+
+/// What the SA answers from: the routing in force, and the one that is about to be.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// The routed fabric, in the indices of the known one.
+    pub fabric: Arc<Fabric>,
+    /// The routes of the half in use, and of the other half if answers are about to move to it.
+    pub tables: SubnetTables,
+    /// For each half, the paths that each source may use.
+    pub ways: [Option<Arc<PathLayers>>; 2],
+    /// The half in use.
+    pub half: Half,
+    /// The manager's port.
+    pub sm: PortId,
 }
 
 /// What leaves as planned, and what shows that nothing is left in it.
@@ -189,6 +205,10 @@ pub trait SubnetManager {
     fn settle_ns(&self) -> Option<u64> {
         None
     }
+
+    /// Says what is about to be in force, before a plan's first write: once answers move to another half, whoever asks must
+    /// get paths there (P3.1). Of no meaning to who has no SA.
+    fn outlook_is(&mut self, _outlook: Outlook) {}
 
     /// Sets the length of the longest path of the routing in force, in hops: a flush by age must outlast it if the
     /// spare half was open until the split. Of no meaning to who does not flush by age.

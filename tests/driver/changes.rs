@@ -190,7 +190,7 @@ fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
         bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
         let deeds = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
         let report = glanced(&mut bench, deeds).expect("the rest can be routed").expect("a trap came");
-        assert_eq!((&report.outcome, report.restarts()), (&Outcome::Completed, 0), "{scheme}");
+        assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{scheme}");
         let sweep = report.sweep.expect("a sweep showed the rest");
         assert_eq!((sweep.name, sweep.start_ns), ("sweep", glance.start_ns), "{scheme}: the glance is counted with it");
         assert!(sweep.smps.total() > glance.smps.total() + 100, "{scheme}: {:?}", sweep.smps);
@@ -275,7 +275,7 @@ fn a_death_before_the_swap_starts_the_change_anew() {
     let dead = second(&bench);
     let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
     let report = remove_root(&mut bench, deeds).expect("it can be prepared");
-    assert_eq!((report.outcome.clone(), report.restarts()), (Outcome::Completed, 1));
+    assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 1));
     assert!(names(&report).contains(&"call-off"), "{:?}", names(&report));
     assert!(names(&report).ends_with(&PHASES), "{:?}", names(&report));
     let alive = bench.driver.running().alive.clone();
@@ -293,7 +293,7 @@ fn a_death_after_the_swap_waits_for_the_end() {
     let dead = second(&bench);
     let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
     let report = remove_root(&mut bench, deeds).expect("it can be prepared");
-    assert_eq!((report.outcome.clone(), report.restarts()), (Outcome::Completed, 1), "{:?}", names(&report));
+    assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 1), "{:?}", names(&report));
     assert_eq!(names(&report), [PHASES, PHASES].concat());
     assert_eq!(bench.driver.running().half, Half::Lower, "two changes");
     let alive = bench.driver.running().alive.clone();
@@ -350,7 +350,7 @@ fn counters_drain_nothing_once_an_end_port_has_died() {
     let record = remove_root(&mut bench, vec![kill(start_ns - 1, host)]).expect("the first can be prepared");
     let Outcome::CalledOff(CallOff::Failure(why)) = &record.outcome else { panic!("{:?}", record.outcome) };
     assert!(why.contains(&bench.fabric.describe_port(last)), "{why}");
-    assert_eq!(record.restarts(), 0);
+    assert_eq!(record.restarts, 0);
     assert_eq!(bench.driver.running().half, Half::Upper, "the first change is complete");
     let tokens = |bench: &Bench| bench.driver.subnet().smps().of(AttributeId::DrainToken);
     assert!(tokens(&bench) > 0, "the sums were believed");

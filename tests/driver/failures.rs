@@ -118,7 +118,7 @@ fn a_failed_write_whose_sweep_shows_a_loss_is_followed_by_a_new_plan() {
     let now_ns = bench.transport.with(|sim| sim.now_ns());
     let record =
         drive(&bench.transport, driver.run(prepared), vec![kill(now_ns, second)]).expect("the rest can be routed");
-    assert_eq!((&record.outcome, record.restarts()), (&Outcome::Completed, 1));
+    assert_eq!((&record.outcome, record.restarts), (&Outcome::Completed, 1));
     assert_eq!(asked.borrow()[..2], ["apply", "sweep"]);
     let running = driver.running();
     assert!(!running.alive.node(second).present && !running.has_lost_something());

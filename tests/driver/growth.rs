@@ -397,7 +397,7 @@ fn an_arrival_disturbs_no_change_under_way_and_is_served_by_the_next() {
     let transport = bench.transport.clone();
     let deeds = vec![revive(start_ns + MS / 20, other)];
     let report = drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared");
-    assert_eq!((report.outcome.clone(), report.restarts()), (Outcome::Completed, 0));
+    assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 0));
     assert_eq!(names(&report), PHASES);
     transport.with(|sim| sim.kill_node(bench.root));
     assert!(bench.driver.running().has_grown());

@@ -395,7 +395,7 @@ fn a_plan_read_back_is_the_plan_written() {
         for &scheme in Scheme::ALL {
             let prepared = match prepare_baseline(removal(&subnet, scheme, when)) {
                 // Entries alone do not lead this root's packets elsewhere without a loss.
-                Err(ChangeError::Unrepaired { .. }) if (scheme, when) == (Scheme::Ordered, Removal::Planned) => {
+                Err(ChangeError::NeitherInPlace { .. }) if (scheme, when) == (Scheme::Ordered, Removal::Planned) => {
                     continue;
                 }
                 prepared => prepared.expect("can be planned"),

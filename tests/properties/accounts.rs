@@ -189,9 +189,10 @@ fn refused(error: &ScenarioError) -> Option<&'static str> {
             }
             ChangeError::Plan(_) | ChangeError::Unaskable { .. } => Some("not begun: a precondition"),
             // By scheme `ordered`: entries alone do not always do.
-            ChangeError::Repair(_) | ChangeError::Unrepaired { .. } | ChangeError::New(_) => {
-                Some("not begun: not repaired")
-            }
+            ChangeError::Repair(_)
+            | ChangeError::Unrepaired { .. }
+            | ChangeError::NeitherInPlace { .. }
+            | ChangeError::New(_) => Some("not begun: not repaired"),
             ChangeError::Refused { ref plan, .. } if plan.scheme() == Scheme::Ordered => {
                 Some("not begun: waves refused")
             }

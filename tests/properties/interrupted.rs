@@ -156,7 +156,7 @@ fn a_death_at_any_moment_of_a_change_loses_nothing_to_it() {
         prop_assert_eq!(packets.lost_to_change, 0, "{:?}", packets);
         prop_assert!(island || packets.in_flight == 0, "{:?}", packets);
         prop_assert_eq!(&report.outcome, &Outcome::Completed);
-        tally.count(if report.restarts() > 0 {
+        tally.count(if report.restarts > 0 {
             "answered within"
         } else if again {
             "answered afterwards"

@@ -39,7 +39,9 @@ pub fn precondition(error: &ChangeError) -> Option<&'static str> {
     match error {
         ChangeError::Plan(PlanError::Uncounted { .. }) => Some("precondition: counters of stranded ports"),
         // Scheme `ordered`: the scheme that always does is another.
-        ChangeError::Unrepaired { .. } | ChangeError::Repair(_) => Some("precondition: entries alone do not do"),
+        ChangeError::Unrepaired { .. } | ChangeError::NeitherInPlace { .. } | ChangeError::Repair(_) => {
+            Some("precondition: entries alone do not do")
+        }
         ChangeError::New(_) => Some("precondition: the repaired tables are not proved"),
         ChangeError::Refused { plan, .. } if plan.scheme() == Scheme::Ordered => {
             Some("precondition: the waves are not proved")

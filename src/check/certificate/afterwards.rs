@@ -25,6 +25,12 @@ struct Afterwards<'a> {
 pub(super) fn check(plan: &Plan, net: &CheckedNet) -> Result<(), CertificateFault> {
     check_departure(plan)?;
     let draft = plan.draft();
+    // Rows say who has lost a way only as long as sources keep to theirs.
+    if draft.leaves_losses && (plan.scheme() != Scheme::Ordered || draft.old_ways != draft.new_ways) {
+        let what =
+            "it leaves losses, which only scheme ordered may, and with the same paths for all sources".to_string();
+        return Err(CertificateFault::Plan { wave: AFTERWARDS.to_string(), what });
+    }
     let mut takes_part = vec![false; draft.before.port_count()];
     draft.after.end_ports().for_each(|port| takes_part[port.index()] = true);
     draft.stranded.iter().for_each(|port| takes_part[port.index()] = false);

@@ -32,8 +32,16 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
 /// Only tables that were found, and not made for a plan, may begin with rows that lead nowhere; and only forwarding
 /// entries alone may leave hosts to another change.
 fn check_losses(plan: &Plan, findings: &mut Findings) {
-    if plan.draft().leaves_losses && plan.scheme() != Scheme::Ordered {
+    let draft = plan.draft();
+    if draft.leaves_losses && plan.scheme() != Scheme::Ordered {
         let what = format!("it says that it leaves losses, which scheme {} does not", plan.scheme());
+        findings.plan(Rule::Assumptions, what);
+    } else if draft.leaves_losses && (plan.waves().is_empty() || !plan.leads_into_loss()) {
+        findings
+            .plan(Rule::Assumptions, "it says that it leaves losses, and leaves none to another change".to_string());
+    }
+    if draft.leaves_losses && draft.old_ways != draft.new_ways {
+        let what = "it leaves losses and gives sources other paths: who had a way may lose it".to_string();
         findings.plan(Rule::Assumptions, what);
     }
     if plan.draft().begins_with_losses && plan.scheme() != Scheme::Recover {

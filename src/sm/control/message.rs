@@ -7,11 +7,12 @@
 
 use super::super::degraded::Degraded;
 use super::super::element::SubnetElement;
+use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
-use crate::plan::LanePartition;
+use crate::plan::{LanePartition, Plan};
 use crate::subnet::SmpCounts;
 use crate::tables::ChannelUse;
 use serde::{Deserialize, Serialize};
@@ -497,12 +498,18 @@ pub struct ChangeDone {
     pub phases: Vec<PhaseStatus>,
     /// How often the change was called off because the subnet changed, and started again.
     pub restarts: u32,
-    /// Waves of the plan.
+    /// Waves of the plan, and of those that came first.
     pub waves: u64,
-    /// Writes of the plan.
+    /// Their writes.
     pub writes: u64,
+    /// Pairs of a host and a LID that have no way by it, and could have one: another change is to give them ways.
+    pub pairs_without_a_way: u64,
     /// Whether every moment of the plan was proved free of deadlock.
     pub proved: bool,
+    /// End ports that have to send to other LIDs on other service levels.
+    pub hosts_that_move: u64,
+    /// The plan's notes: which ways were passed over, and why.
+    pub notes: Vec<String>,
     /// SMPs sent, including those of the sweep.
     pub smps: SmpStatus,
     /// End ports that the new routing omits; of a change that was refused, those that it would have omitted.
@@ -530,6 +537,9 @@ impl ChangeDone {
             waves: 0,
             writes: 0,
             proved: outcome == ChangeOutcome::Planned,
+            pairs_without_a_way: 0,
+            hosts_that_move: 0,
+            notes: Vec::new(),
             smps: SmpStatus::default(),
             stranded: Vec::new(),
         }
@@ -545,6 +555,10 @@ impl ChangeDone {
         let mut smps = SmpCounts::default();
         record.sweep.iter().chain(&record.phases).for_each(|phase| smps.add(&phase.smps));
         let plan = record.plan.plan();
+        // With what came first, and without what was called off.
+        let first = record.plans.iter().rev().skip(1).map(|plan| plan.plan()).filter(|plan| plan.leads_into_loss());
+        let made: Vec<&Plan> = first.chain([plan]).collect();
+        let (pairs, served) = if plan.draft().leaves_losses { served(plan) } else { (0, 0) };
         ChangeDone {
             schema: CHANGE_SCHEMA.to_string(),
             cause: cause.into(),
@@ -554,10 +568,13 @@ impl ChangeDone {
             half,
             root: record.routed_by.root.map(|root| NamedNode::of(fabric, root)),
             phases: record.phases.iter().map(PhaseStatus::from).collect(),
-            restarts: u32::try_from(record.restarts()).expect("a change follows the subnet for less than years"),
-            waves: plan.waves().len() as u64,
-            writes: plan.waves().iter().map(|wave| wave.writes.len() as u64).sum(),
+            restarts: u32::try_from(record.restarts).expect("a change follows the subnet for less than years"),
+            waves: made.iter().map(|plan| plan.waves().len() as u64).sum(),
+            writes: made.iter().flat_map(|plan| plan.waves()).map(|wave| wave.writes.len() as u64).sum(),
             proved: record.plan.proof().is_some(),
+            pairs_without_a_way: pairs - served,
+            hosts_that_move: plan.hosts_that_move() as u64,
+            notes: plan.draft().notes.clone(),
             smps: SmpStatus::from(&smps),
             stranded: record.stranded.iter().map(|&port| fabric.describe_port(port)).collect(),
         }

@@ -1,5 +1,5 @@
 //! What is read of a folder of files, and what is not: one row a file, with the memory that reading takes, as a multiple of
-//! the file's size. Topologies of ibdm find their system files in the folder that `--systems` names, else beside them.
+//! the file's size. Topologies of ibdm find their system files in the folder that `--systems` names, else in FOLDER.
 //! With `--mutilated N` the files that are read are damaged N times, and one line says what became of them.
 //!
 //! `cargo run --release --example read_captures -- FOLDER [--systems FOLDER] [--mutilated N]`
@@ -61,18 +61,29 @@ struct Read {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let named = |option: &str| {
-        let at = arguments.iter().position(|argument| argument == option)?;
-        arguments.get(at + 1).cloned()
-    };
-    let folder = arguments.first().cloned().unwrap_or_else(|| "fixtures/topologies".to_string());
-    let systems = systems(named("--systems").as_deref().map(Path::new))?;
-    let files = files_below(Path::new(&folder))?;
+    let (mut folder, mut systems_in, mut cases) = (None, None, None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let taken = match argument.as_str() {
+            "--systems" => systems_in.replace(rest.next().ok_or("--systems: expected a folder")?),
+            "--mutilated" => cases.replace(rest.next().ok_or("--mutilated: expected a number")?),
+            option if option.starts_with("--") => {
+                return Err(format!("{option}: expected --systems or --mutilated").into());
+            }
+            _ => folder.replace(argument),
+        };
+        if taken.is_some() {
+            return Err(format!("{argument}: expected one folder, and each option once").into());
+        }
+    }
+    let folder = folder.map_or("fixtures/topologies", String::as_str);
+    let systems = systems(Path::new(systems_in.map_or(folder, String::as_str)), systems_in.is_some())?;
+    let files = files_below(Path::new(folder))?;
     let mut read = Vec::new();
     println!("| file | bytes | read as | switches / others / links | memory, times the file | said |");
     println!("|---|---|---|---|---|---|");
     for file in &files {
-        let name = file.strip_prefix(&folder)?.display().to_string();
+        let name = file.strip_prefix(folder)?.display().to_string();
         let bytes = std::fs::read(file)?;
         let (size, (reading, held)) =
             (bytes.len(), counted::most(|| taken(&bytes, &name, Tolerance::Repair, &systems)));
@@ -96,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    match named("--mutilated") {
+    match cases {
         Some(cases) => mutilate(&read, cases.parse()?, &systems),
         None => Ok(()),
     }
@@ -160,11 +171,17 @@ fn beside(file: &Path, bytes: &[u8], name: &str, files: &[PathBuf], systems: &Sy
     })
 }
 
-fn systems(folder: Option<&Path>) -> Result<SystemFiles, Box<dyn std::error::Error>> {
+/// The system files in a folder. One that cannot be read is an error where the folder is there for them, else it is left out.
+fn systems(folder: &Path, for_them: bool) -> Result<SystemFiles, Box<dyn std::error::Error>> {
     let mut systems = SystemFiles::default();
-    for file in folder.map(files_below).transpose()?.unwrap_or_default() {
-        if file.extension().is_some_and(|extension| extension == "ibnl") {
-            systems.add(&std::fs::read(&file)?, &file.display().to_string())?;
+    for file in files_below(folder)? {
+        if file.extension().is_none_or(|extension| extension != "ibnl") {
+            continue;
+        }
+        match systems.add(&std::fs::read(&file)?, &file.display().to_string()) {
+            Err(error) if for_them => return Err(error.into()),
+            Err(error) => eprintln!("left out: {error}"),
+            Ok(()) => {}
         }
     }
     Ok(systems)

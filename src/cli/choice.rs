@@ -2,11 +2,10 @@
 
 use super::input::{read_dump, read_lfts_of};
 use super::outcome::Failure;
-use super::output::remark;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use reconfig::change::{self, BringUpError, absent_rows};
+use reconfig::change::{self, AbsentRows, BringUpError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
@@ -276,13 +275,14 @@ impl FromArguments {
     /// The engines, of which these tables, if there are any, take the place of the one before.
     pub(super) fn engines(&self, fabric: &Fabric, named: Engines) -> Result<Engines, Failure> {
         Ok(match self.read(fabric)? {
-            Some(running) => Engines { before: Arc::new(running), ..named },
+            Some((running, _)) => Engines { before: Arc::new(running), ..named },
             None => named,
         })
     }
 
-    /// The tables of these files, read for the fabric that they run on; none if no file is named.
-    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
+    /// The tables of these files, read for the fabric that they run on, and what they lack, which reports of changes say
+    /// in a note; none if no file is named.
+    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<(Imported, Option<AbsentRows>)>, Failure> {
         let Some(tables) = read_tables(self.from_fdbs.as_ref(), &self.from_lfts, fabric)? else {
             return match self.from_path_sl {
                 Some(_) => Err(Failure::input(anyhow!("--from-path-sl requires --from-fdbs or --from-lfts"))),
@@ -290,10 +290,8 @@ impl FromArguments {
             };
         };
         let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
-        if let Some(absent) = absent_rows(fabric, &tables.tables) {
-            remark(&absent.to_string());
-        }
-        Ok(Some(Imported::new(fabric, &tables.tables, levels)))
+        let absent = absent_rows(fabric, &tables.tables);
+        Ok(Some((Imported::new(fabric, &tables.tables, levels), absent)))
     }
 }
 

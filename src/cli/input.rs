@@ -152,7 +152,8 @@ fn read_unnamed(
     accept(reading).map(Subnets::alone)
 }
 
-/// The system files of a topology of ibdm: those in the folder that is named, else in its own.
+/// The system files of a topology of ibdm: those in the folder that is named, else in its own. One that cannot be read is
+/// refused in a folder that is named; beside the topology, which may not need it, it is left out and said to be.
 fn read_systems(file: &Path, common: Common) -> Result<SystemFiles, Failure> {
     let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = common.systems.unwrap_or(beside);
@@ -164,7 +165,16 @@ fn read_systems(file: &Path, common: Common) -> Result<SystemFiles, Failure> {
     paths.sort();
     let mut systems = SystemFiles::default();
     for path in &paths {
-        systems.add(&read_named(path)?, &name_of(path)).map_err(unreadable)?;
+        match read_named(path).map(|bytes| systems.add(&bytes, &name_of(path))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if common.systems.is_some() => return Err(unreadable(error)),
+            Err(failure) if common.systems.is_some() => return Err(failure),
+            Ok(Err(error)) => {
+                let told = error.render_warning(colours_errors());
+                remark(&format!("{told}\n{}: left out, as if there were no such system file", path.display()));
+            }
+            Err(failure) => remark(&format!("{}: left out", failure.text())),
+        }
     }
     if systems.is_empty() && common.systems.is_some() {
         return Err(Failure::input(anyhow!("{}: no system file (*.ibnl) in it", folder.display())));

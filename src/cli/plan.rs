@@ -44,7 +44,7 @@ Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off 
 cannot be planned at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The fabric before: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric before: a file in any form of docs/READING.md; `-` is standard input.
     before: PathBuf,
     /// The fabric after; or options say what leaves the fabric before.
     #[arg(group = "what", conflicts_with_all = ["removal", "addition"])]

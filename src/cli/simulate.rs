@@ -58,8 +58,8 @@ Exit codes: 0 completed, nothing lost to the change, and no end port cut off by 
 or unreadable input, 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
-    /// standard input.
+    /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is standard
+    /// input.
     fabric: PathBuf,
     #[command(flatten)]
     change: ChangeArguments,
@@ -747,7 +747,7 @@ impl Arguments {
         common: Common,
     ) -> Result<(Scenario, Option<Imported>), Failure> {
         let running = match subnets.len() {
-            1 => self.method.from.read(subnets.fabric(SubnetId(0)))?,
+            1 => self.method.from.read(subnets.fabric(SubnetId(0)))?.map(|(running, _)| running),
             _ => None,
         };
         let between = &self.subnets;

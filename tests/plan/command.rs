@@ -656,7 +656,7 @@ fn entries_that_the_tables_in_force_lack_are_told() {
             notes.iter().any(|note| note.as_str().is_some_and(|note| note.starts_with(told))),
             "{scheme}: {notes:?}"
         );
-        assert!(String::from_utf8_lossy(&planned.0.stderr).contains(told), "{scheme}");
+        assert!(!String::from_utf8_lossy(&planned.0.stderr).contains("absent"), "{scheme}: it is told once");
     }
     let quick = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50", "--planned", "--json"];
     let run = desk.run(&[&["simulate", &fabric, "--scheme", "auto"], &asked[..], &quick[..]].concat()).json();

@@ -25,8 +25,11 @@ use std::sync::Arc;
 /// Boards within boards: ibutils' deepest system has three levels.
 const MOST_LEVELS: usize = 8;
 
-/// Chips of one system: no director has as many.
-const MOST_CHIPS: usize = 10_000;
+/// Chips, boards and wires of one system, a wire at each board that it passes: ibutils' largest system has a tenth.
+const MOST_PARTS: usize = 100_000;
+
+/// So many bytes of a part's path count as one part.
+const PATH: usize = 32;
 
 /// What systems are made of, by type.
 #[derive(Clone, Debug, Default)]
@@ -107,17 +110,19 @@ impl SystemFiles {
         Ok(())
     }
 
-    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there); none if no file has the type.
-    ///
-    /// # Errors
-    /// What is wrong with the description.
-    pub(super) fn layout(&self, of_type: &str, modifiers: &[(&str, &str)]) -> Option<Result<Layout, String>> {
+    /// Whether a file describes a type.
+    pub(super) fn has(&self, of_type: &str) -> bool {
+        self.by_type.contains_key(of_type)
+    }
+
+    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there), or what is wrong with the
+    /// description, and the number of parts that were looked at; none if no file has the type.
+    pub(super) fn layout(&self, of_type: &str, modifiers: &[(&str, &str)]) -> Option<(Result<Layout, String>, usize)> {
         let file = self.by_type.get(of_type)?;
-        let mut resolver = Resolver { file, modifiers, chips: Vec::new(), wires: Vec::new() };
-        Some(resolver.board(&file.top, "", 0).map(|sockets| {
-            let Resolver { chips, wires, .. } = resolver;
-            Layout { chips, wires, sockets }
-        }))
+        let mut resolver = Resolver { file, modifiers, parts: 0, chips: Vec::new(), wires: Vec::new() };
+        let sockets = resolver.board(&file.top, "", 0);
+        let Resolver { chips, wires, parts, .. } = resolver;
+        Some((sockets.map(|sockets| Layout { chips, wires, sockets }), parts))
     }
 
     /// Whether two names stand for one type.
@@ -239,6 +244,8 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
 struct Resolver<'f> {
     file: &'f SystemFile,
     modifiers: &'f [(&'f str, &'f str)],
+    /// How many parts there are up to here.
+    parts: usize,
     chips: Vec<(String, NodeKind, u8)>,
     wires: Vec<(ChipPort, ChipPort, Rate)>,
 }
@@ -273,6 +280,7 @@ impl Resolver<'_> {
         }
         let mut connectors = Connectors::default();
         for (part, wire) in board.0.iter().flat_map(|part| part.wires.iter().map(move |wire| (part, wire))) {
+            self.count(1)?;
             let Some((own, below)) = pin(&inner, &part.name, &wire.pin)? else { continue };
             // What is told nearest to the chip counts.
             let rate = (below.0.or(wire.rate.0), below.1.or(wire.rate.1));
@@ -293,13 +301,20 @@ impl Resolver<'_> {
         Ok(connectors)
     }
 
+    /// Counts parts before anything is made of them.
+    fn count(&mut self, parts: usize) -> Result<(), String> {
+        self.parts += parts;
+        match self.parts > MOST_PARTS {
+            true => Err(format!("more than {MOST_PARTS} chips, boards and wires")),
+            false => Ok(()),
+        }
+    }
+
     fn part(&mut self, part: &Part, path: String, level: usize) -> Result<Inner, String> {
+        self.count(1 + path.len() / PATH)?;
         let board = match &part.is {
             &PartKind::Chip { kind, ports } => {
                 self.chips.push((path, kind, ports));
-                if self.chips.len() > MOST_CHIPS {
-                    return Err(format!("more than {MOST_CHIPS} chips"));
-                }
                 return Ok(Inner::Chip { index: self.chips.len() - 1, ports });
             }
             PartKind::Board(board) => board,

@@ -22,7 +22,7 @@ pub struct Memory {
     pub lfts: Vec<Arc<Lft>>,
     /// By its nodes: what was in force before.
     pub earlier: Vec<Arc<Lft>>,
-    /// Whether it is what there was before a loss, since some rows still lead into what has died.
+    /// Whether `fabric` is what there was before a loss, since some rows still lead into what has died.
     pub has_rest: bool,
 }
 

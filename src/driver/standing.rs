@@ -29,8 +29,8 @@ pub struct StandingChange {
     pub under_way: ChangeUnderWay,
     /// Where to go on.
     pub position: ChangePosition,
-    /// Whether the change was made, and only the retired half is still to be mirrored. Its last wave is then repeated; devices
-    /// hold for that half what the mirroring has written so far.
+    /// Whether the change was made, and only the retired half is still to be mirrored. Its last wave is then repeated;
+    /// devices hold for that half what the mirroring has written so far.
     pub is_made: bool,
     /// Virtual layers that the routing needs that was in force before it.
     layers_before: u8,
@@ -78,10 +78,10 @@ impl StandingChange {
     ///
     /// # Errors
     /// The first device that holds something else, as text for the user.
-    pub fn admits(&self, held: &SubnetTables, alive: &Fabric, is_fenced: bool) -> Result<(), String> {
+    pub fn admits(&self, held: &SubnetTables, alive: &Fabric) -> Result<(), String> {
         let (plan, position) = (self.under_way.plan.plan(), &self.position);
         let free = self.is_made.then_some(plan.old());
-        plan.admits(held, alive, position.wave, position.call_off.is_some(), is_fenced, free)
+        plan.admits(held, alive, position.wave, position.call_off.is_some(), free)
     }
 
     /// What stands, and where, in words.

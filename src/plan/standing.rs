@@ -1,7 +1,7 @@
 //! Compares the tables of devices with those that a wave of a plan permits.
 
-use super::Plan;
 use super::scheme::sl_to_vl_pairs;
+use super::{MovedBy, Plan, Scheme};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Half, Lid, Sl, Vl};
 use crate::tables::{LFT_BLOCK, SlToVl, SubnetTables};
@@ -11,9 +11,9 @@ impl Plan {
     /// Verifies that every entry of `held`, as read from the devices of `alive`, is one that this plan has in force
     /// while the wave runs: one that it finds, or one that it writes. While the plan is called off, any entry that it
     /// has had in force so far is permitted. The units of comparison are forwarding blocks, as in a write, and the
-    /// SL-to-VL tables that a packet may meet. With `is_fenced`, a level that an end port discards is closed by the
-    /// manager's own fence, which opens it, and carries nothing that the plan excludes. The half on which sources send cannot be read. Entries of `free`, a half
-    /// on which no host sends, are not compared.
+    /// SL-to-VL tables that a packet may meet. Where this plan moves sources behind a fence, a level that an end port
+    /// discards is closed by that fence, which opens it, and carries nothing that the plan excludes. The half on which
+    /// sources send cannot be read. Entries of `free`, a half on which no host sends, are not compared.
     ///
     /// # Errors
     /// The first device that holds something else, as text for the user.
@@ -23,9 +23,9 @@ impl Plan {
         alive: &Fabric,
         wave: usize,
         is_called_off: bool,
-        is_fenced: bool,
         free: Option<Half>,
     ) -> Result<(), String> {
+        let is_fenced = self.scheme() == Scheme::Double && self.policy().sources == MovedBy::Fence;
         // `states` has one entry more than the plan has waves: a wave begins with its own entry and ends with the next
         // one. Calling off reverts SL-to-VL tables in any order and leaves forwarding entries as they are (C.1), so
         // every state up to this one may be found.
@@ -44,8 +44,8 @@ impl Plan {
             let of = |tables: &SubnetTables, (input, output)| *tables.sl_to_vl[node.index()].get(input, output);
             let is_switch = alive.node(node).is_switch();
             // C.4 excepts levels that an end port discards, since a fence only takes packets away from what was proved.
-            // A switch has no fence: VL 15 there would be another table. Nor has a change whose sources are told, and whoever
-            // closed a level meanwhile, to recover, would leave it closed: such a change opens none.
+            // A switch has no fence: VL 15 there would be another table. Nor has a change that moves nobody, or tells
+            // sources: what somebody else closed meanwhile, to recover, it would leave closed.
             let is_held = |held: SlToVl, planned: SlToVl| {
                 Sl::all().all(|sl| {
                     held.get(sl) == planned.get(sl) || is_fenced && !is_switch && held.get(sl) == Vl::MANAGEMENT

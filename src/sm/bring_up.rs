@@ -226,7 +226,7 @@ pub(super) async fn taken_up<T: Transport>(
     }
     let admitted = computed(manager, planning, {
         let (change, alive) = (change.clone(), alive.clone());
-        move || change.admits(&installed.tables, &alive, settle_ns.is_some())
+        move || change.admits(&installed.tables, &alive)
     });
     if let Err(why) = admitted.await? {
         return Ok(Err(why));
@@ -498,8 +498,8 @@ pub(super) async fn configure<T: Transport>(
     Ok(retrained)
 }
 
-/// Writes the settings of some ports. Returns those that are ARMED now and were in INITIALIZE. The first fault is told, and all
-/// are on record: who is left out for them is decided once.
+/// Writes the settings of some ports, whose PortInfos are known. Returns those in INITIALIZE that were asked to be ARMED, which
+/// they are unless there was a fault. The first fault is returned, and all are on record: who is left out is decided once.
 async fn configure_some<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -508,7 +508,7 @@ async fn configure_some<T: Transport>(
     common: &Common,
     fault: &mut Option<SmError>,
 ) -> Result<Vec<PortId>, SmError> {
-    let held = known_port_infos(manager, fabric, ports).await?;
+    let held = known(manager, ports);
     let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
     let mut asks = Vec::new();
     let mut asked = Vec::new();
@@ -570,9 +570,11 @@ async fn retrain<T: Transport>(
     common: &Common,
 ) -> Result<(Vec<PortId>, Vec<PortId>), SmError> {
     let mut links = BTreeSet::new();
+    // All first: a port is compared with its peer, which may be in another part.
+    read_unknown(manager, fabric, ports).await?;
     for part in ports.chunks(PART) {
         manager.breathe().await?;
-        let held = known_port_infos(manager, fabric, part).await?;
+        let held = known(manager, part);
         let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
         let needs = |(port, held): &(&PortId, &PortInfo)| {
             let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
@@ -633,18 +635,22 @@ fn is_essential(fabric: &Fabric, port: PortId, wanted: &PortInfo) -> bool {
     !fabric.node(owner.node).is_switch() || (owner.num == PortNum::ZERO && wanted.lid != Lid(0))
 }
 
-/// The PortInfo of each port, read if not yet known.
-async fn known_port_infos<T: Transport>(
+/// Reads what is not known of these ports.
+async fn read_unknown<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
     ports: &[PortId],
-) -> Result<Vec<PortInfo>, SmError> {
+) -> Result<(), SmError> {
     let unknown: Vec<PortId> = ports.iter().copied().filter(|&port| manager.port_info(port).is_none()).collect();
     let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port));
     for told in manager.ask(unknown.iter().map(ask).collect()).await? {
         told?;
     }
-    Ok(ports.iter().map(|&port| manager.port_info(port).cloned().unwrap_or_default()).collect())
+    Ok(())
+}
+
+fn known<T: Transport>(manager: &Manager<T>, ports: &[PortId]) -> Vec<PortInfo> {
+    ports.iter().map(|&port| manager.port_info(port).cloned().unwrap_or_default()).collect()
 }
 
 async fn configure_switches<T: Transport>(

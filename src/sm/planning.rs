@@ -15,8 +15,8 @@ use std::time::Duration;
 /// takes it for dead meanwhile.
 const DEAF: Duration = Duration::from_millis(10);
 
-/// How long the manager takes requests amid work that takes long and stays with it, beside what the clock of the system adds.
-pub(super) const BREATH_NS: u64 = 1_000;
+/// How long the manager takes requests at most amid work that takes long and stays with it.
+pub(super) const BREATH_NS: u64 = 10_000_000;
 
 /// How often it looks afterwards whether the thread is done.
 const LOOK_NS: u64 = 5_000_000;

@@ -89,6 +89,14 @@ pub(super) enum OnFailure {
     GoesOnElsewhere,
 }
 
+/// How a device failed at a job.
+#[derive(Debug)]
+enum DeviceFailure {
+    /// It holds this instead.
+    Holds(Box<[u8; SMP_DATA_SIZE]>),
+    Other(FailingAs),
+}
+
 /// Why a wave failed.
 #[derive(Debug)]
 enum Failure {
@@ -97,6 +105,8 @@ enum Failure {
         request: MadRequest,
         asked: String,
         answered: String,
+        /// What the device holds.
+        held: Box<[u8; SMP_DATA_SIZE]>,
     },
     /// The port has no link any more.
     LinkDown {
@@ -107,14 +117,21 @@ enum Failure {
 }
 
 impl Failure {
-    /// The request that failed, and how its device did; it did not where a cable went, or the device behind it.
-    fn at(&self) -> (&MadRequest, Option<FailingAs>) {
+    fn request(&self) -> &MadRequest {
+        match self {
+            Failure::NoAnswer(failed) => &failed.request,
+            Failure::NotTaken { request, .. } | Failure::LinkDown { request, .. } => request,
+        }
+    }
+
+    /// How the device failed; it did not where a cable went, or the device behind it.
+    fn of_device(&self) -> Option<DeviceFailure> {
         match self {
             Failure::NoAnswer(failed) => {
-                (&failed.request, Some(failed.status.map_or(FailingAs::Silent, FailingAs::Refuses)))
+                Some(DeviceFailure::Other(failed.status.map_or(FailingAs::Silent, FailingAs::Refuses)))
             }
-            Failure::NotTaken { request, .. } => (request, Some(FailingAs::HoldsOther)),
-            Failure::LinkDown { request, .. } => (request, None),
+            Failure::NotTaken { held, .. } => Some(DeviceFailure::Holds(held.clone())),
+            Failure::LinkDown { .. } => None,
         }
     }
 }
@@ -184,20 +201,25 @@ impl<T: Transport> Manager<T> {
         }
         for (tag, fails) in course.failed {
             let job = &wave.jobs[tag as usize];
-            match wave.table(job) {
-                Some(written) if fails == FailingAs::HoldsOther => {
-                    self.keeps_another(job.device, job.attribute(), written);
+            match (wave.table(job), fails) {
+                (Some(asked), DeviceFailure::Holds(held)) => {
+                    self.keeps_another(job.device, job.attribute(), asked, held);
                 }
-                _ => self.device_fails(job.device, job.attribute(), Method::Set, fails, false),
+                (None, DeviceFailure::Holds(_)) => {
+                    self.device_fails(job.device, job.attribute(), Method::Set, FailingAs::HoldsOther, false);
+                }
+                (_, DeviceFailure::Other(fails)) => {
+                    self.device_fails(job.device, job.attribute(), Method::Set, fails, false);
+                }
             }
         }
         // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
         let quiet_ns = self.quieten().await?;
         match course.failure {
             Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
-            Some(Failure::NotTaken { request, asked, answered } | Failure::LinkDown { request, asked, answered }) => {
-                Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
-            }
+            Some(
+                Failure::NotTaken { request, asked, answered, .. } | Failure::LinkDown { request, asked, answered },
+            ) => Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered }),
             None => {
                 self.all_work(&wave);
                 self.fence_stands(fabric, &wave.writes);
@@ -295,7 +317,7 @@ struct WaveProgress {
     on_failure: OnFailure,
     failure: Option<Failure>,
     /// Every job that failed, and how its device did.
-    failed: Vec<(u64, FailingAs)>,
+    failed: Vec<(u64, DeviceFailure)>,
     port_infos: Vec<(PortId, PortInfo)>,
     not_held: Vec<PortId>,
     /// Jobs whose refusal counts only after the port was read.
@@ -320,16 +342,16 @@ impl WaveProgress {
             Err(failed) => self.doubt(&wave.jobs, exchange, failed),
         };
         if let Err(failure) = judged {
-            let (request, fails) = failure.at();
+            let (tag, device) = (failure.request().tag, failure.request().device);
             match self.on_failure {
                 // The wave can no longer be acknowledged: unsent writes stay unsent.
                 OnFailure::Ends => exchange.abandon(),
                 OnFailure::GoesOnElsewhere => {
-                    exchange.withdraw(request.device, |_| true);
-                    self.given_up.insert(wave.jobs[request.tag as usize].device);
+                    exchange.withdraw(device, |_| true);
+                    self.given_up.insert(wave.jobs[tag as usize].device);
                 }
             }
-            self.failed.extend(fails.map(|fails| (request.tag, fails)));
+            self.failed.extend(failure.of_device().map(|fails| (tag, fails)));
             self.failure.get_or_insert(failure);
         }
     }
@@ -359,7 +381,7 @@ impl WaveProgress {
         let job = &wave.jobs[request.tag as usize];
         match &job.kind {
             Kind::Table(attribute) => same_table(*attribute, &wave.data(job), &answered)
-                .map_err(|(asked, answered)| Failure::NotTaken { request, asked, answered }),
+                .map_err(|(asked, told)| Failure::NotTaken { request, asked, answered: told, held: answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
                 // The port's PortInfo was unknown: now the `Set` can be based on it. A doubted port was read only for
@@ -375,7 +397,9 @@ impl WaveProgress {
                 match taken {
                     Ok(held) => self.not_held.extend((!held).then_some(*port)),
                     Err((asked, answered)) if is_down => return Err(Failure::LinkDown { request, asked, answered }),
-                    Err((asked, answered)) => return Err(Failure::NotTaken { request, asked, answered }),
+                    Err((asked, told)) => {
+                        return Err(Failure::NotTaken { request, asked, answered: told, held: answered });
+                    }
                 }
                 Ok(())
             }

@@ -50,6 +50,9 @@ pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 /// How many requests are made at a time.
 const PART: usize = 4096;
 
+/// How long it is waited for what has come already, beside what the clock of the system adds.
+const MOMENT_NS: u64 = 1_000;
+
 /// Whether two requests ask one device for the same attribute.
 fn is_alike(request: &MadRequest, other: &MadRequest) -> bool {
     request.device == other.device && request.asks_the_same(other)
@@ -176,19 +179,27 @@ impl<T: Transport> Manager<T> {
         self.wait_until(until_ns).await
     }
 
-    /// Has requests taken amid work that takes long, for so many nanoseconds each time.
+    /// Has requests taken amid work that takes long, for so many nanoseconds each time at most.
     pub fn breathe_for(&mut self, breath_ns: u64) {
         self.breath_ns = Some(breath_ns);
     }
 
-    /// Takes what has come meanwhile, amid work that takes long.
+    /// Takes what has come meanwhile, amid work that takes long: as much as the time set allows, and waits for nothing more
+    /// than a moment.
     ///
     /// # Errors
     /// The port failed.
     pub async fn breathe(&mut self) -> Result<(), SubnetError> {
-        match self.breath_ns {
-            Some(breath_ns) => self.wait_until(self.transport.now_ns().saturating_add(breath_ns)).await,
-            None => Ok(()),
+        let Some(breath_ns) = self.breath_ns else { return Ok(()) };
+        let end_ns = self.transport.now_ns().saturating_add(breath_ns);
+        loop {
+            let moment_ns = self.transport.now_ns().saturating_add(MOMENT_NS);
+            let Some(datagram) = self.receive(moment_ns).await? else { return Ok(()) };
+            let answer = self.sort_in(datagram).await?;
+            self.counts.late += u64::from(answer.is_some());
+            if self.transport.now_ns() >= end_ns {
+                return Ok(());
+            }
         }
     }
 

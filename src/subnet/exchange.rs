@@ -5,8 +5,8 @@
 //! argument. At most `window` requests are outstanding, at most `per_device` at one device; devices take turns, and
 //! each device is served in the order of submission. A retry keeps its transaction ID, so the first answer counts,
 //! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request. Where MADs are
-//! being lost, a request that has had all its tries waits until the others are done, and then has as many again: what is
-//! lost is asked later, not once for all.
+//! being lost, a request that has had its tries waits until the others are done, and is then sent again, as often as the
+//! loss that is seen asks for: what is lost is asked later, not once for all.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -139,6 +139,7 @@ pub(super) struct Exchange {
     again: VecDeque<u32>,
     /// Transactions that have had all their tries while MADs are being lost. They are sent again when all others are done.
     parked: VecDeque<u32>,
+    /// The answers of this operation.
     answered: Answered,
     /// The answers of operations shortly before this one, if they met loss.
     earlier: Answered,
@@ -171,7 +172,7 @@ impl Answered {
     /// These and later ones.
     fn and(self, later: Answered) -> Answered {
         let (all, late) = (self.all + later.all, self.late + later.late);
-        if all > Answered::MANY { Answered { all: all / 2, late: late / 2 } } else { Answered { all, late } }
+        if all > Answered::MANY { Answered { all: all / 2, late: late.div_ceil(2) } } else { Answered { all, late } }
     }
 
     /// Whether MADs are being lost.

@@ -53,7 +53,24 @@ pub struct Ailment {
     /// How often it was seen.
     pub times: u32,
     /// The table that it did not keep, if it held another one after it.
-    unkept: Option<WrittenTable>,
+    unkept: Option<UnkeptTable>,
+}
+
+/// A table that a device did not keep.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct UnkeptTable {
+    asked: WrittenTable,
+    /// What the device answered that it holds.
+    held: Box<[u8; SMP_DATA_SIZE]>,
+}
+
+impl UnkeptTable {
+    /// Whether a device that has taken this table writes tables: it is the one that was not kept, or another one than it held
+    /// then. A device that keeps what it has, whatever is written, takes what undoes the write.
+    fn is_refuted_by(&self, (modifier, data): &WrittenTable) -> bool {
+        let (wanted, asked) = &self.asked;
+        modifier == wanted && (data == asked || *data != self.held)
+    }
 }
 
 impl Ailment {
@@ -95,8 +112,9 @@ impl Health {
     fn works(&mut self, device: Guid, attribute: AttributeId, method: Method, written: Option<&WrittenTable>) {
         let key = key(device, attribute, method);
         let Some(known) = self.ailing.get(&key) else { return };
-        // A device that keeps what it has, whatever is written, takes what undoes the write.
-        if known.unkept.is_some() && written.is_some() && known.unkept.as_ref() != written {
+        if let (Some(unkept), Some(written)) = (&known.unkept, written)
+            && !unkept.is_refuted_by(written)
+        {
             return;
         }
         self.ailing.remove(&key);
@@ -109,7 +127,9 @@ impl Health {
     fn fails(&mut self, new: Ailment) {
         let known = self.ailing.entry(key(new.device, new.attribute, new.method)).or_insert_with(|| new.clone());
         known.times += 1;
-        (known.fails, known.last_ns, known.name, known.unkept) = (new.fails, new.last_ns, new.name, new.unkept);
+        (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
+        // A device that kept its table and is silent now has not kept it less.
+        known.unkept = new.unkept.or(known.unkept.take());
         known.essential |= new.essential;
     }
 
@@ -169,11 +189,17 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Records that a device of the known fabric holds another table than was written.
-    pub(super) fn keeps_another(&mut self, node: NodeId, attribute: AttributeId, written: WrittenTable) {
+    pub(super) fn keeps_another(
+        &mut self,
+        node: NodeId,
+        attribute: AttributeId,
+        asked: WrittenTable,
+        held: Box<[u8; SMP_DATA_SIZE]>,
+    ) {
         let Some(topology) = &self.topology else { return };
         let (device, name) = (topology.fabric.node(node).guid, topology.fabric.describe_node(node));
         let ailment = Ailment::of(device, name, attribute, Method::Set, FailingAs::HoldsOther);
-        self.note(Ailment { unkept: Some(written), ..ailment });
+        self.note(Ailment { unkept: Some(UnkeptTable { asked, held }), ..ailment });
     }
 
     /// Records what a sweep found. Who is gone fails at nothing.
@@ -316,5 +342,44 @@ impl<T: Transport> Manager<T> {
     /// When the next device that is left out is to be tried again.
     pub fn next_trial_ns(&self) -> Option<u64> {
         self.health.absent.values().filter(|absence| absence.is_out).map(|absence| absence.until_ns).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: AttributeId = AttributeId::LinearForwardingTable;
+
+    fn table(of: u8) -> Box<[u8; SMP_DATA_SIZE]> {
+        Box::new([of; SMP_DATA_SIZE])
+    }
+
+    fn ailment(fails: FailingAs, unkept: Option<UnkeptTable>) -> Ailment {
+        Ailment { unkept, ..Ailment::of(Guid(1), "switch-1".to_string(), TABLES, Method::Set, fails) }
+    }
+
+    /// A switch that holds table 1 and was asked to hold table 2.
+    fn kept() -> Option<UnkeptTable> {
+        Some(UnkeptTable { asked: (0, table(2)), held: table(1) })
+    }
+
+    #[test]
+    fn what_undoes_a_write_proves_nothing_and_any_other_table_does() {
+        for (modifier, written, is_well) in [(0, 1, false), (1, 3, false), (0, 2, true), (0, 3, true)] {
+            let mut health = Health::default();
+            health.fails(ailment(FailingAs::HoldsOther, kept()));
+            health.works(Guid(1), TABLES, Method::Set, Some(&(modifier, table(written))));
+            assert_eq!(health.ailing.is_empty(), is_well, "table {written} at {modifier}");
+        }
+    }
+
+    #[test]
+    fn silence_does_not_make_a_table_kept() {
+        let mut health = Health::default();
+        health.fails(ailment(FailingAs::HoldsOther, kept()));
+        health.fails(ailment(FailingAs::Silent, None));
+        health.works(Guid(1), TABLES, Method::Set, Some(&(0, table(1))));
+        assert_eq!(health.ailing.len(), 1);
     }
 }

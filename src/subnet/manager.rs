@@ -521,6 +521,9 @@ impl<T: Transport> SubnetManager for Manager<T> {
             self.health.readmit(now_ns);
             sweep = self.sweep().await?;
         }
+        // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port is read:
+        // breaths take time.
+        let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.breathe().await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
         for (guid, info, switch) in sweep.node_infos() {
@@ -530,8 +533,6 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.breathe().await?;
         let discovered = sweep.finish()?;
         self.breathe().await?;
-        // While a copy of a `Set` is under way, it may clear a bit that a later change sets.
-        let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.found = if settled { Freshness::New } else { Freshness::Stale };
         Ok(discovered)
     }

@@ -300,6 +300,11 @@ fn what_went_wrong_once_does_not_again() {
             deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
             deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
         },
+        Case {
+            setting: Setting { auto: true, fenced: true, load: 0.0, ..agents("torus:4x4,1") },
+            deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
+            deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
+        },
     ];
     cases.iter().for_each(|case| _ = live(case));
 }

@@ -139,7 +139,11 @@ fn two_devices_under_one_guid_cost_nobody_else_anything() {
     assert!(manager.log().contains("two devices have the GUID"), "{}{}", swept.errors, manager.log());
     subnet.unlink(topology.node(place.root).description.trim(), None);
     let cas = topology.end_ports().count() as u64;
-    let rest = |status: &serde_json::Value| status["fabric"]["cas"].as_u64().is_some_and(|count| count >= cas - 3);
+    let switches = topology.switches().count() as u64 - 1;
+    let rest = |status: &serde_json::Value| {
+        let count = |what: &str| status["fabric"][what].as_u64();
+        count("switches") == Some(switches) && count("cas").is_some_and(|count| count >= cas - 3)
+    };
     subnet.wait("the rest to be up without the root", LIMIT, || {
         let status = manager.status(&subnet);
         status["subnet_up"] == true && status["last_change"]["outcome"] == "completed" && rest(&status)

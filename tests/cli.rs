@@ -260,6 +260,37 @@ fn a_system_file_that_cannot_be_read_stops_who_needs_it() {
 }
 
 #[test]
+fn a_topology_in_utf_16_or_in_a_list_finds_its_system_files() {
+    let (folder, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let topology = "LEAF a\r\n  P1 -> LEAF b P1\r\n";
+    write("two.topo", topology.as_bytes());
+    let wide: Vec<u8> = std::iter::once(0xfeff).chain(topology.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    write("wide.topo", &wide);
+    write("all.subnets.yaml", b"subnets:\n  - name: only\n    fabric: wide.topo\n");
+    let systems = "TOPSYSTEM LEAF\nNODE SW 4 Chip U1\n  1 -> P1\n";
+    let show = |file: &str, named: bool| {
+        let (file, options) = (folder.path().join(file), [&["--systems", path_text(others.path())][..], &[]]);
+        let output = reconfig(&[&["fabric", "show", path_text(&file)], options[usize::from(!named)]].concat());
+        (output.status.code(), stderr(&output).to_string())
+    };
+    for file in ["wide.topo", "all.subnets.yaml"] {
+        let (code, told) = show(file, false);
+        assert!(code == Some(2) && told.contains("describes type LEAF"), "{file}: {code:?} {told}");
+        let (code, told) = show(file, true);
+        assert!(code == Some(2) && told.contains("no system file (*.ibnl) in it"), "{file}: {code:?} {told}");
+    }
+    std::fs::write(others.path().join("leaf.ibnl"), systems).unwrap();
+    for file in ["wide.topo", "all.subnets.yaml"] {
+        assert_eq!(show(file, true).0, Some(0), "{file}: {}", show(file, true).1);
+    }
+    write("leaf.ibnl", systems.as_bytes());
+    for file in ["two.topo", "wide.topo", "all.subnets.yaml"] {
+        assert_eq!(show(file, false).0, Some(0), "{file}: {}", show(file, false).1);
+    }
+}
+
+#[test]
 fn the_installer_removes_what_it_installed_without_the_program() {
     let (tree, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let installer = tree.path().join("packaging/install");

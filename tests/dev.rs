@@ -1,2 +1,7 @@
+mod cli;
 mod formats;
+mod layers;
+mod names;
+mod schemas;
+mod subnets;
 mod support;

@@ -23,7 +23,6 @@ use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
 use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
-use reconfig::lid::RENUMBERED;
 use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
@@ -551,10 +550,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// Says which note is about LIDs, since programs have it among the notes.
+/// Says which ports have other LIDs; programs have that among the notes.
 fn tell_renumbered(report: &SimulationReport) {
-    let told = report.notes.iter().find(|note| note.ends_with(RENUMBERED));
-    told.iter().for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
+    let told = report.renumbering.iter();
+    told.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
 }
 
 /// The loads that the run has, of which only the busiest are reported.

@@ -79,6 +79,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         1 => lid::moved(scenario.subnets.fabric(SubnetId(0)), &first.whole),
         _ => Vec::new(),
     };
+    let renumbering = describe_moved(&first.whole, &moved);
     let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
     let reports: Vec<SubnetChange> =
         subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
@@ -150,11 +151,12 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
                 .flat_map(|draft| draft.notes.iter().cloned())
                 .chain(scenario.notes.iter().cloned())
                 .chain(absent(first))
-                .chain(describe_moved(&first.whole, &moved))
+                .chain(renumbering.clone())
                 .chain(lowered(setup, sim)),
         ),
         series: series(sim),
         hosts: hosts(setup, sim),
+        renumbering,
         renumbered: moved.iter().filter_map(|own| renumbered(&first.whole, own)).collect(),
         map: setup.between.is_none().then(|| map(first)),
         changes: reports,

@@ -177,3 +177,26 @@ fn a_system_without_ports_is_told_as_such() {
     let error = refused("Bare a\n  P1 -> Bare b P1\n", &of_file("TOPSYSTEM Bare\nNODE SW 4 Chip U1\n"));
     assert_eq!(error.expected(), "expected a system with ports: type Bare has none");
 }
+
+#[test]
+fn a_choice_for_a_board_that_is_not_there_is_told() {
+    let reading = read("Director d CFG: spine2=R, leaf3=R\n  L1/P1 -> Host h1 P2\n");
+    let told = |notice: &str| reading.notices.iter().any(|told| told.text.contains(notice));
+    assert!(told("passed over: \"leaf3\" of type Director"), "{:?}", reading.notices);
+    assert_eq!(read("Director d CFG: spine2=R\n  L1/P1 -> Host h1 P2\n").notices.len(), reading.notices.len() - 1);
+}
+
+#[test]
+fn names_cost_no_more_than_the_files() {
+    // A long connector on many boards, a long name of a system of many chips, and many choices for many boards.
+    let long = "x".repeat(1 << 19);
+    let boards: String = (0..5_000).map(|board| format!("SUBSYSTEM B b{board}\n")).collect();
+    let many = of_file(&format!("SYSTEM B\nNODE SW 4 Chip U1\n 1 -> {long}\nTOPSYSTEM Many\n{boards} {long} -> P1\n"));
+    let reading = read_with(b"Many a\n  P1 -> Many b P1\n", "test", Tolerance::Repair, &many).expect("10,000 chips");
+    assert_eq!(reading.fabric.switches().count(), 10_000);
+    assert!(refused(&format!("Many {long}\n"), &many).problem().contains("ports, cables and parts"));
+    let choices: Vec<String> = (0..50_000).map(|board| format!("c{board}=R")).collect();
+    let reading =
+        read_with(format!("Many a CFG: {}\n", choices.join(",")).as_bytes(), "test", Tolerance::Repair, &many);
+    assert_eq!(reading.expect("choices that do nothing").fabric.switches().count(), 5_000);
+}

@@ -47,6 +47,7 @@ fn rows_below_a_heading_that_cannot_be_read_are_no_other_switch_s() {
         ("\"spine\", Mellanox, 0x3z, LID 6\n", "a switch's line that cannot be read"),
         ("\"spine\", Mellanox, 0x30\n", "a switch's line that cannot be read"),
         ("\"spine\", Mellanox, 0x30, LID 70000\n", "LID 70000 is out of range"),
+        ("MF0;spine:one\", Mellanox, 0x30, LID 6\n", "a line that is no port's row"),
     ] {
         let text = DUMP.replace("\"spine\", Mellanox, 0x30, LID 6\n", heading);
         let error = read_as(Format::NetDump, text.as_bytes(), "test").expect_err("a heading at fault");

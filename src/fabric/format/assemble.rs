@@ -98,6 +98,10 @@ pub(super) struct ParsedFabric<'a> {
     pub untold_rate: (LinkWidth, LinkSpeed),
 }
 
+/// Assumed of a link whose rate a file that has rates does not tell.
+pub(super) const RATE_UNTOLD: &str =
+    "a link's rate is not told, or not one that is known: what is left open is that of the other end, else of 4xQDR";
+
 /// What stands in place of a LID that is out of range.
 pub(super) const EXPECTED_LID: &str = "expected a LID from 1 to 49151, or 0 for none";
 

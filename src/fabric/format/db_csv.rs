@@ -13,7 +13,9 @@
 //! incomplete: a part of `LINKS` is missing. Nothing that a fabric needs is missing in such a file, but no vendor documents
 //! it: this is what public programs read of ibdiagnet 2.1 and later.
 
-use super::assemble::{EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, stated_lid};
+use super::assemble::{
+    EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,
+};
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
 use super::lines;
@@ -215,9 +217,7 @@ impl<'a> Reader<'a> {
         let width = row.optional("LinkWidthActv", u64::MAX)?.and_then(|code| width(code.value));
         let speed = row.optional("LinkSpeedActv", u64::MAX)?.and_then(|code| speed(code.value));
         if is_up && num.value > 0 && (width.is_none() || speed.is_none()) {
-            let text = "the row does not tell the link's rate, or one that is not known: what it leaves open is that of the \
-                        other end, else of 4xQDR";
-            ledger.assume(row.line.span(), text, "");
+            ledger.assume(row.line.span(), RATE_UNTOLD, "");
         }
         let data_vls = row.optional("VLCap", 0xf)?.filter(|cap| cap.value != 0);
         let data_vls = data_vls.map(|cap| {
@@ -414,10 +414,7 @@ fn split(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
                 (start, next.unwrap_or(text.len()), next)
             }
         };
-        let value = text[from..to].trim();
-        let lead = text[from..to].len() - text[from..to].trim_start().len();
-        let at = line.start + from + lead;
-        values.push(Spanned { value, at: Span { start: at, end: at + value.len() } });
+        values.push(line.part(text[from..to].trim()));
         match next {
             Some(comma) => start = comma + 1,
             None => return values,

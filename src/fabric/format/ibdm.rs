@@ -180,7 +180,7 @@ impl<'a> Reader<'a, '_> {
         self.add(ledger, Named { of_type, name }, modifiers).map(|_| ())
     }
 
-    /// Adds a system's chips and inner wires; whether its type is known.
+    /// Adds a system's chips and inner wires; whether its type is known, and there is room.
     fn add(
         &mut self,
         ledger: &mut FaultLedger<'a>,
@@ -194,6 +194,9 @@ impl<'a> Reader<'a, '_> {
             let label = if layout.chips.len() == 1 { name.value.to_string() } else { format!("{}/{path}", name.value) };
             let index = self.fabric.add(name.at, *kind, *ports, label, first);
             first = first.or(Some(index));
+            if self.fabric.is_full() {
+                return Ok(false);
+            }
         }
         let Some(first) = first else {
             return Err(ledger.source.error(of_type.at, format!("type {} has no chip", of_type.value), "expected one"));
@@ -209,7 +212,7 @@ impl<'a> Reader<'a, '_> {
     /// A type's layout; none if it is not known, which is told once.
     fn layout(
         &mut self,
-        ledger: &FaultLedger<'a>,
+        ledger: &mut FaultLedger<'a>,
         of_type: Spanned<&'a str>,
         modifiers: Vec<(&'a str, &'a str)>,
     ) -> Result<Option<Arc<Layout>>, ReadError> {
@@ -222,7 +225,13 @@ impl<'a> Reader<'a, '_> {
             Some((layout, parts)) => {
                 self.fabric.spend(of_type.at, parts);
                 match layout {
-                    Ok(layout) => return Ok(vacant.insert(Some(Arc::new(layout))).clone()),
+                    Ok(layout) => {
+                        if let Some(board) = &layout.unused {
+                            let kind = "a choice for a board that the system does not have is passed over: ";
+                            ledger.assume(of_type.at, kind, &format!("{board:?} of type {}", of_type.value));
+                        }
+                        return Ok(vacant.insert(Some(Arc::new(layout))).clone());
+                    }
                     Err(problem) => (format!("type {}: {problem}", of_type.value), "expected a whole system file"),
                 }
             }
@@ -283,9 +292,5 @@ impl<'a> Reader<'a, '_> {
 }
 
 fn words(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
-    let words = line.text.split_whitespace().map(|word| {
-        let start = line.start + (word.as_ptr() as usize - line.text.as_ptr() as usize);
-        Spanned { value: word, at: Span { start, end: start + word.len() } }
-    });
-    words.collect()
+    line.text.split_whitespace().map(|word| line.part(word)).collect()
 }

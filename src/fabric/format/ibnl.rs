@@ -19,7 +19,7 @@ use super::by_name::Rate;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span};
 use super::encoding;
 use crate::fabric::{LinkSpeed, NodeKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Boards within boards: ibutils' deepest system has three levels.
@@ -80,6 +80,8 @@ pub(super) struct Layout {
     pub wires: Vec<(ChipPort, ChipPort, Rate)>,
     /// By what is printed beside a socket.
     pub sockets: FxHashMap<String, (ChipPort, Rate)>,
+    /// The first choice of a board that the system does not have.
+    pub unused: Option<String>,
 }
 
 /// A chip's index and a port's number.
@@ -117,12 +119,23 @@ impl SystemFiles {
 
     /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there), or what is wrong with the
     /// description, and the number of parts that were looked at; none if no file has the type.
-    pub(super) fn layout(&self, of_type: &str, modifiers: &[(&str, &str)]) -> Option<(Result<Layout, String>, usize)> {
+    pub(super) fn layout<'a>(
+        &'a self,
+        of_type: &str,
+        modifiers: &[(&'a str, &'a str)],
+    ) -> Option<(Result<Layout, String>, usize)> {
         let file = self.by_type.get(of_type)?;
-        let mut resolver = Resolver { file, modifiers, parts: 0, chips: Vec::new(), wires: Vec::new() };
+        let chosen = modifiers.iter().rev().copied().collect();
+        let (parts, passed) = (modifiers.len(), FxHashSet::default());
+        let mut resolver = Resolver { file, chosen, passed, parts, chips: Vec::new(), wires: Vec::new() };
         let sockets = resolver.board(&file.top, "", 0);
-        let Resolver { chips, wires, parts, .. } = resolver;
-        Some((sockets.map(|sockets| Layout { chips, wires, sockets }), parts))
+        let Resolver { chips, wires, parts, passed, .. } = resolver;
+        let unused = modifiers.iter().find(|(board, _)| !passed.contains(board)).map(|(board, _)| board.to_string());
+        let layout = sockets.map(|sockets| {
+            let sockets = sockets.into_iter().map(|(name, socket)| (name.to_string(), socket)).collect();
+            Layout { chips, wires, sockets, unused }
+        });
+        Some((layout, parts))
     }
 
     /// Whether two names stand for one type.
@@ -243,7 +256,10 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
 
 struct Resolver<'f> {
     file: &'f SystemFile,
-    modifiers: &'f [(&'f str, &'f str)],
+    /// Modifiers by the path of their board.
+    chosen: FxHashMap<&'f str, &'f str>,
+    /// The paths in `chosen` that are there.
+    passed: FxHashSet<&'f str>,
     /// How many parts there are up to here.
     parts: usize,
     chips: Vec<(String, NodeKind, u8)>,
@@ -251,26 +267,26 @@ struct Resolver<'f> {
 }
 
 /// The connectors of a board.
-type Connectors = FxHashMap<String, (ChipPort, Rate)>;
+type Connectors<'f> = FxHashMap<&'f str, (ChipPort, Rate)>;
 
 /// What is below a board.
-enum Inner {
+enum Inner<'f> {
     Chip {
         index: usize,
         ports: u8,
     },
-    Board(Connectors),
+    Board(Connectors<'f>),
     /// No board is in its place.
     Empty,
 }
 
-impl Resolver<'_> {
+impl<'f> Resolver<'f> {
     /// Adds a board's chips and wires; its connectors.
-    fn board(&mut self, board: &Board, path: &str, level: usize) -> Result<Connectors, String> {
+    fn board(&mut self, board: &'f Board, path: &str, level: usize) -> Result<Connectors<'f>, String> {
         if level > MOST_LEVELS {
             return Err(format!("boards within boards at {path:?}, more than {MOST_LEVELS} deep"));
         }
-        let mut inner: FxHashMap<&str, Inner> = FxHashMap::default();
+        let mut inner: FxHashMap<&str, Inner<'f>> = FxHashMap::default();
         for part in &board.0 {
             let path = if path.is_empty() { part.name.clone() } else { format!("{path}/{}", part.name) };
             let is = self.part(part, path, level)?;
@@ -286,7 +302,7 @@ impl Resolver<'_> {
             let rate = (below.0.or(wire.rate.0), below.1.or(wire.rate.1));
             match &wire.to {
                 WireEnd::Connector(name) => {
-                    if connectors.insert(name.clone(), (own, rate)).is_some() {
+                    if connectors.insert(name, (own, rate)).is_some() {
                         return Err(format!("two wires at connector {name:?} of one board"));
                     }
                 }
@@ -310,7 +326,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn part(&mut self, part: &Part, path: String, level: usize) -> Result<Inner, String> {
+    fn part(&mut self, part: &'f Part, path: String, level: usize) -> Result<Inner<'f>, String> {
         self.count(1 + path.len() / PATH)?;
         let board = match &part.is {
             &PartKind::Chip { kind, ports } => {
@@ -319,7 +335,9 @@ impl Resolver<'_> {
             }
             PartKind::Board(board) => board,
         };
-        let modifier = self.modifiers.iter().find(|(at, _)| *at == path).map(|&(_, modifier)| modifier);
+        let chosen = self.chosen.get_key_value(&*path).map(|(&at, &modifier)| (at, modifier));
+        self.passed.extend(chosen.map(|(at, _)| at));
+        let modifier = chosen.map(|(_, modifier)| modifier);
         let file = self.file;
         let found = match modifier {
             Some("R") => return Ok(Inner::Empty),
@@ -335,7 +353,7 @@ impl Resolver<'_> {
 }
 
 /// Where a part's port leads; none where its board's variant lacks it.
-fn pin(inner: &FxHashMap<&str, Inner>, part: &str, pin: &str) -> Result<Option<(ChipPort, Rate)>, String> {
+fn pin(inner: &FxHashMap<&str, Inner<'_>>, part: &str, pin: &str) -> Result<Option<(ChipPort, Rate)>, String> {
     match inner.get(part) {
         None => Err(format!("a wire to {part:?}, which the board does not have")),
         Some(Inner::Empty) => Ok(None),

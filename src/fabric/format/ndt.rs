@@ -124,12 +124,5 @@ impl<'a> Reader<'a> {
 }
 
 fn split(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
-    let mut start = line.start;
-    let values = line.text.split(',').map(|raw| {
-        let value = raw.trim();
-        let from = start + raw.len() - raw.trim_start().len();
-        start += raw.len() + 1;
-        Spanned { value, at: Span { start: from, end: from + value.len() } }
-    });
-    values.collect()
+    line.text.split(',').map(|value| line.part(value.trim())).collect()
 }

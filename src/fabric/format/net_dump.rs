@@ -15,7 +15,9 @@
 //! neither LMCs, vendors nor system GUIDs, and a CA's GUID may be that of its port. No vendor documents the format: this
 //! is what public programs read of ibdiagnet 2.1 and later.
 
-use super::assemble::{EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, stated_lid};
+use super::assemble::{
+    EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,
+};
 use super::diagnostic::{ReadError, SourceLine, Span, Spanned};
 use super::ledger::FaultLedger;
 use super::subnet_lst::speed;
@@ -146,6 +148,12 @@ impl<'a> Reader<'a> {
     fn row(&mut self, ledger: &mut FaultLedger<'a>, line: SourceLine<'a>) -> Result<(), ReadError> {
         let source = ledger.source;
         let row = "a switch's line (`\"NAME\", VENDOR, 0xGUID, LID N`), a line of column names, or a port's row";
+        // It may have been the line that begins a block, so the rows below are not those of the block above. A name may
+        // hold colons.
+        if line.text.matches(':').count() < 3 {
+            self.block = Block::Unreadable;
+            return Err(source.error(line.span(), "a line that is no port's row", format!("expected {row}")));
+        }
         let node = match self.block {
             Block::Of(node) => node,
             Block::Unreadable => return Ok(()),
@@ -162,8 +170,7 @@ impl<'a> Reader<'a> {
                 let problem = format!("no value in a column `{column}`");
                 source.error(line.span(), problem, format!("expected {row}, as ibdiagnet 2.1 and later write them"))
             })?;
-            let start = value.as_ptr() as usize - source.text.as_ptr() as usize;
-            Ok(Spanned { value, at: Span { start, end: start + value.len() } })
+            Ok(line.part(value))
         };
         let wrong = |value: Spanned<&str>, expected: &str| {
             source.error(value.at, format!("unexpected `{}`", value.value), format!("expected {expected}"))
@@ -302,9 +309,7 @@ impl<'a> Reader<'a> {
         // A port that is named exists, whether or not its own row was lost.
         stated.num_ports = stated.num_ports.map(|ports| ports.max(num));
         if row.width.is_none() || row.speed.is_none() {
-            let text =
-                "the tool did not know the link's rate: what it left open is that of the other end, else of 4xQDR";
-            ledger.assume(row.at, text, "");
+            ledger.assume(row.at, RATE_UNTOLD, "");
         }
         Ok(ParsedPort {
             at: row.at,

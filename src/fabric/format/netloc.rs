@@ -10,7 +10,9 @@
 //! stands for its NodeGUID; a CA of two ports is two nodes; a node has as many ports as the highest with a cable; every LMC
 //! is 0. Each cable is listed at both of its ends. The whole file is one line, so faults name the node or the cable.
 
-use super::assemble::{EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, stated_lid};
+use super::assemble::{
+    EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,
+};
 use super::diagnostic::{ReadError, Span, Spanned};
 use super::ledger::FaultLedger;
 use crate::fabric::NodeKind;
@@ -141,7 +143,13 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
             break;
         }
         match parsed_port(&mut account.nodes, &by_id, edge) {
-            Ok(port) => account.ports.push(port),
+            Ok(port) => {
+                if port.width.is_none() || port.speed.is_none() {
+                    let detail = format!(" (cable {id}: speed `{}`, width `{}`)", edge.speed, edge.width);
+                    ledger.assume(START, RATE_UNTOLD, &detail);
+                }
+                account.ports.push(port);
+            }
             Err(problem) => ledger.fault(fault(ledger, format!("cable {id}: {problem}"))),
         }
     }

@@ -268,15 +268,8 @@ impl Arguments {
         if !self.to.is_given() {
             return Ok(None);
         }
-        if self.scheme.is_auto() || self.scheme.scheme() == Scheme::Ordered {
-            let why = "schemes auto and ordered keep ways that still lead somewhere, and may end with other tables";
-            return Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {why}: choose double, in-place or static")));
-        }
         let union = union(before, after).map_err(not_united)?;
-        match change::renumbered(&union) {
-            Some(told) => Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {told}: those tables are for others"))),
-            None => self.to.read(&union.after()),
-        }
+        self.to.read(self.scheme, &union.after(), change::renumbered(&union).as_deref())
     }
 
     /// The report of a refusal, if the error is one.

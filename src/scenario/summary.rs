@@ -260,7 +260,10 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
     let scenario = setup.scenario;
     let own = |subnet: SubnetId| &setup.each[subnet.index()];
     let named = |subnet: SubnetId| own(subnet).moves.named(&own(subnet).whole);
+    let tables_alone = matches!(&scenario.change, ScenarioChange::In { elements, .. } if elements.is_empty())
+        && scenario.later.is_empty();
     let (what, moves) = match scenario.change {
+        ScenarioChange::In { .. } if tables_alone => ("tables alone change".to_string(), MovesReport::default()),
         ScenarioChange::In { subnet, .. } if setup.between.is_none() => (named(subnet).to_string(), named(subnet)),
         ScenarioChange::In { subnet, .. } => {
             (format!("{} in {}", named(subnet), setup.subnets.subnet(subnet).name), named(subnet))
@@ -272,8 +275,8 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
         ScenarioChange::Nothing => ("nothing changes".to_string(), MovesReport::default()),
     };
     let departure = match (&moves.leaves[..], &moves.comes[..]) {
-        ([], []) => "none",
-        ([], _) => "arrival",
+        ([], []) if !tables_alone => "none",
+        ([], [_, ..]) => "arrival",
         _ => scenario.departure.name(),
     };
     let only = if let [only] = reports { Some(only) } else { None };

@@ -174,7 +174,8 @@ fn a_cable_that_cannot_be_read_is_no_system() {
 
 #[test]
 fn a_system_without_ports_is_told_as_such() {
-    let error = refused("Bare a\n  P1 -> Bare b P1\n", &of_file("TOPSYSTEM Bare\nNODE SW 4 Chip U1\n"));
+    let files = of_file("TOPSYSTEM Bare\nNODE SW 4 Chip U1\n");
+    let error = read_with(b"Bare a\n  P1 -> Bare b P1\n", "test", Tolerance::Repair, &files).expect_err("no port");
     assert_eq!(error.expected(), "expected a system with ports: type Bare has none");
 }
 
@@ -194,9 +195,10 @@ fn names_cost_no_more_than_the_files() {
     let many = of_file(&format!("SYSTEM B\nNODE SW 4 Chip U1\n 1 -> {long}\nTOPSYSTEM Many\n{boards} {long} -> P1\n"));
     let reading = read_with(b"Many a\n  P1 -> Many b P1\n", "test", Tolerance::Repair, &many).expect("10,000 chips");
     assert_eq!(reading.fabric.switches().count(), 10_000);
-    assert!(refused(&format!("Many {long}\n"), &many).problem().contains("ports, cables and parts"));
+    let cable = "  P1 -> Many b P1";
+    assert!(refused(&format!("Many {long}\n{cable}\n"), &many).problem().contains("ports, cables and parts"));
     let choices: Vec<String> = (0..50_000).map(|board| format!("c{board}=R")).collect();
-    let reading =
-        read_with(format!("Many a CFG: {}\n", choices.join(",")).as_bytes(), "test", Tolerance::Repair, &many);
-    assert_eq!(reading.expect("choices that do nothing").fabric.switches().count(), 5_000);
+    let chosen = format!("Many a CFG: {}\n{cable}\n", choices.join(","));
+    let reading = read_with(chosen.as_bytes(), "test", Tolerance::Repair, &many).expect("choices that do nothing");
+    assert_eq!(reading.fabric.switches().count(), 10_000);
 }

@@ -43,15 +43,16 @@ fn incomplete(text: &str) -> String {
 
 #[test]
 fn rows_below_a_heading_that_cannot_be_read_are_no_other_switch_s() {
-    for (heading, problem) in [
-        ("\"spine\", Mellanox, 0x3z, LID 6\n", "a switch's line that cannot be read"),
-        ("\"spine\", Mellanox, 0x30\n", "a switch's line that cannot be read"),
-        ("\"spine\", Mellanox, 0x30, LID 70000\n", "LID 70000 is out of range"),
-        ("MF0;spine:one\", Mellanox, 0x30, LID 6\n", "a line that is no port's row"),
+    // Where a port is named by what is printed beside it, the block that is lost has its number.
+    for (heading, problem, faults) in [
+        ("\"spine\", Mellanox, 0x3z, LID 6\n", "a switch's line that cannot be read", 2),
+        ("\"spine\", Mellanox, 0x30\n", "a switch's line that cannot be read", 2),
+        ("\"spine\", Mellanox, 0x30, LID 70000\n", "LID 70000 is out of range", 1),
+        ("MF0;spine:one\", Mellanox, 0x30, LID 6\n", "a line that is no port's row", 2),
     ] {
         let text = DUMP.replace("\"spine\", Mellanox, 0x30, LID 6\n", heading);
         let error = read_as(Format::NetDump, text.as_bytes(), "test").expect_err("a heading at fault");
-        assert_eq!((error.line(), error.problem(), error.count()), (6, problem, 1), "{error}");
+        assert_eq!((error.line(), error.problem(), error.count()), (6, problem, faults), "{error}");
         let reading = read_tolerating(text.as_bytes(), "test", Tolerance::Partial).expect("the rest");
         let leaf = reading.fabric.by_guid(Guid(0x10)).expect("the leaf");
         assert_eq!(reading.fabric.node(leaf).num_ports, 3, "the spine's row 2 is not the leaf's");
@@ -61,7 +62,7 @@ fn rows_below_a_heading_that_cannot_be_read_are_no_other_switch_s() {
 #[test]
 fn a_link_has_a_row_at_both_of_its_switches() {
     let row = DUMP.lines().last().expect("the spine's row");
-    let other = row.replace("7/1 : 2", "7/2 : 3").replace("0x10 : 1/3", "0x40 : 1");
+    let other = row.replace("7/1 : 2", "7/2 : 3").replace("0x10 : 1/3 : 5", "0x40 : 1 : 9");
     // The row that the leaf's cable leads to is lost, another one is not.
     let told = incomplete(&DUMP.replace(row, &other).replace("7/1", "2"));
     assert!(told.contains("port 3 of `MF0;leaf:one/U1` is cabled to port 2 of `spine`, which has no row"), "{told}");
@@ -95,4 +96,12 @@ fn a_lid_that_is_none_is_refused() {
     let error = read_as(Format::NetDump, text.as_bytes(), "test").expect_err("a LID of multicast");
     assert_eq!((error.line(), error.problem()), (3, "LID 60000 is out of range"));
     assert_eq!(error.expected(), "expected a LID from 1 to 49151, or 0 for none");
+}
+
+#[test]
+fn a_state_that_is_not_known_is_refused() {
+    let text = DUMP.replacen("ACT", "ON", 1);
+    let error = read_as(Format::NetDump, text.as_bytes(), "test").expect_err("up or down?");
+    assert_eq!((error.line(), error.problem()), (3, "unexpected `ON`"));
+    assert_eq!(error.expected(), "expected a port's state: DOWN, INI, ARM or ACT");
 }

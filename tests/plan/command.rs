@@ -604,6 +604,19 @@ fn tables_that_are_to_run_afterwards_are_led_to() {
     plan(&one, &one, "in-place").says(0, &[" rewrite     0 ", "yes, proved"]);
     plan(&one, &two, "auto").says(2, &["choose double, in-place or static"]);
     desk.run(&["plan", &fabric, "--to-fdbs", &two, "--to-engine", "up-down"]).says(2, &["cannot be used with"]);
+    // The same, under traffic.
+    let quick = ["--load", "0.05", "--warm-up", "20", "--before", "50", "--after", "50"];
+    let run = |to: &[&str]| {
+        desk.run(&[&["simulate", &fabric, "--from-fdbs", &one, "--to-fdbs", &two], &quick[..], to].concat())
+    };
+    run(&["--planned"]).says(0, &["tables alone change (planned), scheme double", "proof    proved", "nothing lost"]);
+    run(&["--planned", "--scheme", "in-place"]).says(0, &["proof    refused: wave rewrite: 4 lanes can wait"]);
+    run(&[]).says(2, &["add --planned"]);
+    run(&["--planned", "--scheme", "auto"]).says(2, &["choose double, in-place or static"]);
+    run(&["--remove-root"]).says(2, &["name the switch that leaves"]);
+    run(&["--planned", "--compare"]).says(2, &["not with --compare"]);
+    run(&["--steady"]).says(2, &["cannot be used with"]);
+    run(&["--at", "5", "--remove-link", "switch-1:1"]).says(2, &["for a change at once"]);
 }
 
 #[test]

@@ -188,18 +188,22 @@ impl<'a> Reader<'a> {
             NodeKind::Switch => ParsedEnd { guid: Some(port_guid), ..ParsedEnd::default() },
             _ => ParsedEnd::default(),
         };
-        // NodeInfo: 24 and 16 bits.
-        let (vendor, device) = (row.optional("VendorID", 0xff_ffff)?, row.optional("DeviceID", 0xffff)?);
+        // NodeInfo: 24 and 16 bits. A fault there leaves the node as it is.
+        let (vendor, device) = (row.optional("VendorID", 0xff_ffff), row.optional("DeviceID", 0xffff));
+        let id = |stated: &Result<Option<Spanned<u64>>, ReadError>| match stated {
+            Ok(Some(id)) => id.value as u32,
+            _ => 0,
+        };
         let (ports, name) = (row.number("NumPorts", 254)?, row.get("NodeDesc")?);
         self.by_guid.insert(guid.value, self.nodes.len());
         self.nodes.push(ParsedNode {
             system_guid: (system.value != 0).then_some(Guid(system.value)),
-            vendor_id: vendor.map_or(0, |id| id.value as u32),
-            device_id: device.map_or(0, |id| id.value as u32),
+            vendor_id: id(&vendor),
+            device_id: id(&device),
             zero,
             ..ParsedNode::bare(row.line.span(), kind, guid.value, Some(ports.value as u8), name.value)
         });
-        Ok(())
+        vendor.and(device).map(|_| ())
     }
 
     fn port(&mut self, ledger: &mut FaultLedger<'a>, row: &Row<'a, '_>) -> Result<(), ReadError> {

@@ -186,10 +186,14 @@ impl<'a> Reader<'a> {
         *ports = ports.map(|ports| ports.max(number));
         let label = get("#")?.value;
         let state = get("sta")?;
-        if state.value.eq_ignore_ascii_case("DOWN") || state.value.eq_ignore_ascii_case("DWN") {
-            self.labels.insert((node, label), number);
-            self.down.insert((node, number), num.at);
-            return Ok(());
+        match state.value.to_ascii_uppercase().as_str() {
+            "DOWN" | "DWN" => {
+                self.labels.insert((node, label), number);
+                self.down.insert((node, number), num.at);
+                return Ok(());
+            }
+            "ACT" | "ARM" | "INI" | "INIT" => {}
+            _ => return Err(wrong(state, "a port's state: DOWN, INI, ARM or ACT")),
         }
         let guid = get("neighbor guid")?;
         let digits = guid.value.strip_prefix("0x").unwrap_or(guid.value);
@@ -286,8 +290,17 @@ impl<'a> Reader<'a> {
         let known = self.by_guid.get(&row.guid.value).copied();
         let label = known.and_then(|node| self.labels.get(&(node, row.label.value)).copied());
         let num = label.or_else(|| row.label.value.parse().ok()).filter(|&num| num > 0).ok_or_else(|| {
-            let problem = format!("the neighbour has no port `{}`", row.label.value);
-            ledger.source.error(row.label.at, problem, "expected a port of its block, or a number")
+            let (label, name) = (row.label.value, row.name);
+            match known {
+                Some(_) => {
+                    let problem = format!("`{name}` has no port `{label}`");
+                    ledger.source.error(row.label.at, problem, "expected a port of its block, or a number")
+                }
+                None => {
+                    let problem = format!("`{name}` has no block that tells the number of its port `{label}`");
+                    ledger.source.error(row.label.at, problem, "expected its block too: the file is not whole")
+                }
+            }
         })?;
         let neighbour = known.unwrap_or_else(|| {
             let guid = row.guid.value;

@@ -175,9 +175,13 @@ fn parsed_node<'a>(ledger: &mut FaultLedger<'_>, id: &str, node: Node<'a>) -> Re
         2 => NodeKind::Ca,
         other => return Err(format!("node_type {other}, expected 1 (switch) or 2 (host)")),
     };
-    let lid: u64 = node.log_id.parse().map_err(|_| format!("log_id `{}` is no LID", node.log_id))?;
-    let lid = stated_lid(ledger, Spanned { value: lid, at: START });
-    let lid = lid.map_err(|problem| format!("{problem}, {EXPECTED_LID}"))?;
+    // A LID at fault leaves the node as it is.
+    let lid = node.log_id.parse().map_err(|_| format!("log_id `{}` is no LID", node.log_id));
+    let lid = lid.and_then(|value| stated_lid(ledger, Spanned { value, at: START }));
+    let lid = lid.unwrap_or_else(|problem| {
+        ledger.fault(fault(ledger, format!("node {id}: {problem}, {EXPECTED_LID}")));
+        None
+    });
     let zero = ParsedEnd { guid: Some(Spanned { value, at: START }), lid, lmc: Lmc::default() };
     Ok(ParsedNode { zero, ..ParsedNode::bare(START, kind, value, Some(0), unquoted(node.desc)) })
 }

@@ -1,11 +1,12 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
 use super::what_if::Pace;
-use super::{ChangeError, ChangeInput, Groundwork, PlannedChange, Prepared, refused, writes};
+use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
 use crate::fabric::PortId;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
+use crate::routing::RouteError;
 use crate::tables::{Lft, arrivals};
-use crate::verify;
+use crate::verify::{self, Scope};
 use std::sync::Arc;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
@@ -19,12 +20,16 @@ const LIFETIME: u64 = 50_000;
 /// scheme `ordered` wherever it is proved, unless something died and its waves wait so long for one another that pairs of
 /// a switch and a LID would be without a way for longer, in all, than until the swap of `double` is followed. Sources
 /// follow it within `settle_ns`, or at once where that is 0. The notes of the plan say why the other scheme was passed
-/// over. The scheme of the input is not read.
+/// over. Where the engine has no routing for what is left, the repair goes without its guide. The scheme of the input is
+/// not read.
 ///
 /// # Errors
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
 pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
-    let ground = Groundwork::of(&input)?;
+    let ground = match Groundwork::of(&input) {
+        Err(ChangeError::Route(why)) => return unguided(&input, why),
+        ground => ground?,
+    };
     // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is needed.
     let (ordered, outlined) = (ground.planned(Scheme::Ordered), ground.outlined());
     let noted = |whole: PlannedChange| {
@@ -66,6 +71,17 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
         let ordered = noting(ordered, Scheme::Double, &double.to_string());
         ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, double))
     })
+}
+
+/// The repair of every row where there is no full re-route.
+fn unguided(input: &ChangeInput<'_>, why: RouteError) -> Result<Prepared, ChangeError> {
+    let repaired = || {
+        let outset = Outset::of(input)?;
+        let scope = Scope { stranded: outset.stranded.clone(), ..input.scope() };
+        let change = outset.unguided(repairing::unguided(&outset)?, &outset.after, &scope)?;
+        noting(change, Scheme::Double, &why.to_string()).vet(input.base, refused)
+    };
+    repaired().map_err(|ordered: ChangeError| neither(ordered, why.clone().into()))
 }
 
 /// The change by `double`, where there is a reason against `ordered`.

@@ -21,7 +21,7 @@ mod routed;
 mod what_if;
 
 pub use absent::{AbsentRows, absent_rows};
-pub use at_once::prepare_at_once;
+pub use at_once::{prepare_at_once, prepare_before};
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};

@@ -36,6 +36,17 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     Ok(sending.followed(outset, solved(&asked, outset.repair_base())?))
 }
 
+/// The same where there is no full re-route.
+///
+/// # Errors
+/// As for [`steps`].
+pub(super) fn unguided(outset: &Outset<'_>) -> Result<RepairSteps, ChangeError> {
+    let sending = Sending::of(&outset.in_force());
+    let discards_turned_back = outset.input.policy.turned_back == TurnedBack::Discarded;
+    let asked = RepairInput { discards_turned_back, ..sending.asked(outset) };
+    Ok(sending.followed(outset, solved(&asked, outset.repair_base())?))
+}
+
 /// The first wave of a repair, found without the full re-route, if it gives ways to all hosts that have lost theirs to other
 /// hosts; and whether other rows stay lost.
 pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {

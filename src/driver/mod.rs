@@ -497,7 +497,9 @@ fn prepared(intent: &Intent, input: ChangeInput<'_>, settle_ns: Option<u64>) -> 
     let span = tracing::info_span!("prepare", scheme = %intent.scheme, engine = intent.engine.name());
     let _entered = span.enter();
     let prepared = match (intent.auto, intent.unproved_baselines) {
-        (true, _) => change::prepare_cheapest(input, settle_ns.unwrap_or(0)),
+        // Whoever can be served in place does not wait for scheme `double`.
+        (true, _) => change::prepare_cheapest(input.clone(), settle_ns.unwrap_or(0))
+            .map(|chosen| change::prepare_before(&input, &chosen).unwrap_or(chosen)),
         (false, true) => change::prepare_baseline(input),
         (false, false) => change::prepare(input),
     };

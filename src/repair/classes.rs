@@ -28,11 +28,11 @@ enum ClassLane {
     ByHop(Sl),
 }
 
-/// An end port that sends.
+/// An end port that sends, or port 0 of a switch where senders are told apart.
 struct Source {
     port: PortId,
     row: u32,
-    /// The port of the switch that it is cabled to.
+    /// The port of the switch that it is cabled to, or 0.
     input: PortNum,
     /// Whether it has survived.
     survives: bool,
@@ -85,7 +85,6 @@ impl<'a> Classes<'a> {
         let tables = input.tables;
         let sl_to_vl: Vec<&NodeSlToVl> = net.rows.iter().map(|node| &*tables.sl_to_vl[node.index()]).collect();
         let ways = [0, 1].map(|half| input.senders.ways[half].as_slice());
-        let (sources, first) = sources(input, net);
         let mut classes = Classes {
             lanes: Vec::new(),
             planes: 1,
@@ -97,11 +96,13 @@ impl<'a> Classes<'a> {
             present: net.rows.iter().map(|&node| present(input, node)).collect(),
             ways,
             sl_to_vl,
-            counts: counts(&sources, net.rows.len()),
-            sources,
-            first,
+            counts: Vec::new(),
+            sources: Vec::new(),
+            first: Vec::new(),
         };
         classes.divide();
+        (classes.sources, classes.first) = sources(input, net, input.switches && classes.tells_sources_apart());
+        classes.counts = counts(&classes.sources, net.rows.len());
         classes
     }
 
@@ -171,6 +172,11 @@ impl<'a> Classes<'a> {
         self.lanes.iter().any(|lane| matches!(lane, ClassLane::ByHop(_)))
     }
 
+    /// Whether what a source sends, and on which lane, depends on more than the destination.
+    fn tells_sources_apart(&self) -> bool {
+        self.by_hop() || self.ways.iter().any(|ways| !ways.is_empty())
+    }
+
     /// The planes that packets of a class take from an input of a row to an output.
     #[inline]
     pub fn step(&self, class: usize, row: usize, input: PortNum, output: PortNum) -> PlaneMask {
@@ -215,9 +221,8 @@ impl<'a> Classes<'a> {
     /// Finds who sends to a LID.
     pub fn feed(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut Feed) {
         self.feed_by_ends(net, fabric, owner, lid, feed);
-        // A switch replies to whoever asked it, by a path that is everybody's. Where lanes depend on the input, its port 0
-        // is not followed.
-        if self.switches && !self.by_hop() && self.ways.iter().all(|ways| ways.is_empty()) {
+        // A switch replies to whoever asked it. Where senders are told apart, it is one of them.
+        if self.switches && !self.tells_sources_apart() {
             let mask = self.mask(fabric, owner, lid);
             for ((before, now), present) in feed.before.iter_mut().zip(&mut feed.now).zip(&self.present) {
                 *before |= if present[0] { mask } else { 0 };
@@ -228,7 +233,7 @@ impl<'a> Classes<'a> {
 
     fn feed_by_ends(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut Feed) {
         let (mask, answers) = (self.mask(fabric, owner, lid), self.answers(fabric, owner, lid));
-        if answers == 0 && !self.by_hop() && self.ways.iter().all(|ways| ways.is_empty()) {
+        if answers == 0 && !self.tells_sources_apart() {
             return self.feed_alike(net, fabric, owner, mask, feed);
         }
         feed.before.fill(0);
@@ -293,9 +298,12 @@ fn present(input: &RepairInput<'_>, node: NodeId) -> [bool; 2] {
     [input.before, input.surviving].map(|fabric| fabric.node(node).present)
 }
 
-fn sources(input: &RepairInput<'_>, net: &Net) -> (Vec<Source>, Vec<u32>) {
+fn sources(input: &RepairInput<'_>, net: &Net, switches: bool) -> (Vec<Source>, Vec<u32>) {
     let (mut sources, mut first) = (Vec::new(), vec![0]);
     for (row, &node) in net.rows.iter().enumerate() {
+        let own = input.before.port_at(node, PortNum::ZERO).filter(|_| switches && input.before.node(node).present);
+        let survives = input.surviving.node(node).present;
+        sources.extend(own.map(|port| Source { port, row: row as u32, input: PortNum::ZERO, survives }));
         for id in input.before.ports_of(node) {
             let Some(port) = input.before.peer(id) else { continue };
             let end = input.before.port(port).node;

@@ -260,7 +260,10 @@ impl Serving<'_> {
             (true, true) => driver.await_loss(until_ns).await?,
             (true, false) => driver.run(prepared).await.map(Some)?,
         };
-        if self.course.is_plain() { Ok(first) } else { self.serve(driver, first).await }
+        // A change of one wave in place may leave the rest to another.
+        let leaves_rest = |record: &ChangeRecord| record.plan.plan().leads_into_loss();
+        let is_all = self.course.is_plain() && !first.as_ref().is_some_and(leaves_rest);
+        if is_all { Ok(first) } else { self.serve(driver, first).await }
     }
 
     /// Makes one change after the other until everything has happened and is served; they count as one.

@@ -103,16 +103,16 @@ enum Failure {
     NoAnswer(Failed),
     NotTaken {
         request: MadRequest,
-        asked: String,
-        answered: String,
+        /// What was asked for, and what was answered.
+        told: Box<(String, String)>,
         /// What the device holds.
         held: Box<[u8; SMP_DATA_SIZE]>,
     },
     /// The port has no link any more.
     LinkDown {
         request: MadRequest,
-        asked: String,
-        answered: String,
+        /// What was asked for, and what was answered.
+        told: Box<(String, String)>,
     },
 }
 
@@ -217,9 +217,10 @@ impl<T: Transport> Manager<T> {
         let quiet_ns = self.quieten().await?;
         match course.failure {
             Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
-            Some(
-                Failure::NotTaken { request, asked, answered, .. } | Failure::LinkDown { request, asked, answered },
-            ) => Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered }),
+            Some(Failure::NotTaken { request, told, .. } | Failure::LinkDown { request, told }) => {
+                let (asked, answered) = *told;
+                Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
+            }
             None => {
                 self.all_work(&wave);
                 self.fence_stands(fabric, &wave.writes);
@@ -381,7 +382,7 @@ impl WaveProgress {
         let job = &wave.jobs[request.tag as usize];
         match &job.kind {
             Kind::Table(attribute) => same_table(*attribute, &wave.data(job), &answered)
-                .map_err(|(asked, told)| Failure::NotTaken { request, asked, answered: told, held: answered }),
+                .map_err(|told| Failure::NotTaken { request, told: Box::new(told), held: answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
                 // The port's PortInfo was unknown: now the `Set` can be based on it. A doubted port was read only for
@@ -396,9 +397,9 @@ impl WaveProgress {
                 self.port_infos.push((*port, info));
                 match taken {
                     Ok(held) => self.not_held.extend((!held).then_some(*port)),
-                    Err((asked, answered)) if is_down => return Err(Failure::LinkDown { request, asked, answered }),
-                    Err((asked, told)) => {
-                        return Err(Failure::NotTaken { request, asked, answered: told, held: answered });
+                    Err(told) if is_down => return Err(Failure::LinkDown { request, told: Box::new(told) }),
+                    Err(told) => {
+                        return Err(Failure::NotTaken { request, told: Box::new(told), held: answered });
                     }
                 }
                 Ok(())

@@ -1,14 +1,16 @@
 //! Changes that give all hosts ways again at once after a loss, and what they leave to the change after them.
 
-use reconfig::change::{ChangeBase, ChangeInput, Prepared, prepare_at_once, prepare_cheapest};
+use reconfig::change::{
+    ChangeBase, ChangeInput, Prepared, engine_named, prepare_at_once, prepare_before, prepare_cheapest,
+};
 use reconfig::check::certificate;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
 use reconfig::plan::{Policy, Scheme};
-use reconfig::routing::{Demand, Engine, FatTree};
-use reconfig::tables::{SubnetTables, Write, arrivals};
+use reconfig::routing::{Demand, Engine, FatTree, Parameters, RouteError, UpDown};
+use reconfig::tables::{PathLayers, RoutingFunction, SubnetTables, Write, arrivals};
 use reconfig::verify::{Binding, Scope, prove_certified, prove_tables};
 use std::process::Command;
 use std::sync::Arc;
@@ -17,16 +19,25 @@ use std::sync::Arc;
 struct Known {
     fabric: Arc<Fabric>,
     tables: SubnetTables,
+    layers: u8,
+    ways: Option<Arc<PathLayers>>,
     base: ChangeBase,
 }
 
 fn known(topology: &str) -> Known {
+    known_by(topology, &FatTree)
+}
+
+fn known_by(topology: &str, engine: &dyn Engine) -> Known {
     let plain = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
     let fabric = Arc::new(lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).unwrap());
-    let function = FatTree.route(&fabric, &Demand::all(&fabric, 1)).unwrap();
+    let sm = fabric.end_ports().next().unwrap();
+    let function = engine.route(&fabric, &Demand::joined_with(&fabric, sm, 1).within(2)).unwrap();
     let tables = lid::bring_up(&fabric, &function, 4);
-    let base = ChangeBase::of(&input(&fabric, &tables, &fabric, None).in_force()).unwrap();
-    Known { fabric, tables, base }
+    let (layers, ways) = (function.layers(), function.path_layers().cloned());
+    let in_force = ChangeInput { layers, ways: ways.clone(), ..input(&fabric, &tables, &fabric, None) }.in_force();
+    let base = ChangeBase::of(&in_force).unwrap();
+    Known { fabric, tables, layers, ways, base }
 }
 
 fn input<'a>(
@@ -125,6 +136,74 @@ fn hosts_come_first_and_the_next_change_finds_the_rest() {
         prove_tables(&rest, last_tables(&then), &scope).expect("a routing of what is left");
     }
     assert!(partial > 0, "no loss leaves rows to the next change");
+}
+
+/// Where hosts would have to wait, and so `double` is chosen, because rows of switches have to wait, no host waits and none
+/// moves.
+#[test]
+fn hosts_need_not_move_where_only_switches_have_to_wait() {
+    let nue = engine_named("nue", &Parameters::default()).unwrap();
+    let known = known_by("dragonfly:2,4,2", &*nue);
+    let Known { layers, ref ways, .. } = known;
+    let is_switch = |port: PortId| known.fabric.node(known.fabric.port(port).node).is_switch();
+    let cables = known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b));
+    let (mut doubles, mut before) = (0, 0);
+    for (cable, _) in cables {
+        let rest = Arc::new(known.fabric.without_links(&[cable]));
+        for base in [None, Some(&known.base)] {
+            let common = input(&known.fabric, &known.tables, &rest, base);
+            let asked = ChangeInput { engine: &*nue, layers, ways: ways.clone(), ..common };
+            let chosen = prepare_cheapest(asked.clone(), 0).unwrap();
+            let first = prepare_before(&asked, &chosen);
+            if chosen.plan.plan().scheme() != Scheme::Double {
+                assert!(first.is_none());
+                continue;
+            }
+            doubles += 1;
+            let Some(first) = first else { continue };
+            before += 1;
+            assert_eq!(first.plan.plan().scheme(), Scheme::Ordered);
+            assert_eq!(lost_rows(&rest, last_tables(&first)).1, 0, "hosts have ways again");
+            let then = ChangeInput { tables: last_tables(&first).clone(), base: None, ..asked };
+            let then = prepare_cheapest(then, 0).unwrap();
+            assert_eq!(then.plan.plan().scheme(), Scheme::Ordered, "no host moves");
+            assert_eq!(lost_rows(&rest, last_tables(&then)), (0, 0));
+        }
+    }
+    assert!(before > 0 && before < doubles, "{before} of {doubles}");
+}
+
+/// Forwarding entries alone are enough where the engine has no routing for what is left.
+#[test]
+fn a_repair_needs_no_full_re_route() {
+    struct Once(UpDown, Arc<Fabric>);
+    impl Engine for Once {
+        fn name(&self) -> &'static str {
+            "once"
+        }
+        fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
+            match *fabric == *self.1 {
+                true => self.0.route(fabric, demand),
+                false => Err(RouteError::Unsuited { engine: "once", why: "something is lost".to_string() }),
+            }
+        }
+    }
+    let known = known_by("mesh:4x4", &UpDown::default());
+    let engine = Once(UpDown::default(), known.fabric.clone());
+    let is_switch = |port: PortId| known.fabric.node(known.fabric.port(port).node).is_switch();
+    let cables = known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b));
+    for (cable, _) in cables {
+        let rest = Arc::new(known.fabric.without_links(&[cable]));
+        let asked = ChangeInput { engine: &engine, ..input(&known.fabric, &known.tables, &rest, None) };
+        let found = prepare_cheapest(asked.clone(), 0).unwrap();
+        let plan = found.plan.plan();
+        assert!(found.function.is_none() && plan.scheme() == Scheme::Ordered);
+        assert!(plan.draft().notes.iter().any(|note| note.contains("something is lost")), "{:?}", plan.draft().notes);
+        assert_eq!(lost_rows(&rest, last_tables(&found)), (0, 0));
+        prove_tables(&rest, last_tables(&found), &Scope::of(&[Half::Lower])).expect("a routing of what is left");
+        let known_too = ChangeInput { base: Some(&known.base), ..asked };
+        assert_eq!(last_tables(&prepare_cheapest(known_too, 0).unwrap()), last_tables(&found), "with a base");
+    }
 }
 
 /// The certificate is one like any other: the checker and the script of Python's standard library accept it.

@@ -4,10 +4,11 @@
 
 use super::subject::Subnet;
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Lid, VlSet};
+use reconfig::ids::{Half, Lid, VlSet};
 use reconfig::repair::Repair;
 use reconfig::tables::SubnetTables;
-use reconfig::verify::{self, InjectionRules, ProofWave, Transition};
+use reconfig::verify::{self, InjectionRules, ProofWave, Scope, Transition};
+use reconfig_measuring::waves::Course;
 use std::collections::BTreeSet;
 
 struct Run<'a> {
@@ -72,6 +73,32 @@ pub fn prove(subnet: &Subnet, repair: &Repair) -> Result<(), String> {
         verify::prove(run).map_err(|(_, refusal)| format!("run {at}: {refusal}"))?;
     }
     Ok(())
+}
+
+/// Whether the tables that a repair leaves are a routing by themselves, of switches and their LIDs too. None where they do
+/// not give every row a way, or those in force were no such routing.
+///
+/// # Errors
+/// What the prover says against it.
+pub fn prove_last(subnet: &Subnet, repair: &Repair) -> Option<Result<(), String>> {
+    let halves = [Half::Lower, Half::Upper].into_iter().filter(|half| subnet.senders.injected[half.index()]);
+    let scope = Scope::of(&halves.collect::<Vec<_>>()).by(subnet.ways.as_ref());
+    verify::prove_tables(&subnet.before, &subnet.tables, &scope).ok()?;
+    let lfts = repair.waves.last().map_or(&subnet.tables.lfts, |wave| &wave.lfts).clone();
+    let last = SubnetTables { lfts, ..subnet.tables.clone() };
+    let fabric = &subnet.remaining;
+    let course = Course { surviving: fabric, ..subnet.course(Vec::new()) };
+    let arrives = |owner: PortId| {
+        let port = fabric.port(owner);
+        let base = port.lid.expect("a LID").0;
+        let mut lids = (base..base + port.lmc.lids()).map(Lid);
+        lids.all(|lid| course.intact(&last.lfts, lid, owner).len() == fabric.switches().count())
+    };
+    if !fabric.lid_ports().all(arrives) {
+        return None;
+    }
+    let proved = verify::prove_tables(fabric, &last, &scope);
+    Some(proved.map(drop).map_err(|refusal| refusal.to_string()))
 }
 
 /// The owners of LIDs with a row that has no way by some of the tables.

@@ -5,7 +5,7 @@
 
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl};
-use reconfig::tables::{Lft, NodeSlToVl, PathLayers, SubnetTables};
+use reconfig::tables::{Lft, PathLayers, SubnetTables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Course<'a> {
     pub half: Half,
     /// Who sends by which path; every source by all if none.
     pub ways: Option<&'a PathLayers>,
-    /// Whether the switches' own LIDs are sent to as well, and switches send where lanes do not depend on the input.
+    /// Whether the switches' own LIDs are sent to as well, and switches send.
     pub switches: bool,
     /// Whether switches discard packets that are to leave by the port they came in by.
     pub discards_turned_back: bool,
@@ -271,8 +271,7 @@ impl Course<'_> {
                 stack.extend(onward(switch, fabric.port(entry).num).into_iter().filter(|&lane| held.insert(lane)));
             }
         }
-        let alike = |switch: NodeId| matches!(*self.tables.sl_to_vl[switch.index()], NodeSlToVl::Uniform(_));
-        if self.switches && self.ways.is_none() && self.before.switches().all(alike) {
+        if self.switches {
             for switch in fabric.switches() {
                 let own = fabric.port_at(switch, PortNum::ZERO);
                 if own.is_some_and(|own| self.levels(own, owner, lid).contains(&sl)) {

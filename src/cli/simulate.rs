@@ -571,6 +571,7 @@ fn shown_loads(report: &mut SimulationReport, most: usize) -> Periods<LinkLoads>
 fn progress_name(scenario: &Scenario) -> &'static str {
     match (scenario.subnets.len() > 1, scenario.auto) {
         (true, _) => "subnets",
+        _ if matches!(scenario.change, ScenarioChange::Nothing) => "steady",
         (false, true) => SchemeChoice::Auto.name(),
         (false, false) => scenario.scheme.name(),
     }

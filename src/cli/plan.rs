@@ -19,7 +19,7 @@ use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::plan::{MovedBy, Plan, Policy, Scheme};
+use reconfig::plan::{MovedBy, Plan, Policy};
 use reconfig::routing::Imported;
 use reconfig::scenario::{DeviceReport, Element, Moves};
 use reconfig::sim::SimConfig;

@@ -329,7 +329,7 @@ PLAN = record(
         "fabric": FABRIC,
     },
     {"old_ways": WAYS, "new_ways": WAYS},
-    {"both_halves": (truth, False), "begins_with_losses": (truth, False)},
+    {"both_halves": (truth, False), "begins_with_losses": (truth, False), "leaves_losses": (truth, False)},
 )
 HEADER = record(
     {
@@ -1364,6 +1364,8 @@ class Checker:
                     output = table[lid] if lid < len(table) else NO_ROUTE
                     channel = fabric.first[place] + output
                     if not 0 < output < self.sides[row] or fabric.after[channel] is None:
+                        if self.stays_lost(row, output, lid):
+                            break
                         name = fabric.nodes[place]["description"]
                         raise Refused(f"afterwards: {name} discards packets to LID {lid}")
                     if self.into[channel][0] < 0:
@@ -1371,6 +1373,14 @@ class Checker:
                             raise Refused(f"afterwards: packets to LID {lid} arrive at {fabric.name(fabric.after[channel])}")
                         break
                     row = self.into[channel][0]
+
+    def stays_lost(self, row, output, lid):
+        """Whether a row leads into what died as it did at the beginning, in a plan that leaves such rows to another change."""
+        table = self.moments[0].tables[0].lfts.get(self.switches[row], b"")
+        if not self.plan["leaves_losses"] or lid >= len(table) or table[lid] != output or not 0 < output < self.sides[row]:
+            return False
+        channel = self.fabric.first[self.switches[row]] + output
+        return self.fabric.peer[channel] is not None and not self.fabric.survives[channel]
 
     def may_send(self, source, owner, lid):
         """Whether a LID is for a source, after the change."""

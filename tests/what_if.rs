@@ -58,7 +58,7 @@ fn each_loss_is_answered_by_the_change_that_plan_makes() {
         ("switch spine-1", ["--remove-switch", "spine-1"]),
         ("switch leaf-3", ["--remove-switch", "leaf-3"]),
         ("cable leaf-1[5] – spine-1[1]", ["--remove-link", "leaf-1:5"]),
-        ("cable leaf-2[6] – spine-2[2]", ["--remove-link", "spine-2:2"]),
+        ("cable leaf-2[6] – spine-2[2]", ["--remove-link", "spine-2[2]"]),
     ];
     for (name, removal) in removals {
         let (_, plan) = json(&[&["plan", &file, "--sudden"], &removal[..]].concat());
@@ -77,15 +77,17 @@ fn each_loss_is_answered_by_the_change_that_plan_makes() {
 
 #[test]
 fn the_worst_come_first_and_what_is_not_proved_is_the_worst() {
-    let file = fixture("torus-4x4");
-    let (code, report) = json(&["what-if", &file, "--engine", "lash"]);
+    // With one LID a port there is no other half, and lash leaves some rows no way on their layer.
+    let file = fixture("mesh-4x4");
+    let asked = ["what-if", &file, "--engine", "lash", "--lmc", "0"];
+    let (code, report) = json(&asked);
     let refused: Vec<bool> = losses(&report).iter().map(|loss| !loss["refusal"].is_null()).collect();
     let bad = refused.iter().filter(|refused| **refused).count();
     assert!(code == Some(1) && bad > 0 && bad < refused.len() && refused.is_sorted_by(|a, b| a >= b), "{refused:?}");
     assert!(losses(&report).iter().all(|loss| loss["change"].is_null() != loss["refusal"].is_null()));
-    let shown = reconfig(&["what-if", &file, "--engine", "lash"]);
+    let shown = reconfig(&asked);
     let text = String::from_utf8(shown.stdout).expect("UTF-8");
-    assert!(text.ends_with(&format!("NO PROVED CHANGE answers {bad} of 48\n")), "{text}");
+    assert!(text.ends_with(&format!("NO PROVED CHANGE answers {bad} of 40\n")), "{text}");
     assert_eq!(text.matches("NONE PROVED").count(), bad, "{text}");
     let cut_off = losses(&report)[bad..].iter().map(|loss| loss["cut_off"].as_array().map_or(0, Vec::len));
     assert!(cut_off.is_sorted_by(|a, b| a >= b), "of those that are answered, who cuts off most comes first");

@@ -521,6 +521,7 @@ fn vetted(
             old: Half::Lower,
             both_halves: fabric.has_both_halves(),
             begins_with_losses,
+            leaves_losses: false,
             policy: policy(),
             sm: sight.sm,
             stranded: stranded(fabric, fabric, sight.sm),

@@ -1,19 +1,20 @@
-//! A change for a loss that gives all hosts ways again by one wave of forwarding entries, and leaves the rest to a second.
+//! A change for a loss that gives hosts ways again by one wave of forwarding entries, and leaves the rest to a second.
 //!
 //! On a thousand switches most of the time between a loss and the first write goes into what the first write does not
 //! need: the full re-route, a count of what scheme `double` would write, and searches for ways to LIDs of switches, and
-//! from switches that no host's way crosses any more. [`prepare_at_once`] does without. And where rows of switches have to
-//! wait for what was sent before, hosts need not move by `double`, nor wait with them: [`prepare_before`].
+//! from switches that no host's way crosses any more. [`prepare_at_once`] does without, where all hosts are served so. And
+//! where `double` is what gives all of them ways, those whom other entries serve need not wait for it: [`prepare_in_turn`].
 //!
 //! On entry: a loss, and the routing in force. On return: a change of scheme `ordered` with one wave, judged like any
-//! other; none where there is no such wave, or it is not worth a change of its own. All other rows may stay lost by it. The
+//! other; none where there is no such wave, or it is not worth a change of its own. Other rows may stay lost by it. The
 //! tables that it leaves are then proved as a routing of the fabric *before* the loss, so that what was the routing of that
-//! fabric is so still, and the next change, prepared in full, begins with it and finds the rest. Deliberately omitted: a
-//! wave that leaves hosts without a way, and changes of anything but a loss.
+//! fabric is so still, and the next change, prepared in full, begins with it and finds the rest. Deliberately omitted:
+//! several waves, and changes of anything but a loss.
 
 use super::repairing::RepairSteps;
 use super::{
-    ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, absent, refused, repairing,
+    ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, absent, prepare_cheapest, refused,
+    repairing, served,
 };
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
@@ -32,21 +33,40 @@ pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
     if outset.rows() <= FREE_ROWS {
         return None;
     }
-    outset.hosts_first()?.noted(ONE_WAVE, NOT_WEIGHED).vet(input.base(), refused).ok()
+    let change = outset.first_wave().filter(|change| !change.plan.draft().leaves_losses)?;
+    change.noted(ONE_WAVE, NOT_WEIGHED).vet(input.base(), refused).ok()
 }
 
-/// Prepares the same where the change that was chosen for a loss is of scheme `double`: hosts need not move. None where that
-/// change is of another scheme, or one wave does not do. The scheme of the input is not read, and its engine is only named.
-pub fn prepare_before(input: &ChangeInput<'_>, chosen: &Prepared) -> Option<Prepared> {
+/// Prepares the cheapest change. Where it is of scheme `double` and for a loss, what forwarding entries alone serve comes
+/// first, wave by wave, as changes of their own: hosts that they serve do not wait for the rest, and if they serve all,
+/// none need move. The scheme of the input is not read.
+///
+/// # Errors
+/// As for [`prepare_cheapest`].
+pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
+    let chosen = prepare_cheapest(input.clone(), settle_ns)?;
     if chosen.plan.plan().scheme() != Scheme::Double {
-        return None;
+        return Ok(chosen);
     }
-    Outset::of(input).ok()?.hosts_first()?.vet(input.base(), refused).ok()
+    let Some(first) = prepare_partly(&input) else { return Ok(chosen) };
+    let tables = first.plan.plan().tables_at(first.plan.plan().waves().len()).clone();
+    match prepare_in_turn(ChangeInput { tables, base: None, ..input }, settle_ns) {
+        Ok(then) => Ok(Prepared { then: Some(Box::new(then)), ..first }),
+        Err(_) => Ok(chosen),
+    }
+}
+
+/// Prepares one wave of forwarding entries that gives some pairs of hosts ways again after a loss, whoever it leaves without;
+/// none if it would serve nobody. The scheme of the input is not read, and its engine is only named.
+pub fn prepare_partly(input: &ChangeInput<'_>) -> Option<Prepared> {
+    let change = Outset::of(input).ok()?.first_wave()?;
+    let (_, served) = served(&change.plan);
+    (served > 0).then(|| change.vet(input.base(), refused).ok())?
 }
 
 impl Outset<'_> {
-    /// One wave that gives all hosts ways again after a loss; none where there is none, or something else has happened.
-    fn hosts_first(&self) -> Option<PlannedChange> {
+    /// One wave that gives hosts ways again after a loss; none where there is none, or something else has happened.
+    fn first_wave(&self) -> Option<PlannedChange> {
         let input = self.input;
         let is_loss = *self.whole == *input.before && *self.surviving == *self.after && *self.after != *self.whole;
         let (repair, is_partial) = is_loss.then(|| repairing::first_wave(self))??;

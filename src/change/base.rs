@@ -133,6 +133,7 @@ fn quiet_plan(input: &InForce) -> Option<Plan> {
         old: input.old,
         both_halves: input.both_halves,
         begins_with_losses: false,
+        leaves_losses: false,
         policy: input.policy,
         sm: input.sm,
         stranded: Vec::new(),

@@ -6,7 +6,7 @@
 
 use super::absent::absent_rows;
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
-use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest};
+use super::{ChangeError, ChangeInput, Prepared, prepare_baseline, prepare_cheapest, prepare_partly, served, writes};
 use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, align, union};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
@@ -161,9 +161,24 @@ fn draw_on(
     let begun = begun(captures, bring_up, union)?;
     notes.extend(begun.note);
     let settle_ns = captures.settle_ns.unwrap_or(0);
-    let prepared = if captures.auto { prepare_cheapest(begun.input, settle_ns) } else { prepare_baseline(begun.input) };
+    let prepared = match captures.auto {
+        true => prepare_cheapest(begun.input.clone(), settle_ns),
+        false => prepare_baseline(begun.input.clone()),
+    };
     let prepared = prepared.map_err(Box::new)?;
+    if captures.auto && prepared.plan.plan().scheme() == Scheme::Double {
+        notes.extend(prepare_partly(&begun.input).map(|first| comes_first(first.plan.plan())));
+    }
     Ok(Drawn { difference, root_before: begun.root, prepared, notes })
+}
+
+/// What a manager does before scheme `double` ([`super::prepare_in_turn`]).
+fn comes_first(first: &Plan) -> String {
+    let ((pairs, served), writes) = (served(first), writes(first));
+    format!(
+        "a manager first gives ways to {served} of the {pairs} pairs of a host and a LID that have lost theirs, by {writes} \
+         writes of forwarding entries; the plan is for all of them"
+    )
 }
 
 /// A change that is ready to be prepared.

@@ -196,6 +196,13 @@ pub(super) fn reconnection(plan: &Plan, pace: Pace) -> (u64, u64) {
     (pairs, ns)
 }
 
+/// Pairs of a host and a LID without a way when a plan begins, and how many of them have one at its end.
+pub fn served(plan: &Plan) -> (u64, u64) {
+    let unserved = |at: usize| unserved(plan, &plan.tables_at(at).lfts);
+    let (before, after) = (unserved(0), unserved(plan.waves().len()));
+    (before, before.saturating_sub(after))
+}
+
 /// Pairs of a host and a LID that the tables lead nowhere; those that the change cuts off do not count.
 fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
     let fabric = &*plan.draft().surviving;

@@ -21,11 +21,11 @@ mod routed;
 mod what_if;
 
 pub use absent::{AbsentRows, absent_rows};
-pub use at_once::{prepare_at_once, prepare_before};
+pub use at_once::{prepare_at_once, prepare_in_turn, prepare_partly};
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
-pub use cheapest::prepare_cheapest;
+pub use cheapest::{prepare_cheapest, served};
 pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
@@ -97,6 +97,15 @@ pub struct Prepared {
     pub layers: u8,
     /// End ports that the change cuts off from the SM, in index order; the new routing omits them.
     pub stranded: Vec<PortId>,
+    /// The change that follows at once, beginning with the tables that this one leaves.
+    pub then: Option<Box<Prepared>>,
+}
+
+impl Prepared {
+    /// The change with which all is done: this one, or the last of those that follow it.
+    pub fn last(&self) -> &Prepared {
+        self.then.as_ref().map_or(self, |then| then.last())
+    }
 }
 
 /// Why a change cannot be made.
@@ -372,6 +381,7 @@ impl<'a> Outset<'a> {
                 // A half that other schemes retire must be closed first, as a fence does.
                 both_halves: input.both_halves && scheme == Scheme::Ordered,
                 begins_with_losses: false,
+                leaves_losses: repair.leaves_losses,
                 policy: input.policy,
                 sm: input.sm,
                 stranded: self.stranded.clone(),
@@ -451,8 +461,7 @@ impl<'a> Groundwork<'a> {
             }
         };
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
-        let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, discards_turned_back: false }, reroute)
-        else {
+        let Ok(whole) = self.plan_of(Scheme::Ordered, RepairSteps { steps, ..RepairSteps::default() }, reroute) else {
             return Err(Box::new(repaired));
         };
         let whole = self.change_of(whole).noted(REPAIR, &why_not);
@@ -597,7 +606,7 @@ impl PlannedChange {
         };
         check_counted(vetted.plan(), self.routed_by.engine)?;
         let PlannedChange { layers, function, routed_by, stranded, .. } = self;
-        Ok(Prepared { plan: Arc::new(vetted), function, routed_by, layers, stranded })
+        Ok(Prepared { plan: Arc::new(vetted), function, routed_by, layers, stranded, then: None })
     }
 }
 

@@ -335,6 +335,7 @@ fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<P
             surviving: fabric.clone(),
             after: fabric.clone(),
             begins_with_losses: begins_with_losses(fabric, held),
+            leaves_losses: false,
             initial,
             target,
             steps,

@@ -15,6 +15,8 @@ pub(super) struct RepairSteps {
     pub steps: Vec<TableStep>,
     /// Whether they are free of deadlock only where switches discard packets that turn back.
     pub discards_turned_back: bool,
+    /// Whether rows by which hosts send to hosts stay lost.
+    pub leaves_losses: bool,
 }
 
 /// Waves that lead from the tables in force to tables that serve what remains. `target` is the full re-route.
@@ -47,8 +49,7 @@ pub(super) fn unguided(outset: &Outset<'_>) -> Result<RepairSteps, ChangeError> 
     Ok(sending.followed(outset, solved(&asked, outset.repair_base())?))
 }
 
-/// The first wave of a repair, found without the full re-route, if it gives ways to all hosts that have lost theirs to other
-/// hosts; and whether other rows stay lost.
+/// The first wave of a repair, found without the full re-route, and whether rows stay lost.
 pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
     let sending = Sending::of(&outset.in_force());
     let found = repair::reconnect(&sending.asked(outset), outset.repair_base()).ok()?;
@@ -56,11 +57,9 @@ pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
     let is_host = |node| !fabric.node(node).is_switch();
     let sends = |switch| fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port)).any(is_host);
     let is_sent_to = |lid| fabric.lid_owner(lid).is_some_and(|owner| is_host(fabric.port(owner).node));
-    if found.unsolved.iter().any(|row| is_sent_to(row.lid) && sends(row.switch)) {
-        return None;
-    }
+    let leaves_losses = found.unsolved.iter().any(|row| is_sent_to(row.lid) && sends(row.switch));
     let is_partial = !found.unsolved.is_empty();
-    Some((sending.followed(outset, found), is_partial))
+    Some((RepairSteps { leaves_losses, ..sending.followed(outset, found) }, is_partial))
 }
 
 /// What a repair of the routing in force begins with, whatever is lost; none where that cannot be told.
@@ -127,7 +126,7 @@ impl Sending {
         if !self.parted {
             follow(outset, &mut steps);
         }
-        RepairSteps { steps, discards_turned_back: found.discards_turned_back }
+        RepairSteps { steps, discards_turned_back: found.discards_turned_back, leaves_losses: false }
     }
 }
 

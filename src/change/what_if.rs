@@ -8,7 +8,7 @@
 
 use super::captures::{begun, with_lanes};
 use super::cheapest::{keeps_hosts_waiting, reconnection};
-use super::{Captures, CapturesError, ChangeBase, ChangeInput, manager_port, prepare_cheapest, writes};
+use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::plan::Scheme;
@@ -148,6 +148,30 @@ impl<'a> WhatIf<'a> {
         looked_at.collect()
     }
 
+    fn answer(&self, prepared: &Prepared) -> AnsweringChange {
+        let plan = prepared.plan.plan();
+        let (pairs, reconnected_ns) = reconnection(plan, self.pace);
+        let own = AnsweringChange {
+            scheme: plan.scheme(),
+            pairs,
+            reconnected_ns,
+            waits: keeps_hosts_waiting(plan),
+            waves: plan.waves().len(),
+            writes: writes(plan),
+            notes: plan.draft().notes.clone(),
+        };
+        let Some(then) = &prepared.then else { return own };
+        let then = self.answer(then);
+        AnsweringChange {
+            pairs,
+            reconnected_ns: reconnected_ns + then.reconnected_ns,
+            waits: own.waits || then.waits,
+            waves: own.waves + then.waves,
+            writes: own.writes + then.writes,
+            ..then
+        }
+    }
+
     /// What becomes of it after a loss.
     pub fn after(&self, loss: &Loss) -> AfterLoss {
         let fabric = &*self.begun.before;
@@ -169,21 +193,8 @@ impl<'a> WhatIf<'a> {
             base: Some(&self.base).filter(|_| stays.is_some()),
             ..self.begun.clone()
         };
-        let change = prepare_cheapest(input, self.pace.settle_ns.unwrap_or(0)).map_err(|error| error.to_string()).map(
-            |prepared| {
-                let plan = prepared.plan.plan();
-                let (pairs, reconnected_ns) = reconnection(plan, self.pace);
-                AnsweringChange {
-                    scheme: plan.scheme(),
-                    pairs,
-                    reconnected_ns,
-                    waits: keeps_hosts_waiting(plan),
-                    waves: plan.waves().len(),
-                    writes: writes(plan),
-                    notes: plan.draft().notes.clone(),
-                }
-            },
-        );
+        let prepared = prepare_in_turn(input, self.pace.settle_ns.unwrap_or(0));
+        let change = prepared.map(|prepared| self.answer(&prepared)).map_err(|error| error.to_string());
         AfterLoss { cut_off, at_the_dead, needs_standby: stays.is_none(), change }
     }
 }

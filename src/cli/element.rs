@@ -1,9 +1,9 @@
 //! Finds nodes and ports by the names that people use: a description, a GUID, `ibnetdiscover`'s name (`S-…`, `H-…`,
-//! `R-…`), or a pattern with `*` that one description matches.
+//! `R-…`), a name that a report gives, or a pattern with `*` that one description matches.
 
 use super::outcome::Failure;
 use anyhow::anyhow;
-use reconfig::fabric::{Fabric, Node, NodeId, PortId};
+use reconfig::fabric::{Fabric, Node, NodeId, PortId, guid_behind, split_port};
 use reconfig::ids::{Guid, PortNum};
 
 /// The node that `text` names.
@@ -14,7 +14,7 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     if let [only] = described[..] {
         return Ok(only);
     }
-    if let Some(node) = guid_of(wanted).and_then(|guid| fabric.by_guid(guid)) {
+    if let Some(node) = guid_of(wanted).or_else(|| guid_behind(wanted)).and_then(|guid| fabric.by_guid(guid)) {
         return Ok(node);
     }
     let matching = matching(fabric, wanted);
@@ -85,11 +85,11 @@ fn alike(fabric: &Fabric, wanted: &str) -> String {
         .map_or_else(String::new, |(_, name)| format!("; did you mean {name}?"))
 }
 
-/// The port that `NODE:PORT` names; a description may contain colons.
+/// The port that `NODE:PORT` names, or `NODE[PORT]` as reports write it; a description may contain colons.
 pub(super) fn find_port(fabric: &Fabric, text: &str) -> Result<PortId, Failure> {
     let expected = || Failure::input(anyhow!("`{text}` names no port: expected NODE:PORT, such as `leaf-1:3`"));
-    let (node, num) = text.rsplit_once(':').ok_or_else(expected)?;
-    let num: u8 = num.trim().parse().map_err(|_| expected())?;
+    let (node, num) = split_port(text).ok_or_else(expected)?;
+    let num: u8 = num.parse().map_err(|_| expected())?;
     let node = find_node(fabric, node)?;
     fabric.port_at(node, PortNum(num)).filter(|_| num > 0).ok_or_else(|| {
         let ports = fabric.node(node).num_ports;
@@ -99,7 +99,7 @@ pub(super) fn find_port(fabric: &Fabric, text: &str) -> Result<PortId, Failure> 
 
 /// The ports that `NODE:PORT` names, one at least: one, or with `*` for the number all of the node that have a cable.
 pub(super) fn find_ports(fabric: &Fabric, text: &str) -> Result<Vec<PortId>, Failure> {
-    let Some(node) = text.strip_suffix(":*") else { return Ok(vec![find_port(fabric, text)?]) };
+    let Some((node, "*")) = split_port(text) else { return Ok(vec![find_port(fabric, text)?]) };
     let node = find_node(fabric, node)?;
     let cabled: Vec<PortId> = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).collect();
     match cabled.is_empty() {

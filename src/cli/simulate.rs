@@ -28,8 +28,8 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
-    self, Accounting, Departure, Detection, Element, Engines, LaterEvent, LinkLoads, Moves, Periods, Scenario,
-    ScenarioChange, ScenarioError, SimulationReport, Standby, adversary,
+    self, Accounting, ComputeTime, Departure, Detection, Element, Engines, LaterEvent, LinkLoads, Moves, Periods,
+    Scenario, ScenarioChange, ScenarioError, SimulationReport, Standby, adversary,
 };
 use reconfig::sim::{
     ArrivalProcess, AttributeTime, Dispersal, Latch, MessageShare, Monitor, PathChoice, SimConfig, SimError, Spray,
@@ -364,9 +364,9 @@ struct ManagementArguments {
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     sweep_factor: Option<u32>,
     /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme static,
-    /// once ports are stopped.
-    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=60_000_000))]
-    compute_time: u64,
+    /// once ports are stopped. `scaled` takes what was measured for each switch and LID owner
+    #[arg(long, value_name = "US|scaled", default_value = "0", value_parser = compute_time)]
+    compute_time: ComputeTime,
     /// Time without an answer after which a request is repeated, in microseconds [default: 2000; on standard devices
     /// 200000]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
@@ -803,7 +803,7 @@ impl Arguments {
             hot_links: if self.csv.is_some() { usize::MAX } else { self.traffic.sources.hot_links.into() },
             connections,
             detection: self.management.detection()?,
-            compute_ns: self.management.compute_time * 1_000,
+            computing: self.management.compute_time,
             poll_silence_ns: self.management.poll_silence.map(|us| us * 1_000),
             journal: self.journal.as_ref().map(|folder| folder.join("simulate.journal")),
             warm_up_ns: self.traffic.warm_up * 1_000,
@@ -1032,4 +1032,29 @@ fn trace(file: &str, ends: usize) -> Result<Traffic, Failure> {
         )));
     }
     Ok(Traffic::Trace(entries))
+}
+
+/// Microseconds, or `scaled`.
+fn compute_time(text: &str) -> Result<ComputeTime, String> {
+    const MOST_US: u64 = 60_000_000;
+    match (text, text.parse()) {
+        ("scaled", _) => Ok(ComputeTime::Scaled),
+        (_, Ok(us @ ..=MOST_US)) => Ok(ComputeTime::Given(us * 1_000)),
+        _ => Err(format!("expected microseconds, {MOST_US} at most, or `scaled`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_to_compute_is_given_or_scaled() {
+        assert_eq!(compute_time("0"), Ok(ComputeTime::Given(0)));
+        assert_eq!(compute_time("60000000"), Ok(ComputeTime::Given(60_000_000_000)));
+        assert_eq!(compute_time("scaled"), Ok(ComputeTime::Scaled));
+        for bad in ["", "-1", "60000001", "measured"] {
+            assert!(compute_time(bad).is_err(), "{bad}");
+        }
+    }
 }

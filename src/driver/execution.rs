@@ -64,6 +64,7 @@ impl<S: SubnetManager> Driver<S> {
     /// Runs a plan, then the plans that changes of the subnet require, until none follows.
     async fn run_from(&mut self, mut own: ChangeUnderWay, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
+        let mut is_computed = false;
         loop {
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
             let is_vacated = |barrier: &Barrier| matches!(barrier, Barrier::Vacated(_));
@@ -75,14 +76,20 @@ impl<S: SubnetManager> Driver<S> {
                     self.subnet.can_vacate(plan.policy().observer).await?;
                 }
                 self.record_begun(&own)?;
-                if plan.scheme() != Scheme::Static {
-                    self.compute(&mut log).await?;
+                if plan.scheme() != Scheme::Static && !std::mem::take(&mut is_computed) {
+                    self.compute(&mut log, own.plan.plan()).await?;
                 }
             }
             self.subnet.ways_are(plan.drain_depth());
             self.run_once(&mut log, &own.plan, first).await?;
             self.settle(&mut log, &own).await?;
             self.record_end(&log);
+            if let Some(then) = own.then.take().filter(|_| !log.replan && log.outcome == Some(Outcome::Completed)) {
+                own = ChangeUnderWay::from(*then);
+                first = Event::Begin(own.plan.clone());
+                is_computed = true;
+                continue;
+            }
             let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
             // What ran is in the record, whatever becomes of the rest.
             own = match self.prepare(Arc::new(after)) {
@@ -294,16 +301,17 @@ impl<S: SubnetManager> Driver<S> {
             log.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
-            self.compute(log).await?;
+            self.compute(log, plan).await?;
         }
         Ok(Some(answer))
     }
 
     /// Lets the time pass that computing takes.
-    async fn compute(&mut self, log: &mut Log) -> Result<(), DriverError> {
-        if self.computing_ns > 0 {
+    async fn compute(&mut self, log: &mut Log, plan: &Plan) -> Result<(), DriverError> {
+        let computing_ns = self.computing.of(&plan.draft().before, plan.scheme());
+        if computing_ns > 0 {
             let start_ns = self.subnet.now_ns();
-            self.subnet.rest_until(start_ns.saturating_add(self.computing_ns)).await?;
+            self.subnet.rest_until(start_ns.saturating_add(computing_ns)).await?;
             log.note("compute", start_ns, self.subnet.now_ns(), SmpCounts::default());
         }
         Ok(())

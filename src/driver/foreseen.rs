@@ -199,7 +199,7 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<(
         let ground =
             ground.get_or_insert_with(|| ChangeBase::of(&running.in_force(super::policy(intent, *settle_ns))).ok());
         let input = running.change(intent, rest.clone(), rest.clone(), *settle_ns, ground.as_ref());
-        let found = prepared(intent, input, *settle_ns);
+        let found = prepared(intent, input, *settle_ns, true);
         let mut plans = shared.plans();
         let Ok(found) = found else {
             plans.count.without += 1;
@@ -226,6 +226,7 @@ fn missing(whole: &Fabric, rest: &Fabric) -> u64 {
 
 /// About the bytes that a prepared change takes beyond what it shares with the state that it begins from.
 fn size(prepared: &Prepared) -> usize {
+    let then = prepared.then.as_deref().map_or(0, size);
     /// Of a port or a write with its entries, and of a pointer to a table.
     const ITEM: usize = 96;
     const POINTER: usize = 8;
@@ -241,7 +242,7 @@ fn size(prepared: &Prepared) -> usize {
     let routes = |function: &RoutingFunction| function.destinations().len() * function.paths();
     let reroute = fabric.switches().count() * prepared.function.as_deref().map_or(0, routes);
     // What survives, and what remains.
-    2 * ITEM * fabric.port_count() + ITEM * writes + waves + reroute
+    2 * ITEM * fabric.port_count() + ITEM * writes + waves + reroute + then
 }
 
 #[cfg(test)]
@@ -311,7 +312,7 @@ mod tests {
         let mut found = 0;
         for rest in rests(&running) {
             let input = running.change(&intent, rest.clone(), rest.clone(), SETTLE_NS, None);
-            let now = prepared(&intent, input, SETTLE_NS);
+            let now = prepared(&intent, input, SETTLE_NS, true);
             let before = foreseer.find(&running, &intent, SETTLE_NS, &rest, &rest);
             assert_eq!(before.is_some(), now.is_ok());
             let (Some(before), Ok(now)) = (before, now) else { continue };

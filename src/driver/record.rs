@@ -39,11 +39,14 @@ pub struct ChangeUnderWay {
     pub layers: u8,
     /// Who made the new routing.
     pub routed_by: RoutedBy,
+    /// The change that follows, unless the subnet changes meanwhile.
+    pub then: Option<Box<Prepared>>,
 }
 
 impl From<Prepared> for ChangeUnderWay {
     fn from(prepared: Prepared) -> ChangeUnderWay {
-        ChangeUnderWay { routed_by: prepared.routed_by, plan: prepared.plan, layers: prepared.layers }
+        let Prepared { plan, layers, routed_by, then, .. } = prepared;
+        ChangeUnderWay { plan, layers, routed_by, then }
     }
 }
 
@@ -56,7 +59,8 @@ pub struct ChangeRecord {
     pub sweep: Option<PhaseRecord>,
     /// Its phases in order; those of attempts that were called off come first.
     pub phases: Vec<PhaseRecord>,
-    /// The plans that ran, in order: each after the first because the subnet had changed meanwhile.
+    /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one before
+    /// it was to be followed.
     pub plans: Vec<Arc<Vetted>>,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
@@ -83,7 +87,7 @@ impl ChangeRecord {
 
     /// How often it started again because the subnet had changed.
     pub fn restarts(&self) -> usize {
-        self.later_plans().len()
+        self.plans.windows(2).filter(|pair| !pair[0].plan().leads_into_loss()).count()
     }
 
     /// The plans that ran after the first.

@@ -61,7 +61,7 @@ impl StandingChange {
         }
         let plan = vet(plan).map_err(|refused| format!("its plan is refused: {}", refused.1))?;
         let routed_by = RoutedBy { engine, root };
-        let under_way = ChangeUnderWay { plan: Arc::new(plan), layers: begun.layers, routed_by };
+        let under_way = ChangeUnderWay { plan: Arc::new(plan), layers: begun.layers, routed_by, then: None };
         Ok(StandingChange { under_way, position, is_made, layers_before: begun.layers_before })
     }
 

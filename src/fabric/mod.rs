@@ -462,3 +462,14 @@ impl Fabric {
         Ok(fabric)
     }
 }
+
+/// The two parts of a port's name: `NODE:PORT`, or `NODE[PORT]` as [`Fabric::describe_port`] writes it.
+pub fn split_port(name: &str) -> Option<(&str, &str)> {
+    let described = name.trim_end().strip_suffix(']').and_then(|name| name.rsplit_once('['));
+    described.or_else(|| name.rsplit_once(':')).map(|(node, port)| (node.trim(), port.trim()))
+}
+
+/// The GUID that [`Fabric::describe_node`] puts behind a description that several nodes have.
+pub fn guid_behind(name: &str) -> Option<Guid> {
+    name.trim_end().strip_suffix(')')?.rsplit_once('(')?.1.parse().ok()
+}

@@ -159,6 +159,9 @@ pub struct Draft {
     pub both_halves: bool,
     /// Whether `initial` leads from some rows (switch, LID) nowhere: packets sent there are lost before the first wave.
     pub begins_with_losses: bool,
+    /// Whether hosts may have no way to hosts at its end that had none when it began: another change gives them ways. Only
+    /// in scheme `ordered`.
+    pub leaves_losses: bool,
     /// Data lanes and their two sets.
     pub lanes: Lanes,
     /// The user's choices.
@@ -332,8 +335,8 @@ impl Plan {
     }
 
     /// Returns whether its last tables lead packets into an element that has died, from rows (switch and LID) that can
-    /// be given another way. Such a plan serves all pairs of hosts and not yet all switches. Only plans of scheme
-    /// `ordered` do so, and a later change gives these rows another way.
+    /// be given another way. Such a plan serves all pairs of hosts, unless it says otherwise ([`Draft::leaves_losses`]), and
+    /// not yet all switches. Only plans of scheme `ordered` do so, and a later change gives these rows another way.
     pub fn leads_into_loss(&self) -> bool {
         let Draft { before, surviving, after, .. } = &self.draft;
         if self.draft.scheme != Scheme::Ordered {

@@ -57,6 +57,8 @@ pub struct PlanFacts {
     /// Whether hosts have ways by it, and rows (switch and LID) of switches still lead into what died: another change
     /// gives them ways.
     pub leads_into_loss: bool,
+    /// Whether rows by which hosts send to hosts may be among those.
+    pub leaves_losses: bool,
     /// What is taken for granted.
     pub assumptions: Vec<&'static str>,
     /// Choices that the fabric forced.
@@ -124,6 +126,7 @@ impl PlanFacts {
             waves,
             drain_graph: DrainFacts { channels: drained_channels(plan), depth: plan.drain_depth() },
             leads_into_loss: plan.leads_into_loss(),
+            leaves_losses: plan.draft().leaves_losses,
             assumptions: draft.assumptions.iter().map(|held| held.name()).collect(),
             notes: draft.notes.clone(),
         }
@@ -555,7 +558,10 @@ fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
         line(text, format_args!("drains   {} channels, {depth} on the longest path", count(channels as u64)));
     }
     if facts.leads_into_loss {
-        let rest = "hosts reach hosts, and another change gives the rest ways";
+        let rest = match facts.leaves_losses {
+            true => "some hosts do not reach others yet; another change gives them ways",
+            false => "hosts reach hosts, and another change gives the rest ways",
+        };
         line(text, format_args!("leaves   rows (switch and LID) that lead into what died: {rest}"));
     }
 }

@@ -18,7 +18,7 @@ use crate::fabric::generate::BUNDLED;
 use crate::plan::{Arming, Policy, Scheme};
 use crate::routing::UpDown;
 use crate::scenario::{
-    self, BinReport, Departure, Ending, PAPER_SMP_NS, PaperCounts, Scenario, SimulationReport, Unwatched,
+    self, BinReport, ComputeTime, Departure, Ending, PAPER_SMP_NS, PaperCounts, Scenario, SimulationReport, Unwatched,
 };
 use crate::sim::SimConfig;
 use std::sync::Arc;
@@ -146,7 +146,7 @@ fn scenario(fabric: &Fabric, (_, scheme, arming, queued): (&str, Scheme, Arming,
         policy: Policy { arming, ..base.policy },
         load: Some(LOAD),
         sim: SimConfig { send_queue, ..base.sim },
-        compute_ns: COMPUTE_NS,
+        computing: ComputeTime::Given(COMPUTE_NS),
         barrier_timeout_ns: 4 * COMPUTE_NS,
         warm_up_ns: 0,
         before_ns: AROUND_NS,

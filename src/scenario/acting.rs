@@ -12,7 +12,7 @@ use super::summary::DrivenChange;
 use super::time::ManagerTask;
 use super::witness::Witnessed;
 use crate::change::{Departure, Prepared};
-use crate::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
+use crate::driver::{ChangeRecord, ComputeTime, Driver, DriverError, Intent, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
@@ -49,6 +49,8 @@ pub(super) struct ActingSubnet<'a> {
     pub transport: SimTransport,
     /// Where the change is recorded, until its driver has it.
     pub journal: RefCell<Option<Journal>>,
+    /// Whether routers join it with others.
+    pub is_joined: bool,
 }
 
 impl ActingSubnet<'_> {
@@ -63,7 +65,7 @@ impl ActingSubnet<'_> {
         let alive = if self.is_sudden() { &after } else { &own.at_first };
         // Where the first event takes the manager away, it is the change of the one that stands by.
         let mut driver = self.driver_at(own.sm_in(&own.after_first), engines.after.clone(), alive);
-        driver.computes_for(0);
+        driver.computes_for(ComputeTime::default());
         driver.prepare(after.clone()).map_err(|error| match error {
             DriverError::Change(error) => ScenarioError::Change(error),
             other => unreachable!("preparing a change sends nothing: {other}"),
@@ -107,7 +109,11 @@ impl ActingSubnet<'_> {
         manager.count_from_power_on();
         let mut driver =
             Driver::new(Witnessed::new(self.transport.clone(), manager, self.placement.first_port), running, intent);
-        driver.computes_for(self.scenario.compute_ns);
+        driver.computes_for(self.scenario.computing);
+        // Joined subnets are proved together, with one plan for each.
+        if self.is_joined {
+            driver.plan_whole();
+        }
         driver
     }
 
@@ -119,20 +125,20 @@ impl ActingSubnet<'_> {
     pub fn make_known(&self, prepared: &Prepared) {
         let stranded: Vec<PortId> = prepared.stranded.iter().map(|&port| self.placement.port(port)).collect();
         self.with(|sim| sim.omit(&stranded));
-        if prepared.plan.plan().scheme() == Scheme::Double {
+        if prepared.last().plan.plan().scheme() == Scheme::Double {
             self.load_ways(Half::Upper, prepared);
         }
     }
 
     /// Without halves no MAD moves sources: they learn new paths when they query again.
     pub fn ask_anew(&self, prepared: &Prepared) {
-        if prepared.plan.plan().scheme() != Scheme::Double {
+        if prepared.last().plan.plan().scheme() != Scheme::Double {
             self.load_ways(Half::Lower, prepared);
         }
     }
 
     fn load_ways(&self, half: Half, prepared: &Prepared) {
-        let ways = subnet_setup::ways(prepared.plan.plan().new_ways());
+        let ways = subnet_setup::ways(prepared.last().plan.plan().new_ways());
         self.with(|sim| sim.load_ways_in(self.placement.subnet, half, ways));
     }
 
@@ -260,10 +266,7 @@ impl Serving<'_> {
             (true, true) => driver.await_loss(until_ns).await?,
             (true, false) => driver.run(prepared).await.map(Some)?,
         };
-        // A change of one wave in place may leave the rest to another.
-        let leaves_rest = |record: &ChangeRecord| record.plan.plan().leads_into_loss();
-        let is_all = self.course.is_plain() && !first.as_ref().is_some_and(leaves_rest);
-        if is_all { Ok(first) } else { self.serve(driver, first).await }
+        if self.course.is_plain() { Ok(first) } else { self.serve(driver, first).await }
     }
 
     /// Makes one change after the other until everything has happened and is served; they count as one.

@@ -59,7 +59,7 @@ fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
     let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
-    (busiest + swept) * each + waits_ns(scenario, setup, scheme) + scenario.compute_ns
+    (busiest + swept) * each + waits_ns(scenario, setup, scheme) + scenario.computing.of(&setup.whole, scheme)
 }
 
 /// About how long barriers wait by the clock, for hosts behind a fence and for age. How often waves of scheme `ordered`

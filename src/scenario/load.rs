@@ -35,7 +35,7 @@ struct Crossing {
 /// The load, and the packet-hops to expect.
 pub(super) fn load_and_hops(setup: &Setup<'_>, prepared: &[Prepared]) -> (f64, u64) {
     // What `auto` has chosen, where it was to choose.
-    let scheme = prepared.first().map_or(setup.scenario.scheme, |change| change.plan.plan().scheme());
+    let scheme = prepared.first().map_or(setup.scenario.scheme, |change| change.last().plan.plan().scheme());
     let estimate = |own| estimate::load_and_hops(setup.scenario, own, scheme);
     let each: Vec<(f64, u64)> = setup.each.iter().map(estimate).collect();
     // A single subnet has no router whose buffers could fill, so its own estimate suffices.

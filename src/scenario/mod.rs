@@ -44,6 +44,7 @@ mod watch;
 mod witness;
 
 pub use crate::change::Departure;
+pub use crate::driver::ComputeTime;
 pub use accounting::{Accounting, Line, PAPER_SMP_NS, PaperCounts, accounting};
 pub use cut_off::CutOffPort;
 pub use elements::{Element, Elements, Moves, MovesReport, ScenarioChange};

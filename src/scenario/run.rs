@@ -55,7 +55,9 @@ pub fn run(
     let routes = between.map(|between| RoutesChange { before: &between.routes, after: &between.routes_after });
     let alone = between.is_none().then(|| &setup.each[0]);
     let course = Rc::new(EventCourse::new(alone, scenario.departure));
-    if let (false, Some(_)) = (scenario.later.is_empty(), prepared.iter().find_map(|one| one.plan.plan().new_ways())) {
+    if let (false, Some(_)) =
+        (scenario.later.is_empty(), prepared.iter().find_map(|one| one.last().plan.plan().new_ways()))
+    {
         let why = "later events are followed for engines by which every source may use every path: choose another one";
         return Err(ScenarioError::Unsupported(why));
     }

@@ -5,6 +5,7 @@ use super::elements::{Element, ScenarioChange};
 use super::later::LaterEvent;
 use super::standby::Standby;
 use crate::change::Departure;
+use crate::driver::ComputeTime;
 use crate::fabric::subnets::{SubnetPort, Subnets};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lmc, SubnetId};
@@ -96,7 +97,7 @@ pub struct Scenario {
     pub detection: Detection,
     /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports are
     /// stopped. 0: none passes.
-    pub compute_ns: u64,
+    pub computing: ComputeTime,
     /// SMPs outstanding over all devices; none: one for each device.
     pub window: Option<usize>,
     /// Time without an answer after which a request is sent again.
@@ -162,7 +163,7 @@ impl Scenario {
             hot_links: 0,
             connections: Vec::new(),
             detection: Detection::default(),
-            compute_ns: 0,
+            computing: ComputeTime::default(),
             window: profile.window,
             smp_timeout_ns: profile.smp_timeout_ns,
             smp_retries: profile.smp_retries,

@@ -144,6 +144,7 @@ impl<'a> Setup<'a> {
             placement: self.placement(subnet),
             transport: transport.clone(),
             journal: RefCell::default(),
+            is_joined: self.between.is_some(),
         };
         acting.map(subnet).collect()
     }

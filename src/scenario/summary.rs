@@ -18,7 +18,7 @@ use super::series::series;
 use super::setup::Setup;
 use super::standby::TakeoverReport;
 use super::subnet_setup::SubnetSetup;
-use crate::change::{Prepared, absent_rows};
+use crate::change::{Prepared, absent_rows, served};
 use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{Fabric, NodeKind, PortId};
@@ -149,6 +149,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         notes: distinct(
             drafts(&plans)
                 .flat_map(|draft| draft.notes.iter().cloned())
+                .chain(changes.iter().flat_map(|change| came_first(change)))
                 .chain(scenario.notes.iter().cloned())
                 .chain(absent(first))
                 .chain(renumbering.clone())
@@ -204,6 +205,20 @@ fn unless_stuck(deadlocked: bool) -> (Ending, Option<String>) {
         true => (Ending::Deadlocked, Some("packets wait for each other in a circle".to_string())),
         false => (Ending::Completed, None),
     }
+}
+
+/// What waves of forwarding entries did before the scheme that served the rest.
+fn came_first(change: &DrivenChange) -> Vec<String> {
+    let Some((_, first)) = change.report.as_ref().and_then(|run| run.plans.split_last()) else { return Vec::new() };
+    let first = first.iter().map(|plan| plan.plan()).filter(|plan| plan.leads_into_loss());
+    let told = first.map(|plan| {
+        let (pairs, served) = served(plan);
+        format!(
+            "a wave of forwarding entries came first, and gave ways to {served} of {pairs} pairs of a host and a LID that had \
+             lost theirs"
+        )
+    });
+    told.collect()
 }
 
 /// The plan that a change ran, or was to run.

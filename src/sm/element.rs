@@ -1,6 +1,6 @@
 //! Elements of a subnet, by the names that people use and as indices of a fabric.
 
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, PortId, guid_behind, split_port};
 use crate::ids::{Guid, PortNum};
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +37,8 @@ impl SubnetElement {
             }
             SubnetElement::Link(text) => {
                 let (name, num) =
-                    text.rsplit_once(':').ok_or_else(|| format!("`{text}` names no port: expected NODE:PORT"))?;
-                let num = num.trim().parse().map_err(|_| format!("`{num}` in `{text}` is not a port number"))?;
+                    split_port(text).ok_or_else(|| format!("`{text}` names no port: expected NODE:PORT"))?;
+                let num = num.parse().map_err(|_| format!("`{num}` in `{text}` is not a port number"))?;
                 let node = node_named(fabric, name)?;
                 let port = fabric.port_at(node, PortNum(num)).filter(|&port| fabric.peer(port).is_some());
                 // Both ends name the same cable: take the lower.
@@ -113,7 +113,7 @@ impl FoundElement {
 
 fn node_named(fabric: &Fabric, name: &str) -> Result<NodeId, String> {
     let name = name.strip_prefix("S-").filter(|rest| rest.parse::<Guid>().is_ok()).unwrap_or(name);
-    if let Ok(guid) = name.parse::<Guid>()
+    if let Some(guid) = name.parse::<Guid>().ok().or_else(|| guid_behind(name))
         && let Some(node) = fabric.by_guid(guid)
     {
         return Ok(node);

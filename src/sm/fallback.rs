@@ -58,7 +58,15 @@ pub(super) async fn prepared<T: Transport>(
             Err(error) => tracing::warn!(%error, "{name} finds no change either"),
         }
     }
-    Err(settled.into())
+    // Nothing serves everybody. Whom entries alone can serve is served; the rest is lost, and is tried again later.
+    let manager = &mut driver.subnet_mut().manager;
+    match computed(manager, config.planning, || preparation.partly()).await? {
+        Some(prepared) => {
+            let instead = format!("what forwarding entries alone serve, since there is no change for all: {settled}");
+            Ok(FoundChange { prepared, instead: Some(instead) })
+        }
+        None => Err(settled.into()),
+    }
 }
 
 /// The outer error is the port's.

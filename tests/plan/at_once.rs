@@ -1,17 +1,19 @@
 //! Changes that give all hosts ways again at once after a loss, and what they leave to the change after them.
 
+use crate::support::bundled::bundled;
 use reconfig::change::{
-    ChangeBase, ChangeInput, Prepared, engine_named, prepare_at_once, prepare_before, prepare_cheapest,
+    ChangeBase, ChangeError, ChangeInput, Prepared, engine_named, prepare, prepare_at_once, prepare_cheapest,
+    prepare_in_turn, prepare_partly,
 };
-use reconfig::check::certificate;
+use reconfig::check::{certificate, lint};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
-use reconfig::plan::{Policy, Scheme};
+use reconfig::plan::{Draft, Plan, Policy, Scheme};
 use reconfig::routing::{Demand, Engine, FatTree, Parameters, RouteError, UpDown};
 use reconfig::tables::{PathLayers, RoutingFunction, SubnetTables, Write, arrivals};
-use reconfig::verify::{Binding, Scope, prove_certified, prove_tables};
+use reconfig::verify::{Binding, Certificate, Scope, prove_certified, prove_tables};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -30,7 +32,11 @@ fn known(topology: &str) -> Known {
 
 fn known_by(topology: &str, engine: &dyn Engine) -> Known {
     let plain = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
-    let fabric = Arc::new(lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).unwrap());
+    known_on(lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).unwrap(), engine)
+}
+
+fn known_on(fabric: Fabric, engine: &dyn Engine) -> Known {
+    let fabric = Arc::new(fabric);
     let sm = fabric.end_ports().next().unwrap();
     let function = engine.route(&fabric, &Demand::joined_with(&fabric, sm, 1).within(2)).unwrap();
     let tables = lid::bring_up(&fabric, &function, 4);
@@ -138,39 +144,135 @@ fn hosts_come_first_and_the_next_change_finds_the_rest() {
     assert!(partial > 0, "no loss leaves rows to the next change");
 }
 
-/// Where hosts would have to wait, and so `double` is chosen, because rows of switches have to wait, no host waits and none
-/// moves.
+/// Whom other entries serve do not wait for `double`; if they serve all hosts, none need move.
 #[test]
-fn hosts_need_not_move_where_only_switches_have_to_wait() {
+fn what_entries_alone_can_serve_comes_before_double() {
     let nue = engine_named("nue", &Parameters::default()).unwrap();
     let known = known_by("dragonfly:2,4,2", &*nue);
     let Known { layers, ref ways, .. } = known;
     let is_switch = |port: PortId| known.fabric.node(known.fabric.port(port).node).is_switch();
-    let cables = known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b));
-    let (mut doubles, mut before) = (0, 0);
+    let cables = known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).skip(1).step_by(2);
+    let (mut alone, mut partly, mut whole) = (0, 0, 0);
     for (cable, _) in cables {
         let rest = Arc::new(known.fabric.without_links(&[cable]));
         for base in [None, Some(&known.base)] {
             let common = input(&known.fabric, &known.tables, &rest, base);
             let asked = ChangeInput { engine: &*nue, layers, ways: ways.clone(), ..common };
-            let chosen = prepare_cheapest(asked.clone(), 0).unwrap();
-            let first = prepare_before(&asked, &chosen);
-            if chosen.plan.plan().scheme() != Scheme::Double {
-                assert!(first.is_none());
+            let chosen = prepare_in_turn(asked.clone(), 0).unwrap();
+            if prepare_cheapest(asked, 0).unwrap().plan.plan().scheme() == Scheme::Ordered {
+                assert!(chosen.then.is_none() && chosen.plan.plan().scheme() == Scheme::Ordered);
                 continue;
             }
-            doubles += 1;
-            let Some(first) = first else { continue };
-            before += 1;
-            assert_eq!(first.plan.plan().scheme(), Scheme::Ordered);
-            assert_eq!(lost_rows(&rest, last_tables(&first)).1, 0, "hosts have ways again");
-            let then = ChangeInput { tables: last_tables(&first).clone(), base: None, ..asked };
-            let then = prepare_cheapest(then, 0).unwrap();
-            assert_eq!(then.plan.plan().scheme(), Scheme::Ordered, "no host moves");
-            assert_eq!(lost_rows(&rest, last_tables(&then)), (0, 0));
+            let mut lost = lost_rows(&rest, &known.tables).1;
+            let mut turn = &chosen;
+            while let Some(then) = &turn.then {
+                let plan = turn.plan.plan();
+                assert!(plan.scheme() == Scheme::Ordered && plan.waves().len() == 1 && plan.leads_into_loss());
+                let left = lost_rows(&rest, last_tables(turn)).1;
+                assert!(left < std::mem::replace(&mut lost, left), "each serves some");
+                assert!(left == 0 || plan.draft().leaves_losses, "it says so");
+                assert!(*last_tables(turn) == then.plan.plan().draft().initial);
+                if base.is_none() {
+                    accepted_by_script(turn);
+                }
+                turn = then;
+            }
+            assert!(std::ptr::eq(turn, chosen.last()));
+            match (turn.plan.plan().scheme(), &chosen.then) {
+                (Scheme::Double, None) => alone += 1,
+                (Scheme::Double, Some(_)) => partly += 1,
+                _ => whole += 1,
+            }
         }
     }
-    assert!(before > 0 && before < doubles, "{before} of {doubles}");
+    assert!(alone > 0 && partly > 0 && whole > 0, "{alone}, {partly} and {whole}");
+}
+
+/// Where nothing serves everybody, some are served, and no more than once.
+#[test]
+fn where_there_is_no_change_for_all_some_are_served() {
+    let lash = engine_named("lash", &Parameters::default()).unwrap();
+    // One LID a port: there is no other half.
+    let plain = bundled("seed-16").with_capabilities(4, true);
+    let known = known_on(lid::assign(&plain, Lmc::default()).unwrap(), &*lash);
+    let Known { layers, ref ways, .. } = known;
+    let (mut none, mut some) = (0, 0);
+    let is_switch = |port: PortId| known.fabric.node(known.fabric.port(port).node).is_switch();
+    let cables = known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b));
+    for (cable, _) in cables {
+        let rest = Arc::new(known.fabric.without_links(&[cable]));
+        let common = input(&known.fabric, &known.tables, &rest, None);
+        let asked = ChangeInput { engine: &*lash, layers, ways: ways.clone(), ..common };
+        let Err(ChangeError::NoScheme { .. }) = prepare_cheapest(asked.clone(), 0) else { continue };
+        let mut lost = lost_rows(&rest, &known.tables).1;
+        let mut asked = asked;
+        none += 1;
+        while let Some(partly) = prepare_partly(&asked) {
+            let left = lost_rows(&rest, last_tables(&partly)).1;
+            assert!(left < std::mem::replace(&mut lost, left), "each serves some");
+            assert!(left == 0 || partly.plan.plan().draft().leaves_losses, "it says so");
+            accepted_by_script(&partly);
+            asked = ChangeInput { tables: last_tables(&partly).clone(), ..asked };
+            some += 1;
+        }
+    }
+    assert!(none > 0 && some > 0, "{some} waves where {none} have no change");
+}
+
+/// A plan that leaves hosts without a way, and does not say so, is refused; and what it says forgives no other loss.
+#[test]
+fn hosts_that_stay_lost_are_named_as_such() {
+    let nue = engine_named("nue", &Parameters::default()).unwrap();
+    let known = known_by("dragonfly:2,4,2", &*nue);
+    let is_switch = |port: PortId| known.fabric.node(known.fabric.port(port).node).is_switch();
+    let cables = known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b));
+    let leaving = cables.filter_map(|(cable, _)| {
+        let rest = Arc::new(known.fabric.without_links(&[cable]));
+        let Known { layers, ref ways, .. } = known;
+        let common = input(&known.fabric, &known.tables, &rest, Some(&known.base));
+        let asked = ChangeInput { engine: &*nue, layers, ways: ways.clone(), ..common };
+        prepare_in_turn(asked, 0).ok().filter(|first| first.plan.plan().draft().leaves_losses)
+    });
+    let first = leaving.take(1).next().expect("a loss that one wave does not mend");
+    let plan = first.plan.plan();
+    let (_, certificate) = prove_certified(plan.clone()).unwrap();
+    let certificate = certificate.unwrap();
+    judged(plan, &certificate, true);
+    let unsaid = Plan::seal(Draft { leaves_losses: false, ..plan.draft().clone() });
+    judged(&unsaid, &certificate, false);
+    assert!(!lint(&unsaid).is_empty());
+    let elsewhere = Plan::seal(Draft { leaves_losses: true, ..chosen_double(&known).draft().clone() });
+    assert!(lint(&elsewhere).iter().any(|finding| finding.to_string().contains("leaves losses")));
+
+    // An entry that has a way is set to the dead cable.
+    let dead = plan.draft().before.links().find(|&(a, _)| plan.draft().surviving.peer(a).is_none()).unwrap().0;
+    let (switch, output) = (known.fabric.port(dead).node, known.fabric.port(dead).num);
+    let fabric = &plan.draft().surviving;
+    let intact = known.tables.lfts[switch.index()].routes().find(|&(lid, own)| {
+        own != output
+            && fabric.half_of(lid) == Some(Half::Lower)
+            && arrivals(fabric, &known.tables.lfts, lid)[switch.index()]
+            && fabric.lid_owner(lid).and_then(|owner| fabric.neighbour(owner)) != Some(switch)
+    });
+    let (lid, _) = intact.expect("a row that has a way");
+    let block = lid.0 / 64;
+    let mut entries = known.tables.lfts[switch.index()].block(block);
+    entries[usize::from(lid.0 % 64)] = output.0;
+    let mut draft = plan.draft().clone();
+    draft.waves[0].writes.retain(
+        |write| !matches!(write, Write::LftBlock { switch: own, block: at, .. } if (own, at) == (&switch, &block)),
+    );
+    draft.waves[0].writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
+    prove_certified(Plan::seal(draft)).expect_err("a new loss");
+}
+
+fn chosen_double(known: &Known) -> Plan {
+    let cable = known.fabric.links().last().expect("cables").0;
+    let rest = Arc::new(known.fabric.without_links(&[cable]));
+    let Known { layers, ref ways, .. } = *known;
+    let nue = engine_named("nue", &Parameters::default()).unwrap();
+    let common = input(&known.fabric, &known.tables, &rest, None);
+    prepare(ChangeInput { engine: &*nue, layers, ways: ways.clone(), ..common }).unwrap().plan.plan().clone()
 }
 
 /// Forwarding entries alone are enough where the engine has no routing for what is left.
@@ -208,10 +310,17 @@ fn a_repair_needs_no_full_re_route() {
 
 /// The certificate is one like any other: the checker and the script of Python's standard library accept it.
 fn accepted_by_script(prepared: &Prepared) {
-    let file = prepared.plan.plan().to_json();
-    let (proved, found) = prove_certified(prepared.plan.plan().clone()).expect("it is proved");
-    let found = found.expect("it has a wave").to_text(&proved.get().binding(Binding::digest(file.as_bytes())));
-    certificate::check(proved.get(), file.as_bytes(), found.as_bytes()).expect("the checker accepts it");
+    let plan = prepared.plan.plan();
+    let (_, found) = prove_certified(plan.clone()).expect("it is proved");
+    judged(plan, &found.expect("it has a wave"), true);
+}
+
+/// Whether the checker and the script accept a plan with a certificate.
+fn judged(plan: &Plan, found: &Certificate, accepted: bool) {
+    let file = plan.to_json();
+    let found = found.to_text(&plan.binding(Binding::digest(file.as_bytes())));
+    let checked = certificate::check(plan, file.as_bytes(), found.as_bytes());
+    assert_eq!(checked.is_ok(), accepted, "{checked:?}");
     if Command::new("python3").arg("--version").output().is_err() {
         println!("SKIPPED: python3 is not installed");
         return;
@@ -222,7 +331,7 @@ fn accepted_by_script(prepared: &Prepared) {
     std::fs::write(&certificate, &found).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/check_certificate.py");
     let run = Command::new("python3").arg(script).args([&plan, &certificate]).output().unwrap();
-    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stdout));
+    assert_eq!(run.status.code(), Some(i32::from(!accepted)), "{}", String::from_utf8_lossy(&run.stdout));
 }
 
 #[test]

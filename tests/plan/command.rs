@@ -201,6 +201,20 @@ fn what_leaves_is_named_in_place_of_a_capture() {
     desk.run(&leaf).says(1, &["NO: 4 end ports would be cut off"]);
 }
 
+/// A plan is for all hosts; what a manager does before it is said.
+#[test]
+fn what_comes_before_the_double_scheme_is_said() {
+    let fabric = bundled("seed-16");
+    let desk = Desk::with(&fabric, &fabric.without_nodes(&[named(&fabric, "switch-12")]));
+    let said =
+        "a manager first gives ways to 18 of the 37 pairs of a host and a LID that have lost theirs, by 7 writes";
+    desk.plan(&["--sudden", "--engine", "lash", "--scheme", "auto"]).says(0, &["scheme double", said]);
+    for quiet in [["--sudden", "--scheme", "double"], ["--planned", "--scheme", "auto"]] {
+        let output = desk.plan(&[&["--engine", "lash"], &quiet[..]].concat());
+        assert!(!output.stdout().contains("a manager first"), "{}", output.stdout());
+    }
+}
+
 #[test]
 fn tables_in_force_are_read_and_no_engine_is_assumed() {
     let fabric = bundled("fat-tree-4-2");

@@ -469,6 +469,7 @@ fn still() -> PlanInput {
         initial: subnet.tables,
         old: Half::Lower,
         begins_with_losses: false,
+        leaves_losses: false,
         closes: false,
         both_halves: false,
         policy: Policy::default(),

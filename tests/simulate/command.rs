@@ -371,3 +371,20 @@ fn hosts_that_are_told_need_no_time() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--settle: sources that are told move at once"), "{}", text(&output.stderr));
 }
+
+/// 8 switches with 24 LID owners are 192 rows.
+#[test]
+fn computing_takes_the_time_that_was_asked_for() {
+    let computing = |scheme: &str, time: &str| {
+        let (code, report) = json(&["--remove-root", "--scheme", scheme, "--compute-time", time]);
+        let phases = report["phases"].as_array().expect("a list");
+        let phase = phases.iter().find(|phase| phase["name"] == "compute");
+        let ns = phase.map(|phase| phase["end_ns"].as_u64().unwrap() - phase["start_ns"].as_u64().unwrap());
+        assert_eq!((code, &report["packets"]["lost_to_change"]), (Some(0), &Value::from(0)), "{scheme} {time}");
+        ns
+    };
+    assert_eq!(computing("double", "0"), None);
+    assert_eq!(computing("double", "150"), Some(150_000));
+    assert_eq!(computing("double", "scaled"), Some(192 * 2_200));
+    assert_eq!(computing("ordered", "scaled"), Some(192 * 700));
+}

@@ -3,10 +3,11 @@
 use super::{run, watched};
 use crate::support::bundled::bundled;
 use crate::support::short::short;
+use reconfig::change::engine_named;
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::plan::{Barrier, Phase, Policy, Scheme, TurnedBack, Wave};
-use reconfig::routing::{Engine, UpDown};
-use reconfig::scenario::{self, Departure, Ending, Scenario, Unwatched};
+use reconfig::routing::{Engine, Parameters, UpDown};
+use reconfig::scenario::{self, Departure, Element, Ending, Scenario, SimulationReport, Unwatched};
 use reconfig::sim::SimConfig;
 use reconfig::tables::Write;
 use std::sync::Arc;
@@ -92,4 +93,39 @@ fn what_entries_alone_cannot_do_is_done_by_the_double_scheme() {
     let report = run(&Scenario { auto: true, ..scenario });
     assert_eq!((report.scheme, report.packets.lost_to_change), (Scheme::Double, 0));
     assert!(report.notes.iter().any(|note| note.contains("scheme ordered was passed over")), "{:?}", report.notes);
+}
+
+/// Half of the pairs have other entries at once, and the rest does not wait longer for it.
+#[test]
+fn what_entries_alone_can_do_is_done_before_the_double_scheme() {
+    let fabric = bundled("seed-16");
+    let switch = fabric.nodes().find(|(_, node)| node.description.trim() == "switch-12").expect("it is there").0;
+    let by = |auto| {
+        let scenario = Scenario::of_one(fabric.clone(), Element::Switch(switch));
+        let lash: Arc<dyn Engine> = Arc::from(engine_named("lash", &Parameters::default()).expect("it is in the list"));
+        scenario::run(&Scenario { auto, scheme: Scheme::Double, ..short(scenario) }, lash, &mut Unwatched)
+            .expect("it runs")
+    };
+    let (alone, first) = (by(false), by(true));
+    let phases =
+        |report: &SimulationReport| report.phases.iter().map(|phase| phase.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(phases(&alone), ["split", "install", "swap", "drain", "restore"]);
+    assert_eq!(phases(&first), ["rewrite", "split", "install", "swap", "drain", "restore"]);
+    for report in [&alone, &first] {
+        assert_eq!(
+            (report.outcome, report.scheme, report.packets.lost_to_change),
+            (Ending::Completed, Scheme::Double, 0)
+        );
+    }
+    assert!(
+        first.packets.lost_to_failure * 4 < alone.packets.lost_to_failure * 3,
+        "{:?} {:?}",
+        first.packets,
+        alone.packets
+    );
+    assert!(
+        first.notes.iter().any(|note| note.contains("came first, and gave ways to 18 of 37 pairs")),
+        "{:?}",
+        first.notes
+    );
 }

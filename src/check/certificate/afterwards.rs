@@ -141,13 +141,26 @@ impl Afterwards<'_> {
         Ok(())
     }
 
-    /// The switch that packets to a DLID go on to; none where they have arrived.
+    /// Whether a row leads into what died, as it did at the beginning, and the plan leaves such rows to another change. A way
+    /// that leads there was lost at the beginning, too: that no other is led to such a row, each wave's closure shows.
+    fn stays_lost(&self, node: NodeId, output: PortNum, lid: Lid) -> bool {
+        let draft = self.plan.draft();
+        let has_died = |port: PortId| draft.before.peer(port).is_some() && draft.surviving.peer(port).is_none();
+        draft.leaves_losses
+            && draft.initial.lfts[node.index()].get(lid) == Some(output)
+            && draft.before.port_at(node, output).is_some_and(has_died)
+    }
+
+    /// The switch that packets to a DLID go on to; none where they have arrived, or stay lost.
     fn next(&self, switch: usize, lid: Lid, owner: PortId) -> Result<Option<usize>, CertificateFault> {
         let node = self.net.switches[switch];
         let fabric = &*self.plan.draft().after;
         let output = self.tables.lfts[node.index()].get(lid).unwrap_or(PortNum::NO_ROUTE);
         let linked = fabric.port_at(node, output).filter(|&port| fabric.peer(port).is_some());
         let Some(channel) = linked else {
+            if self.stays_lost(node, output, lid) {
+                return Ok(None);
+            }
             let what = match output {
                 PortNum::NO_ROUTE => "it has no route".to_string(),
                 port => format!("its port {port} leads to nothing that is left"),

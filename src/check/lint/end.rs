@@ -55,8 +55,8 @@ fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
 
 /// Every LID that will be in use leads to the port that owns it, from every switch where packets to it may be sent:
 /// from all that stay or, where the plan specifies the sources of a path, from those of its sources. Scheme `ordered`
-/// may leave a row lost that the first tables lead nowhere, if no host sends to a host by it and if it still ends at a
-/// cable that is gone (W.10 of docs/PROTOCOL.md).
+/// may leave a row lost that the first tables lead nowhere, if no host sends to a host by it, or the plan says that such
+/// are left, and if it still ends at a cable that is gone (W.10 of docs/PROTOCOL.md).
 fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let fabric = &*plan.draft().after;
     let tables = plan.tables_at(plan.waves().len());
@@ -96,10 +96,11 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
                     known_first.fill(Way::Unknown);
                 }
                 // W.10. Only a plan that reconnects hosts first may leave rows lost: rows that no packet between hosts
-                // meets, that were lost already, and at which packets vanish into the dead cable instead of going
-                // round.
+                // meets, unless it says that some of these are left too, that were lost already, and at which packets
+                // vanish into the dead cable instead of going round.
+                let of_hosts = !is_of_switch(fabric, owner) && has_hosts[start.index()];
                 plan.scheme() == Scheme::Ordered
-                    && (is_of_switch(fabric, owner) || !has_hosts[start.index()])
+                    && (plan.draft().leaves_losses || !of_hosts)
                     && !steps.lead(first.column(lid), start, owner, &mut known_first)
                     && ends_in_loss(plan, &tables.lfts, start, lid)
             };

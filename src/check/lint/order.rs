@@ -29,8 +29,13 @@ pub(super) fn check(plan: &Plan, findings: &mut Findings) {
     }
 }
 
-/// Only tables that were found, and not made for a plan, may begin with rows that lead nowhere.
+/// Only tables that were found, and not made for a plan, may begin with rows that lead nowhere; and only forwarding
+/// entries alone may leave hosts to another change.
 fn check_losses(plan: &Plan, findings: &mut Findings) {
+    if plan.draft().leaves_losses && plan.scheme() != Scheme::Ordered {
+        let what = format!("it says that it leaves losses, which scheme {} does not", plan.scheme());
+        findings.plan(Rule::Assumptions, what);
+    }
     if plan.draft().begins_with_losses && plan.scheme() != Scheme::Recover {
         let what = format!("it says that it begins with losses, which scheme {} does not", plan.scheme());
         findings.plan(Rule::Assumptions, what);

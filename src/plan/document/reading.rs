@@ -52,6 +52,7 @@ pub(super) fn plan(text: &str, file: &str) -> Result<Plan, PlanReadError> {
         new: document.new,
         both_halves: document.both_halves,
         begins_with_losses: document.begins_with_losses,
+        leaves_losses: document.leaves_losses,
         lanes: document.lanes,
         policy: document.policy,
         sm: names.port(document.sm).map_err(at("sm"))?,

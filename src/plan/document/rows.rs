@@ -20,6 +20,9 @@ pub(super) struct Document<F> {
     /// Omitted where the tables in force lead every row somewhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins_with_losses: bool,
+    /// Omitted where all pairs of hosts have ways at the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaves_losses: bool,
     pub lanes: Lanes,
     pub policy: Policy,
     pub sm: EndRow,

@@ -35,6 +35,7 @@ fn document(plan: &Plan) -> Document<serde_json::Value> {
         new: draft.new,
         both_halves: draft.both_halves,
         begins_with_losses: draft.begins_with_losses,
+        leaves_losses: draft.leaves_losses,
         lanes: draft.lanes,
         policy: draft.policy,
         sm: end(fabric, draft.sm),

@@ -50,6 +50,8 @@ pub struct PlanInput {
     pub both_halves: bool,
     /// For `recover`: whether the tables in force lead from some rows (switch, LID) nowhere.
     pub begins_with_losses: bool,
+    /// For `ordered`: whether hosts may have no way to hosts at the end that had none when it began.
+    pub leaves_losses: bool,
     /// The user's choices.
     pub policy: Policy,
     /// The SM's own port.
@@ -181,6 +183,7 @@ impl PlanInput {
             new: self.old,
             both_halves: self.both_halves,
             begins_with_losses: self.begins_with_losses,
+            leaves_losses: self.leaves_losses,
             lanes,
             policy: self.policy,
             sm: self.sm,

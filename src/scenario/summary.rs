@@ -149,7 +149,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         notes: distinct(
             drafts(&plans)
                 .flat_map(|draft| draft.notes.iter().cloned())
-                .chain(changes.iter().flat_map(|change| came_first(change)))
+                .chain(changes.iter().flat_map(came_first))
                 .chain(scenario.notes.iter().cloned())
                 .chain(absent(first))
                 .chain(renumbering.clone())

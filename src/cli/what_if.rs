@@ -44,7 +44,7 @@ Examples:
 Exit codes: 0 a proved change answers every loss (with --worst, each that one was planned for); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
 cannot be proved, or a file cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
     /// Lose every two of the switches and cables at once, in place of each alone.
     #[arg(long)]

@@ -2,6 +2,7 @@
 //! time, the load, and the lengths of paths. If the user gives no load, chooses one that the routing function can
 //! carry, whatever the scheme.
 
+use super::elements::ScenarioChange;
 use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
@@ -23,10 +24,11 @@ const FLIGHT_NS: u64 = 2_500;
 /// The load of a run, and the packet-hops to expect of a change by `scheme`.
 pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> (f64, u64) {
     let demand = demand(setup);
-    let at_full_load = |scheme: Scheme| {
-        let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup, scheme) + scenario.after_ns;
+    let for_change = |change_ns: u64| {
+        let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns + scenario.after_ns;
         time_ns as f64 * packets_per_ns(setup) * demand.hops
     };
+    let at_full_load = |scheme: Scheme| for_change(change_ns(scenario, setup, scheme));
     let load = scenario.load.unwrap_or_else(|| {
         // The same for all schemes, or what they lose could not be compared. Two digits are enough, and easier to read.
         let most =
@@ -35,7 +37,11 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -
         (most * scale).floor() / scale
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
-    (load, (at_full_load(scheme) * load.min(demand.saturation)) as u64)
+    let expected = match scenario.change {
+        ScenarioChange::Nothing => for_change(0),
+        _ => at_full_load(scheme),
+    };
+    (load, (expected * load.min(demand.saturation)) as u64)
 }
 
 /// Packets that all end ports can send in a nanosecond.

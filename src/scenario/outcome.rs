@@ -167,6 +167,9 @@ pub struct SimulationReport {
     /// What each end port lost from the event on; those that lost nothing are omitted. Not in JSON, for the same reason.
     #[serde(skip)]
     pub hosts: Vec<HostLosses>,
+    /// The one of the notes that tells of `renumbered`.
+    #[serde(skip)]
+    pub renumbering: Option<String>,
     /// The ports whose LIDs are others than in the capture. Not in JSON, for the same reason.
     #[serde(skip)]
     pub renumbered: Vec<RenumberedPort>,

@@ -79,6 +79,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         1 => lid::moved(scenario.subnets.fabric(SubnetId(0)), &first.whole),
         _ => Vec::new(),
     };
+    let renumbering = describe_moved(&first.whole, &moved);
     let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
     let reports: Vec<SubnetChange> =
         subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
@@ -152,11 +153,12 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
                 .chain(changes.iter().flat_map(came_first))
                 .chain(scenario.notes.iter().cloned())
                 .chain(absent(first))
-                .chain(describe_moved(&first.whole, &moved))
+                .chain(renumbering.clone())
                 .chain(lowered(setup, sim)),
         ),
         series: series(sim),
         hosts: hosts(setup, sim),
+        renumbering,
         renumbered: moved.iter().filter_map(|own| renumbered(&first.whole, own)).collect(),
         map: setup.between.is_none().then(|| map(first)),
         changes: reports,
@@ -274,7 +276,10 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
     let scenario = setup.scenario;
     let own = |subnet: SubnetId| &setup.each[subnet.index()];
     let named = |subnet: SubnetId| own(subnet).moves.named(&own(subnet).whole);
+    let tables_alone = matches!(&scenario.change, ScenarioChange::In { elements, .. } if elements.is_empty())
+        && scenario.later.is_empty();
     let (what, moves) = match scenario.change {
+        ScenarioChange::In { .. } if tables_alone => ("tables alone change".to_string(), MovesReport::default()),
         ScenarioChange::In { subnet, .. } if setup.between.is_none() => (named(subnet).to_string(), named(subnet)),
         ScenarioChange::In { subnet, .. } => {
             (format!("{} in {}", named(subnet), setup.subnets.subnet(subnet).name), named(subnet))
@@ -286,8 +291,8 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
         ScenarioChange::Nothing => ("nothing changes".to_string(), MovesReport::default()),
     };
     let departure = match (&moves.leaves[..], &moves.comes[..]) {
-        ([], []) => "none",
-        ([], _) => "arrival",
+        ([], []) if !tables_alone => "none",
+        ([], [_, ..]) => "arrival",
         _ => scenario.departure.name(),
     };
     let only = if let [only] = reports { Some(only) } else { None };

@@ -1,5 +1,6 @@
 //! What is read of a folder of files, and what is not: one row a file, with the memory that reading takes, as a multiple of
-//! the file's size. Topologies of ibdm find their system files in the folder that `--systems` names, else beside them.
+//! the file's size. Topologies of ibdm find their system files in the folder that `--systems` names, else in FOLDER; with them
+//! the memory and size of all those count too, since a topology alone is a list of names.
 //! With `--mutilated N` the files that are read are damaged N times, and one line says what became of them.
 //!
 //! `cargo run --release --example read_captures -- FOLDER [--systems FOLDER] [--mutilated N]`
@@ -10,7 +11,7 @@ mod mutilated;
 use rand::SeedableRng;
 use rand_pcg::Pcg32;
 use reconfig::fabric::Fabric;
-use reconfig::fabric::format::{Format, ReadError, Reading, SystemFiles, Tolerance, read_with};
+use reconfig::fabric::format::{Format, ReadError, Reading, SystemFiles, Tolerance, needs_systems, read_with};
 use reconfig::tables::dump::{read_fdbs, read_lfts};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,29 @@ mod counted {
 #[global_allocator]
 static ALLOCATOR: counted::Counted = counted::Counted;
 
+/// System files of ibdm.
+struct Systems {
+    files: SystemFiles,
+    bytes: usize,
+    /// The memory that they take.
+    held: usize,
+}
+
+impl Systems {
+    /// A fabric, and the most memory that reading takes, as a multiple of what is read. Of a file of a few lines the
+    /// reader's own constants are most of the memory, so that it counts as `least` bytes.
+    fn read(
+        &self,
+        (bytes, name): (&[u8], &str),
+        tolerance: Tolerance,
+        least: usize,
+    ) -> (Result<Reading, ReadError>, f64) {
+        let (reading, held) = counted::most(|| read_with(bytes, name, tolerance, &self.files));
+        let (more, taken) = if needs_systems(bytes) { (self.bytes, self.held) } else { (0, 0) };
+        (reading, (held + taken) as f64 / (bytes.len() + more).max(least) as f64)
+    }
+}
+
 /// A file that is read.
 struct Read {
     name: String,
@@ -61,22 +85,32 @@ struct Read {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let named = |option: &str| {
-        let at = arguments.iter().position(|argument| argument == option)?;
-        arguments.get(at + 1).cloned()
-    };
-    let folder = arguments.first().cloned().unwrap_or_else(|| "fixtures/topologies".to_string());
-    let systems = systems(named("--systems").as_deref().map(Path::new))?;
-    let files = files_below(Path::new(&folder))?;
+    let (mut folder, mut systems_in, mut cases) = (None, None, None);
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let taken = match argument.as_str() {
+            "--systems" => systems_in.replace(rest.next().ok_or("--systems: expected a folder")?),
+            "--mutilated" => cases.replace(rest.next().ok_or("--mutilated: expected a number")?),
+            option if option.starts_with("--") => {
+                return Err(format!("{option}: expected --systems or --mutilated").into());
+            }
+            _ => folder.replace(argument),
+        };
+        if taken.is_some() {
+            return Err(format!("{argument}: expected one folder, and each option once").into());
+        }
+    }
+    let folder = folder.map_or("fixtures/topologies", String::as_str);
+    let systems = systems(Path::new(systems_in.map_or(folder, String::as_str)), systems_in.is_some())?;
+    let files = files_below(Path::new(folder))?;
     let mut read = Vec::new();
     println!("| file | bytes | read as | switches / others / links | memory, times the file | said |");
     println!("|---|---|---|---|---|---|");
     for file in &files {
-        let name = file.strip_prefix(&folder)?.display().to_string();
+        let name = file.strip_prefix(folder)?.display().to_string();
         let bytes = std::fs::read(file)?;
-        let (size, (reading, held)) =
-            (bytes.len(), counted::most(|| taken(&bytes, &name, Tolerance::Repair, &systems)));
-        let times = format!("{:.1}", held as f64 / size.max(1) as f64);
+        let (size, (reading, times)) = (bytes.len(), systems.read((&bytes, &name), Tolerance::Repair, 1));
+        let times = format!("{times:.1}");
         match reading {
             Err(error) => {
                 let beside = beside(file, &bytes, &name, &files, &systems);
@@ -96,26 +130,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     }
-    match named("--mutilated") {
+    match cases {
         Some(cases) => mutilate(&read, cases.parse()?, &systems),
         None => Ok(()),
     }
 }
 
-fn taken(bytes: &[u8], name: &str, tolerance: Tolerance, systems: &SystemFiles) -> Result<Reading, ReadError> {
-    read_with(bytes, name, tolerance, systems)
-}
-
 /// Damages files in turn: no damage may make up a switch, or take more than twenty times the file.
-fn mutilate(read: &[Read], cases: u64, systems: &SystemFiles) -> Result<(), Box<dyn std::error::Error>> {
+fn mutilate(read: &[Read], cases: u64, systems: &Systems) -> Result<(), Box<dyn std::error::Error>> {
     let (mut whole, mut incomplete, mut refused, mut worst) = (0, 0, 0, (0.0_f64, String::new()));
     for seed in (0..cases).filter(|_| !read.is_empty()) {
         let Read { name, bytes, fabric } = &read[seed as usize % read.len()];
         let damaged = mutilated::mutilated(bytes, &mut Pcg32::seed_from_u64(seed));
         for tolerance in [Tolerance::Repair, Tolerance::Partial] {
-            let (reading, held) = counted::most(|| taken(&damaged, name, tolerance, systems));
-            // Of a file of a few lines the reader's own constants are most of the memory.
-            let times = held as f64 / damaged.len().max(4096) as f64;
+            let (reading, times) = systems.read((&damaged, name), tolerance, 4096);
             if times > worst.0 {
                 worst = (times, format!("{name}, seed {seed}"));
             }
@@ -150,21 +178,32 @@ fn switches(fabric: &Fabric) -> BTreeSet<u64> {
 }
 
 /// What a file of tables says of a topology in its folder.
-fn beside(file: &Path, bytes: &[u8], name: &str, files: &[PathBuf], systems: &SystemFiles) -> Option<String> {
+fn beside(file: &Path, bytes: &[u8], name: &str, files: &[PathBuf], systems: &Systems) -> Option<String> {
     files.iter().filter(|other| other.parent() == file.parent() && *other != file).find_map(|other| {
         let text = std::fs::read(other).ok()?;
-        let fabric = taken(&text, name, Tolerance::Repair, systems).ok()?.fabric;
+        let fabric = read_with(&text, name, Tolerance::Repair, &systems.files).ok()?.fabric;
         let tables = read_lfts(bytes, name, &fabric).or_else(|_| read_fdbs(bytes, name, &fabric)).ok()?;
         let known = fabric.switches().count() - tables.missing.len();
-        Some(format!("tables of {known} switches of {}", other.file_name()?.display()))
+        let switches = if known == 1 { "switch" } else { "switches" };
+        Some(format!("tables of {known} {switches} of {}", other.file_name()?.display()))
     })
 }
 
-fn systems(folder: Option<&Path>) -> Result<SystemFiles, Box<dyn std::error::Error>> {
-    let mut systems = SystemFiles::default();
-    for file in folder.map(files_below).transpose()?.unwrap_or_default() {
-        if file.extension().is_some_and(|extension| extension == "ibnl") {
-            systems.add(&std::fs::read(&file)?, &file.display().to_string())?;
+/// The system files in a folder. One that cannot be read is an error where the folder is there for them, else it is left out.
+fn systems(folder: &Path, for_them: bool) -> Result<Systems, Box<dyn std::error::Error>> {
+    let mut systems = Systems { files: SystemFiles::default(), bytes: 0, held: 0 };
+    for file in files_below(folder)? {
+        if file.extension().is_none_or(|extension| extension != "ibnl") {
+            continue;
+        }
+        let bytes = std::fs::read(&file)?;
+        systems.bytes += bytes.len();
+        let (added, held) = counted::most(|| systems.files.add(&bytes, &file.display().to_string()));
+        systems.held += held;
+        match added {
+            Err(error) if for_them => return Err(error.into()),
+            Err(error) => eprintln!("left out: {error}"),
+            Ok(()) => {}
         }
     }
     Ok(systems)

@@ -232,3 +232,85 @@ fn a_log_filter_that_cannot_be_read_is_wrong_usage() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot read RECONFIG_LOG=`a=b=c`"), "{}", stderr(&output));
 }
+
+/// A topology beside which lies a system file that cannot be read, for a type that it has or does not have.
+#[test]
+fn a_system_file_that_cannot_be_read_stops_who_needs_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("leaf.ibnl", "TOPSYSTEM LEAF\nNODE SW 4 Chip U1\n  1 -> P1\n  2 -> P2\n");
+    write("broken.ibnl", "TOPSYSTEM HOST\nNODE\n");
+    write("two.topo", "LEAF a\n  P1 -> LEAF b P1\n");
+    write("host.topo", "LEAF a\n  P1 -> HOST b P1\n");
+    let show = |topology: &str, named: bool| {
+        let (file, systems) = (folder.path().join(topology), path_text(folder.path()));
+        let options = if named { vec!["--systems", systems] } else { vec![] };
+        let output = reconfig(&[&["fabric", "show", path_text(&file)], &options[..]].concat());
+        (output.status.code(), stderr(&output).to_string())
+    };
+    let (code, told) = show("two.topo", false);
+    assert!(code == Some(0) && told.contains("broken.ibnl:2") && told.contains("left out"), "{code:?} {told}");
+    let (code, told) = show("host.topo", false);
+    assert!(
+        code == Some(2) && told.contains("broken.ibnl:2") && told.contains("describes type HOST"),
+        "{code:?} {told}"
+    );
+    let (code, told) = show("two.topo", true);
+    assert!(code == Some(2) && told.contains("broken.ibnl:2") && !told.contains("left out"), "{code:?} {told}");
+}
+
+#[test]
+fn a_topology_in_utf_16_or_in_a_list_finds_its_system_files() {
+    let (folder, others) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let topology = "LEAF a\r\n  P1 -> LEAF b P1\r\n";
+    write("two.topo", topology.as_bytes());
+    let wide: Vec<u8> = std::iter::once(0xfeff).chain(topology.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    write("wide.topo", &wide);
+    write("all.subnets.yaml", b"subnets:\n  - name: only\n    fabric: wide.topo\n");
+    let systems = "TOPSYSTEM LEAF\nNODE SW 4 Chip U1\n  1 -> P1\n";
+    let show = |file: &str, named: bool| {
+        let (file, options) = (folder.path().join(file), [&["--systems", path_text(others.path())][..], &[]]);
+        let output = reconfig(&[&["fabric", "show", path_text(&file)], options[usize::from(!named)]].concat());
+        (output.status.code(), stderr(&output).to_string())
+    };
+    for file in ["wide.topo", "all.subnets.yaml"] {
+        let (code, told) = show(file, false);
+        assert!(code == Some(2) && told.contains("describes type LEAF"), "{file}: {code:?} {told}");
+        let (code, told) = show(file, true);
+        assert!(code == Some(2) && told.contains("no system file (*.ibnl) in it"), "{file}: {code:?} {told}");
+    }
+    std::fs::write(others.path().join("leaf.ibnl"), systems).unwrap();
+    for file in ["wide.topo", "all.subnets.yaml"] {
+        assert_eq!(show(file, true).0, Some(0), "{file}: {}", show(file, true).1);
+    }
+    write("leaf.ibnl", systems.as_bytes());
+    for file in ["two.topo", "wide.topo", "all.subnets.yaml"] {
+        assert_eq!(show(file, false).0, Some(0), "{file}: {}", show(file, false).1);
+    }
+}
+
+#[test]
+fn the_installer_removes_what_it_installed_without_the_program() {
+    let (tree, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let installer = tree.path().join("packaging/install");
+    std::fs::create_dir(tree.path().join("packaging")).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/install"), &installer).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new("bash").arg(&installer).args(arguments).env_remove("DESTDIR").output().unwrap();
+        (output.status.code(), stderr(&output).to_string())
+    };
+    let into = path_text(prefix.path());
+    let (code, told) = run(&[into]);
+    assert!(code == Some(2) && told.contains("there is no target/release/reconfig"), "{told}");
+    let release = tree.path().join("target/release");
+    std::fs::create_dir_all(&release).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_reconfig"), release.join("reconfig")).unwrap();
+    assert_eq!(run(&[into]), (Some(0), String::new()));
+    let another = prefix.path().join("share/man/man1/other.1");
+    std::fs::write(&another, "").unwrap();
+    std::fs::remove_dir_all(tree.path().join("target")).unwrap();
+    assert_eq!(run(&["--uninstall", into]), (Some(0), String::new()));
+    let output = Command::new("find").args([into, "-type", "f"]).output().unwrap();
+    assert_eq!(stdout(&output).trim(), path_text(&another), "another program's page stays");
+}

@@ -279,6 +279,7 @@ fn status() -> Status {
         "last_change": {
             "schema": "reconfig.change/1", "cause": "removal of spine-1", "outcome": "completed", "reason": null,
             "scheme": "double", "half": "upper", "root": null, "restarts": 0, "waves": 5, "writes": 900, "proved": true,
+            "pairs_without_a_way": 0, "hosts_that_move": 0, "notes": [],
             "phases": [{"name": "split", "start_ns": 0, "end_ns": 5000000, "smps": 600}],
             "smps": {"total": 600, "retries": 0, "late": 0, "sent": {}}, "stranded": []
         }

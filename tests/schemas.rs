@@ -1,5 +1,6 @@
 //! The JSON Schemas in docs/schemas: `reconfig schema` prints them, and what commands print keeps to them.
 
+use crate::support::schema::errors;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -54,12 +55,6 @@ fn folder() -> PathBuf {
 
 fn names() -> Vec<String> {
     String::from_utf8(reconfig(["schema"]).stdout).expect("text").lines().map(str::to_string).collect()
-}
-
-/// The errors of a value, each with its place.
-fn errors(schema: &Value, value: &Value) -> Vec<String> {
-    let validator = jsonschema::validator_for(schema).expect("a schema");
-    validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
 /// That they are what the types make is tested where the types are (src/cli/schema.rs).

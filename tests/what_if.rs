@@ -69,10 +69,37 @@ fn each_loss_is_answered_by_the_change_that_plan_makes() {
         assert_eq!(own["cut_off"], facts["stranded"], "{name}");
     }
     // All twelve end ports at other leaves, from each of sixteen, go over the root.
-    assert_eq!(named(&report, "switch spine-1")["change"]["pairs"], 16 * 12);
-    assert_eq!(named(&report, "switch spine-2")["change"]["pairs"], 0);
+    assert_eq!(named(&report, "switch spine-1")["pairs"], 16 * 12);
+    assert_eq!(named(&report, "switch spine-2")["pairs"], 0);
     assert_eq!(named(&report, "switch leaf-3")["cut_off"].as_array().map(Vec::len), Some(4));
     assert_eq!(named(&report, "switch leaf-1")["needs_standby"], true);
+}
+
+/// Changes for the worst alone: what is told of these, and of harm, is what is told where every change is planned.
+#[test]
+fn of_the_worst_alone_the_same_is_told() {
+    let file = fixture("fat-tree-4-2");
+    let (_, all) = json(&["what-if", &file]);
+    let (code, worst) = json(&["what-if", &file, "--worst", "3"]);
+    assert_eq!((code, losses(&worst).len(), &worst["worst"]), (Some(0), losses(&all).len(), &3.into()));
+    let mut least_planned = u64::MAX;
+    let mut most_unplanned = 0;
+    for loss in losses(&worst) {
+        let whole = named(&all, loss["dies"][0].as_str().expect("a name"));
+        let pairs = loss["pairs"].as_u64().expect("a number");
+        if loss["change"].is_null() {
+            assert_eq!((&loss["cut_off"], &loss["pairs"]), (&whole["cut_off"], &whole["pairs"]));
+            most_unplanned = most_unplanned.max(pairs);
+        } else {
+            assert_eq!(loss, whole);
+            least_planned = least_planned.min(pairs);
+        }
+    }
+    assert_eq!(losses(&worst).iter().filter(|loss| !loss["change"].is_null()).count(), 3);
+    assert!(least_planned >= most_unplanned && most_unplanned > 0, "{least_planned} {most_unplanned}");
+    let text = String::from_utf8(reconfig(&["what-if", &file, "--worst", "3"]).stdout).expect("UTF-8");
+    assert!(text.contains("not planned"), "{text}");
+    assert!(text.contains("each of the 3 worst is answered by a proved change"), "{text}");
 }
 
 #[test]

@@ -336,6 +336,58 @@ static int read_blocks(osm_opensm_t *osm, struct reconfig_fabric *fabric)
 	return cl_qmap_count(&osm->subn.node_guid_tbl) == fabric->node_count ? 0 : -1;
 }
 
+/* Writes the blocks that differ, by the requests that OpenSM makes for them; its own handler takes in the answers. */
+static unsigned send_blocks(osm_opensm_t *osm, osm_switch_t *sw)
+{
+	osm_physp_t *physp = osm_node_get_physp_ptr(sw->p_node, 0);
+	osm_madw_context_t context;
+	uint32_t block;
+	unsigned sent = 0;
+
+	memset(&context, 0, sizeof(context));
+	context.lft_context.node_guid = osm_node_get_node_guid(sw->p_node);
+	context.lft_context.set_method = TRUE;
+	for (block = 0; physp && block < sw->lft_size / BLOCK; block++) {
+		uint8_t *held = sw->lft + block * BLOCK, *wanted = sw->new_lft + block * BLOCK;
+
+		if (!memcmp(held, wanted, BLOCK))
+			continue;
+		/* As OpenSM does: a write that fails leaves what nobody takes for what the switch holds. */
+		memset(held, 0, BLOCK);
+		if (osm_req_set(&osm->sm, osm_physp_get_dr_path_ptr(physp), wanted, BLOCK, IB_MAD_ATTR_LIN_FWD_TBL,
+				cl_hton32(block), FALSE, 0, 0, CL_DISP_MSGID_NONE, &context) == IB_SUCCESS)
+			sent++;
+	}
+	return sent;
+}
+
+/*
+ * Writes what is wanted now, where something is to follow at once, and waits until all of it is acknowledged. Not where OpenSM has
+ * to raise the top of a table before its entries count: it writes this itself then.
+ */
+static int write_part(osm_opensm_t *osm, const struct reconfig_fabric *fabric)
+{
+	uint32_t i;
+	unsigned sent = 0;
+
+	for (i = 0; i < fabric->node_count; i++)
+		if (fabric->nodes[i].lft && fabric->nodes[i].lft_top < fabric->max_lid)
+			return -1;
+	for (i = 0; i < fabric->node_count; i++) {
+		osm_switch_t *sw = osm_get_switch_by_guid(&osm->subn, cl_hton64(fabric->nodes[i].guid));
+
+		if (fabric->nodes[i].lft && sw && sw->lft == fabric->nodes[i].lft)
+			sent += send_blocks(osm, sw);
+		if (sent < READS && i + 1 < fabric->node_count)
+			continue;
+		CL_PLOCK_RELEASE(&osm->lock);
+		wait_for_answers(osm);
+		CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
+		sent = 0;
+	}
+	return 0;
+}
+
 static void hold_what_is_in_force(struct reconfig_fabric *fabric)
 {
 	uint32_t i;
@@ -345,10 +397,9 @@ static void hold_what_is_in_force(struct reconfig_fabric *fabric)
 			memcpy(fabric->nodes[i].wanted_lft, fabric->nodes[i].lft, fabric->nodes[i].lft_size);
 }
 
-/* Less than 0 is a failure; more than 0 would have OpenSM route by minhop, and is never returned. */
-static int build_tables(void *context)
+/* One run of the engine: 0, less than 0 where it failed, or 1 where what it said is written and another run is due. */
+static int run_engine(struct plugin *plugin)
 {
-	struct plugin *plugin = context;
 	struct reconfig_fabric fabric;
 	int64_t unsure;
 	int result = -1;
@@ -366,9 +417,22 @@ static int build_tables(void *context)
 		return -1;
 	}
 	if (unsure >= 0)
-		result = reconfig_route(plugin->engine, &fabric) ? -1 : 0;
+		result = reconfig_route(plugin->engine, &fabric);
+	if (result > 0)
+		result = write_part(plugin->osm, &fabric) ? 0 : 1;
 	free_fabric(&fabric);
 	return result;
+}
+
+/* Less than 0 is a failure; more than 0 would have OpenSM route by minhop, and is never returned. */
+static int build_tables(void *context)
+{
+	int result;
+
+	do
+		result = run_engine(context);
+	while (result > 0);
+	return result < 0 ? -1 : 0;
 }
 
 /* More than 0 has OpenSM count. */

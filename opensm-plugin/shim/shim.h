@@ -1,4 +1,5 @@
-/* What crosses between OpenSM's side and ours: plain structures, mirrored in src/ffi.rs. OpenSM's own never cross. */
+/* What crosses between OpenSM's side and ours: plain structures, mirrored in src/plain.rs, with which the build
+ * compares them. OpenSM's own never cross. */
 #ifndef RECONFIG_SHIM_H
 #define RECONFIG_SHIM_H
 
@@ -86,7 +87,8 @@ void *reconfig_start(void *osm, const char *options, uint64_t port);
 void reconfig_stop(void *engine);
 /* Marks blocks that must be read before reconfig_route; returns how many, less than 0 where it failed. */
 int64_t reconfig_unsure(void *engine, struct reconfig_fabric *fabric);
-/* Fills `wanted_lft` of every switch; 0, or less than 0 where it failed and filled none. */
+/* Fills `wanted_lft` of every switch; 0, or less than 0 where it failed and filled none, or 1 where more follows as
+ * soon as that is written: whoever calls writes it and calls again, or leaves it to OpenSM and a run that is asked for. */
 int reconfig_route(void *engine, struct reconfig_fabric *fabric);
 void reconfig_event(void *engine, int event);
 /* Whether hosts are told service levels by source and destination; and such a level, `hint` where there is none. */

@@ -5,6 +5,7 @@
 //! wave, so what a plan does before any table that is in force leads there (the tables of what has come) is written with
 //! the first wave: ports of what has come carry nothing before OpenSM has written all tables and activates them.
 
+use reconfig::fabric::Fabric;
 use reconfig::plan::{Barrier, Phase, Plan};
 use reconfig::tables::Lft;
 use reconfig::vet::Vetted;
@@ -26,6 +27,8 @@ pub struct Step {
 pub struct Course {
     /// The plan.
     pub plan: Arc<Vetted>,
+    /// Of what is there it routes what there was before, where something has come that waits.
+    pub routed: Option<Arc<Fabric>>,
     steps: VecDeque<Step>,
 }
 
@@ -39,16 +42,19 @@ impl Course {
     /// The waves of a plan that change tables.
     pub fn of(plan: Arc<Vetted>) -> Course {
         let steps = steps(plan.plan());
-        Course { plan, steps }
+        Course { plan, routed: None, steps }
     }
 
     /// Whether the first wave need not wait, because nothing stands in the subnet.
     #[must_use]
     pub fn at_once(mut self) -> Course {
-        if let Some(first) = self.steps.front_mut() {
-            first.rounds = 0;
-        }
+        self.has_waited();
         self
+    }
+
+    /// The next wave need not wait any more.
+    pub fn has_waited(&mut self) {
+        self.steps.front_mut().into_iter().for_each(|first| first.rounds = 0);
     }
 
     /// The next wave.

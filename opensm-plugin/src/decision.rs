@@ -12,11 +12,13 @@ use crate::evidence::Accepted;
 use crate::levels::PathLevels;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::multicast::Unicast;
+use crate::parts::part;
 use crate::plans::{self, BaseEngines, FirstTables, NoPlan, Ways};
 use crate::sight::{Seen, Sight, SightError};
 use reconfig::change::{ChangeError, InForce, KnownBase};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, PortNum};
+use reconfig::plan::Assumption;
 use reconfig::routing::RouteError;
 use reconfig::tables::{LFT_BLOCK, Lft};
 use reconfig::verify::ProofStatistics;
@@ -130,6 +132,8 @@ pub struct Answer {
     pub lfts: Vec<Arc<Lft>>,
     /// What is to be logged.
     pub notes: Vec<Note>,
+    /// Whether another wave, or another part of this one, may be had as soon as they are written.
+    pub more_follows: bool,
     /// Whether the routing is to run again.
     pub again: Option<Again>,
     /// What was accepted in this run.
@@ -252,7 +256,12 @@ impl Router {
     /// The tables of the last run as OpenSM is to write them: without what leads to LIDs that nobody owns. Where a part of
     /// a loss is left to the next change, entries for what has died stay until then.
     fn written_as(&self, fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> Vec<Arc<Lft>> {
-        if self.memory.as_ref().is_some_and(|memory| memory.has_rest) { lfts } else { owned(fabric, lfts) }
+        if self.has_rest() { lfts } else { owned(fabric, lfts) }
+    }
+
+    /// Whether a part of a loss is left to the next change.
+    fn has_rest(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.has_rest)
     }
 
     /// The routing in force, with which the next change begins; none while a change is under way.
@@ -335,6 +344,9 @@ impl Router {
             None => self.found(sight, None, None, now),
             Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), None, now),
             Some(Recollection::Unfinished) => Ok(self.finished(sight)),
+            Some(Recollection::Held(_)) if self.is_amid(sight) => {
+                Ok(self.go_on(Outcome::WentOn, sight, now, Vec::new()))
+            }
             Some(Recollection::Held(found)) if found.lost || found.gained => self.changed(sight, &found, now),
             Some(Recollection::Held(_)) => Ok(self.unchanged(sight, now)),
         }?;
@@ -447,7 +459,7 @@ impl Router {
         let FirstTables { sight, lfts, levels, proof } = found;
         self.since = None;
         self.levels = levels.map(Arc::new);
-        self.remember(&sight, &lfts);
+        self.remember(&sight, &lfts, None);
         let on = self.levels.as_ref().map(|levels| format!("; hosts send on {} service levels", levels.layers()));
         let on = on.unwrap_or_default();
         let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}{on}", counted(&proof));
@@ -465,10 +477,40 @@ impl Router {
         })
     }
 
+    /// Whether a wave is left of the change that was begun for what is there.
+    fn is_amid(&self, sight: &Sight) -> bool {
+        let seen = self.memory.as_ref().is_some_and(|memory| memory.sees_the_same(&sight.fabric));
+        seen && self.course.as_ref().is_some_and(|course| !course.is_over())
+    }
+
+    /// How long packets can still be on their way that were sent before the tables in force were: none of them is in the
+    /// proof of the next change (PROTOCOL.md, W.3 and W.9).
+    fn lingers(&self, sight: &Sight, now: Duration) -> Duration {
+        let before = self.memory.as_ref().map_or(&sight.fabric, |memory| &memory.fabric);
+        let rounds = plans::rounds_to_age(before, sight);
+        wait(rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)))
+    }
+
     /// Something was lost, or has come.
     fn changed(&mut self, sight: &Sight, found: &Comparison, now: Duration) -> Result<Answer, Failure> {
+        let is_rest = self.memory.as_ref().is_some_and(|own| own.has_rest && own.sees_the_same(&sight.fabric));
+        if is_rest {
+            let lingers = self.lingers(sight, now);
+            if lingers > Duration::ZERO {
+                let text = format!("the rest waits {} ms, until what was sent before has left", lingers.as_millis());
+                let again = Some(Again::Later(lingers));
+                return Ok(self.answer(Outcome::WentOn, sight.lfts.clone(), text, again));
+            }
+        }
         self.course = None;
-        if found.lost {
+        // A cable alone needs no new way, and nobody is led over it before it carries data.
+        if !found.lost && !found.has_new_nodes() && plans::prove_in_force(sight).is_ok() {
+            self.renewal = self.config.renew;
+            let text = "something has come that nothing leads over yet; the tables in force stay, and are proved";
+            let held = self.hold(Outcome::Changed, sight, text.to_string());
+            return Ok(Answer { again: self.again(true), ..held });
+        }
+        if found.lost && !is_rest {
             self.since = Some(now);
         }
         let both = found.lost && found.gained;
@@ -485,8 +527,7 @@ impl Router {
             (true, false) => "something was lost",
             (false, _) => "something has come",
         };
-        let is_rest = self.memory.as_ref().is_some_and(|memory| memory.has_rest);
-        let what = &match (found.lost && base.is_none(), is_rest) {
+        let what = &match (found.lost && base.is_none(), self.has_rest()) {
             (_, true) => format!("the rest: {what}"),
             (true, false) => format!("{what}{TOO_SOON}"),
             (false, false) => what.to_string(),
@@ -494,15 +535,11 @@ impl Router {
         self.levels = levels;
         match plan {
             Ok(plan) => {
-                let routed = if both { Arc::new(common(&sight.fabric, &found.before)) } else { sight.fabric.clone() };
+                let routed = both.then(|| found.before.clone());
                 self.renewal = self.config.renew;
-                let mut answer = self.begin(Outcome::Changed, sight, Course::of(plan), now, what);
-                if both {
-                    self.memory.iter_mut().for_each(|memory| memory.fabric = routed.clone());
-                    self.unicast.iter_mut().for_each(|unicast| unicast.fabric = routed.clone());
-                    answer.again = Some(Again::Up);
-                }
-                Ok(answer)
+                let mut course = Course::of(plan);
+                course.routed = routed;
+                Ok(self.begin(Outcome::Changed, sight, course, now, what))
             }
             // The tables before did not serve everything, or are not safe by themselves.
             Err(NoPlan::Change(why)) if matches!(*why, ChangeError::Old(_)) => {
@@ -531,12 +568,15 @@ impl Router {
 
     /// The subnet is as it was left.
     fn unchanged(&mut self, sight: &Sight, now: Duration) -> Answer {
-        if self.course.as_ref().is_some_and(|course| !course.is_over()) {
-            return self.go_on(Outcome::WentOn, sight, now, Vec::new());
-        }
-        if !std::mem::take(&mut self.renewal) {
+        if !self.renewal {
             return self.hold(Outcome::Stayed, sight, "the tables in force stay".to_string());
         }
+        let lingers = self.lingers(sight, now);
+        if lingers > Duration::ZERO {
+            let text = format!("renewal waits {} ms, until what was sent before has left", lingers.as_millis());
+            return Answer { again: Some(Again::Later(lingers)), ..self.hold(Outcome::Stayed, sight, text) };
+        }
+        self.renewal = false;
         match plans::renewed(&self.engines, sight, self.levels.as_deref()) {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
@@ -572,11 +612,11 @@ impl Router {
     fn go_on(&mut self, outcome: Outcome, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
         let course = self.course.as_mut().expect("a course was begun");
         let plan = course.plan.clone();
-        let lfts = match course.next() {
+        let (lfts, more_follows) = match course.next() {
             None => {
                 let lfts = owned(&sight.fabric, sight.lfts.clone());
-                self.remember(sight, &lfts);
-                lfts
+                self.remember(sight, &lfts, None);
+                (lfts, false)
             }
             Some(step) => {
                 let wait = wait(step.rounds, sight.life_time, now.saturating_sub(self.since.unwrap_or(now)));
@@ -594,23 +634,31 @@ impl Router {
                     true => (lfts, Some((planned.clone(), step.lfts.clone()))),
                     false => (owned(&sight.fabric, lfts), None),
                 };
-                course.advance();
+                let turns_back = plan.plan().draft().assumptions.contains(&Assumption::TurnedBackIsDiscarded);
+                let first = part(&sight.fabric, [&sight.lfts, &lfts], turns_back);
+                let is_part = first.is_some();
+                let (lfts, text) = match first {
+                    Some(first) => {
+                        course.has_waited();
+                        let text = "part of the wave is handed over, so that no way that is given is taken back";
+                        (first, format!("{text}; {} are left", course.left()))
+                    }
+                    None => {
+                        course.advance();
+                        (lfts, format!("the next wave of the plan is handed over; {} are left", course.left()))
+                    }
+                };
+                let more_follows = course.next().is_some_and(|next| next.rounds == 0);
                 self.since = None;
-                if notes.is_empty() {
-                    let text = format!("the next wave of the plan is handed over; {} are left", course.left());
+                if notes.is_empty() || is_part {
                     notes.push(Note { level: Level::Info, text });
                 }
-                self.remember(sight, &lfts);
-                if let Some((fabric, own)) = before {
-                    let lfts = carried(&sight.fabric, &lfts, &fabric, &own);
-                    let earlier = carried(&sight.fabric, &sight.lfts, &fabric, &own);
-                    self.memory = Some(Memory { fabric, seen: sight.fabric.clone(), lfts, earlier, has_rest: true });
-                }
-                lfts
+                self.remember(sight, &lfts, before);
+                (lfts, more_follows)
             }
         };
         let again = self.again(true);
-        Answer { notes, ..self.answer(outcome, lfts, String::new(), again) }
+        Answer { notes, more_follows, ..self.answer(outcome, lfts, String::new(), again) }
     }
 
     /// When the next run is wanted.
@@ -618,27 +666,39 @@ impl Router {
         match &self.course {
             Some(course) if !course.is_over() => Some(Again::Written),
             // What is still lost is found by the next run.
-            Some(_) if self.memory.as_ref().is_some_and(|memory| memory.has_rest) => Some(Again::Written),
+            Some(_) if self.has_rest() => Some(Again::Written),
+            // Ports of what has come and waits carry data then.
+            Some(course) if course.routed.is_some() => Some(Again::Up),
             _ => (renews && self.renewal && self.config.renew).then_some(Again::Up),
         }
     }
 
     fn hold(&mut self, outcome: Outcome, sight: &Sight, text: String) -> Answer {
         let lfts = owned(&sight.fabric, sight.lfts.clone());
-        self.remember(sight, &lfts);
+        self.remember(sight, &lfts, None);
         self.answer(outcome, lfts, text, None)
     }
 
     fn answer(&self, outcome: Outcome, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> Answer {
         let notes = vec![Note { level: Level::Info, text }];
-        Answer { outcome, writes: false, lfts, notes, again, accepted: None }
+        Answer { outcome, writes: false, lfts, notes, more_follows: false, again, accepted: None }
     }
 
-    fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>]) {
-        let (fabric, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
-        let ways = self.ways(&fabric);
+    /// What is handed over. Where rows still lead into what has died it is the routing of what there was `before`, of which
+    /// tables are given for the nodes that are gone.
+    fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>], before: Option<(Arc<Fabric>, Vec<Arc<Lft>>)>) {
+        let (seen, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
+        let routed = self.course.as_ref().and_then(|course| course.routed.as_ref());
+        let fabric = routed.map_or_else(|| seen.clone(), |routed| Arc::new(common(&seen, routed)));
+        let ways = self.ways(&seen);
         self.unicast = Some(Unicast { fabric: fabric.clone(), earlier: earlier.clone(), lfts: lfts.clone(), ways });
-        self.memory = Some(Memory { seen: fabric.clone(), fabric, lfts, earlier, has_rest: false });
+        self.memory = Some(match before {
+            None => Memory { fabric, seen, lfts, earlier, has_rest: false },
+            Some((before, own)) => {
+                let [lfts, earlier] = [lfts, earlier].map(|lfts| carried(&seen, &lfts, &before, &own));
+                Memory { fabric: before, seen, lfts, earlier, has_rest: true }
+            }
+        });
     }
 
     /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.

@@ -8,6 +8,10 @@ use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
 use crate::levels::PathLevels;
 use crate::metrics::{Metrics, Run, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};
+use crate::plain::{
+    BLOCK_SILENT, BLOCK_WANTED, EVENT_HEAVY_SWEEP, EVENT_SUBNET_UP, EVENT_WRITTEN, LEVEL_ERROR, LEVEL_INFO, NO_PEER,
+    PlainFabric, PlainMember, PlainNode, PlainPort, PlainTree,
+};
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
 use crate::watch::{Surroundings, Watch};
 use crate::worker::{Clerk, Outside, Worker};
@@ -22,74 +26,8 @@ use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const NO_PEER: u32 = u32::MAX;
-const BLOCK_WANTED: u8 = 1;
-const BLOCK_SILENT: u8 = 2;
-const EVENT_HEAVY_SWEEP: c_int = 0;
-const EVENT_WRITTEN: c_int = 1;
-const EVENT_SUBNET_UP: c_int = 2;
 const FAILED: c_int = -1;
-
-/// `struct reconfig_port`.
-#[repr(C)]
-struct PlainPort {
-    guid: u64,
-    peer: u32,
-    lid: u16,
-    lmc: u8,
-    state: u8,
-    width: u8,
-    speed: u8,
-    op_vls: u8,
-}
-
-/// `struct reconfig_node`.
-#[repr(C)]
-struct PlainNode {
-    guid: u64,
-    name: *const c_char,
-    first_port: u32,
-    kind: u8,
-    num_ports: u8,
-    enhanced: u8,
-    reset: u8,
-    lft_capacity: u16,
-    lft_top: u16,
-    lft_size: u32,
-    lft: *const u8,
-    wanted_lft: *mut u8,
-    blocks: *mut u8,
-}
-
-/// `struct reconfig_fabric`.
-#[repr(C)]
-struct PlainFabric {
-    nodes: *mut PlainNode,
-    ports: *mut PlainPort,
-    node_count: u32,
-    port_count: u32,
-    sm_port_guid: u64,
-    max_lid: u16,
-    life_time: u8,
-    plain_levels: u8,
-}
-
-/// `struct reconfig_tree`.
-#[repr(C)]
-struct PlainTree {
-    guid: u64,
-    mlid: u16,
-    ports: [u8; 32],
-    reserved: [u8; 6],
-}
-
-/// `struct reconfig_member`.
-#[repr(C)]
-struct PlainMember {
-    guid: u64,
-    port: u8,
-    reserved: [u8; 7],
-}
+const MORE_FOLLOWS: c_int = 1;
 
 unsafe extern "C" {
     fn reconfig_log(osm: *mut c_void, level: c_int, text: *const c_char);
@@ -115,7 +53,7 @@ unsafe impl Send for Osm {}
 
 impl Osm {
     fn log(self, level: Level, text: &str) {
-        let level = if level == Level::Error { 0 } else { 1 };
+        let level = if level == Level::Error { LEVEL_ERROR } else { LEVEL_INFO };
         let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
         // SAFETY: the pointer is OpenSM's, see above; the text ends with a zero and outlives the call.
         unsafe { reconfig_log(self.0, level, text.as_ptr()) }
@@ -393,10 +331,14 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
         match routed {
             Ok(answer) => {
                 state.again = answer.again;
-                let (outcome, writes) = (answer.outcome, answer.writes);
+                let (outcome, writes, more_follows) = (answer.outcome, answer.writes, answer.more_follows);
                 hand_over(engine, fabric, answer, took);
                 run = Run { outcome, writes, took };
-                0
+                if !more_follows {
+                    return 0;
+                }
+                state.router.iter_mut().for_each(Router::asks);
+                MORE_FOLLOWS
             }
             Err(failure) => {
                 engine.osm.log(
@@ -449,7 +391,10 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
             }
             if due.is_some() {
                 router.asks();
-            } else if event != EVENT_HEAVY_SWEEP && state.again.is_none() {
+            }
+            // While a run waits there is time, too.
+            let is_idle = matches!(state.again, None | Some(Again::Later(_)));
+            if event != EVENT_HEAVY_SWEEP && is_idle {
                 let in_force = router.in_force(Guid(state.sm));
                 in_force.into_iter().for_each(|routing| router.know(state.ahead.begin(routing)));
             }

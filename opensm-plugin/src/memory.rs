@@ -44,6 +44,13 @@ pub struct Comparison {
     pub gained: bool,
 }
 
+impl Comparison {
+    /// Whether more has come than cables.
+    pub fn has_new_nodes(&self) -> bool {
+        self.now.nodes().any(|(id, node)| node.present && !self.before.node(id).present)
+    }
+}
+
 /// What is remembered beside what is seen.
 pub enum Recollection {
     /// Switches hold what they were told to.
@@ -107,7 +114,7 @@ impl Memory {
     }
 
     /// Whether nothing was lost and nothing has come since the last run.
-    fn sees_the_same(&self, fabric: &Fabric) -> bool {
+    pub fn sees_the_same(&self, fabric: &Fabric) -> bool {
         union(&self.seen, fabric).is_ok_and(|both| {
             let (then, now) = (both.before(), both.after());
             both.lid_conflicts.is_empty() && !lacks(&then, &now) && !lacks(&now, &then)

@@ -136,6 +136,12 @@ fn senders(fabric: &Fabric, ways: &Ways) -> InjectionRules {
     senders
 }
 
+/// Rounds, of a lifetime each, after which no packet is left that was sent before the tables in force were written
+/// everywhere; `before` is what they may still lead into.
+pub fn rounds_to_age(before: &Fabric, sight: &Sight) -> u32 {
+    verify::rounds_to_age(before, &sight.fabric, &on_lanes(&sight.fabric, sight.lfts.clone())) as u32
+}
+
 /// Proves tables that are in force by themselves.
 ///
 /// # Errors

@@ -1,13 +1,11 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
+use super::unserved::unserved;
 use super::what_if::Pace;
 use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
-use crate::fabric::PortId;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
 use crate::routing::RouteError;
-use crate::tables::{Lft, arrivals};
 use crate::verify::{self, Scope};
-use std::sync::Arc;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
 const ROUND: u64 = 2;
@@ -176,13 +174,12 @@ fn outage(plan: &Plan, settle_ns: u64) -> u64 {
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
 }
 
-/// Pairs of a host and a LID without a way when a plan begins, and how long it takes until all that it serves have one
-/// again, by the plan's own reckoning.
-pub(super) fn reconnection(plan: &Plan, pace: Pace) -> (u64, u64) {
+/// How long it takes until all pairs of a host and a LID that a plan serves have a way again, by the plan's own reckoning,
+/// in nanoseconds from its first write.
+pub(super) fn reconnection_ns(plan: &Plan, pace: Pace) -> u64 {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
-    let pairs = unserved(plan, &plan.tables_at(0).lfts);
-    let (mut left, mut ns) = (pairs, 0);
+    let (mut left, mut ns) = (unserved(plan, &plan.tables_at(0).lfts), 0);
     for (index, wave) in plan.waves()[..last].iter().enumerate() {
         if left == 0 {
             break;
@@ -193,7 +190,7 @@ pub(super) fn reconnection(plan: &Plan, pace: Pace) -> (u64, u64) {
             ns += plan.waits_ns(wave, pace.lifetime_ns, pace.settle_ns);
         }
     }
-    (pairs, ns)
+    ns
 }
 
 /// Pairs of a host and a LID without a way when a plan begins, and how many of them have one at its end.
@@ -201,18 +198,6 @@ pub fn served(plan: &Plan) -> (u64, u64) {
     let unserved = |at: usize| unserved(plan, &plan.tables_at(at).lfts);
     let (before, after) = (unserved(0), unserved(plan.waves().len()));
     (before, before.saturating_sub(after))
-}
-
-/// Pairs of a host and a LID that the tables lead nowhere; those that the change cuts off do not count.
-fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
-    let fabric = &*plan.draft().surviving;
-    let counts = |port: &PortId| !plan.draft().stranded.contains(port) && fabric.peer(*port).is_some();
-    let mut hosts = vec![0; fabric.node_count()];
-    let homes = fabric.end_ports().filter(counts).filter_map(|port| fabric.neighbour(port));
-    homes.for_each(|home| hosts[home.index()] += 1);
-    let lids = fabric.end_ports().filter(counts).flat_map(|port| fabric.half_lids(port, plan.old()));
-    let lost = |lid| arrivals(fabric, lfts, lid).into_iter().zip(&hosts).filter(|(arrives, _)| !arrives);
-    lids.map(|lid| lost(lid).map(|(_, hosts)| hosts).sum::<u64>()).sum()
 }
 
 /// SMPs served one after another while a barrier is waited for; `settle`, while sources settle behind a fence.
@@ -241,6 +226,7 @@ mod tests {
     use crate::plan::Policy;
     use crate::routing::{Demand, Engine, UpDown};
     use crate::verify::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
+    use std::sync::Arc;
 
     fn dependency(switch: &str) -> Dependency {
         let lane = PortLane { port: PortNum(1), vl: Vl::default() };

@@ -18,6 +18,7 @@ mod lid_survey;
 mod recovery;
 mod repairing;
 mod routed;
+mod unserved;
 mod what_if;
 
 pub use absent::{AbsentRows, absent_rows};
@@ -30,21 +31,20 @@ pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
-pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf};
+pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{
-    self, CyclicDrain, DrainGraph, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme,
-    TableStep,
+    self, DrainLayer, Lanes, LayerGraphError, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
 };
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
 use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
-use crate::verify::{self, ChannelGraph, Refusal, Scope};
+use crate::verify::{self, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
 use std::cell::OnceCell;
@@ -241,9 +241,13 @@ impl ChangeError {
     }
 }
 
-impl From<CyclicDrain> for ChangeError {
-    fn from(cycle: CyclicDrain) -> ChangeError {
-        ChangeError::Plan(cycle.into())
+impl ChangeError {
+    /// The routing in force has no graph of channels.
+    fn of_old_layer(error: LayerGraphError) -> ChangeError {
+        match error {
+            LayerGraphError::Refused(refusal) => ChangeError::Old(refusal),
+            LayerGraphError::Cyclic(cycle) => ChangeError::Plan(cycle.into()),
+        }
     }
 }
 
@@ -758,10 +762,9 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
         let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
         // The drain must watch every lane of the set.
         let steady = Lanes::of_layer(resting, layer, count);
-        let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
-        let graph = graph.map_err(ChangeError::Old)?;
-        let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
-        Ok(DrainLayer { lanes: Lanes::of_layer(lanes.a, layer, count), graph })
+        let found = DrainLayer::of(fabric, surviving, tables, input.old, steady, ways, &[]);
+        let found = found.map_err(ChangeError::of_old_layer)?;
+        Ok(DrainLayer { lanes: Lanes::of_layer(lanes.a, layer, count), ..found })
     };
     (0..count).map(layer).collect()
 }

@@ -2,18 +2,22 @@
 //!
 //! On entry: a fabric with its routing in force, as for a change between two captures, and the losses, each one switch or
 //! cable, or several at once. On return: of each loss who is cut off, how many pairs are without a way, what the cheapest
-//! proved change takes, or why there is none. The routing in force is proved once for all of them; the losses are looked
-//! at on all processors, and the result does not depend on how many there are. Deliberately omitted: the time until a
-//! manager has found a loss and planned its change, and what packets do meanwhile (`scenario`).
+//! proved change takes, or why there is none. A change is planned and proved in seconds on a thousand switches, the rest is
+//! found in milliseconds: so thousands of losses can be looked at without changes, and changes planned for the worst. The
+//! routing in force is proved once for all of them; the losses are looked at on all processors, and the result does not
+//! depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned its change,
+//! and what packets do meanwhile (`scenario`).
 
 use super::captures::{begun, with_lanes};
-use super::cheapest::{keeps_hosts_waiting, reconnection};
+use super::cheapest::{keeps_hosts_waiting, reconnection_ns};
+use super::unserved::{self, ProvedRouting, Survivors};
 use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::plan::Scheme;
 use crate::routing::stranded;
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -56,8 +60,10 @@ pub struct AfterLoss {
     pub at_the_dead: usize,
     /// Whether the manager's own port dies or is cut off, so that another host has to manage.
     pub needs_standby: bool,
-    /// The change that a manager makes, or why there is none that is proved.
-    pub change: Result<AnsweringChange, String>,
+    /// Pairs of an end port and a LID without a way until a change gives them one; those that are cut off do not count.
+    pub pairs: u64,
+    /// The change that a manager makes, or why there is none that is proved. None where no change was to be planned.
+    pub change: Option<Result<AnsweringChange, String>>,
 }
 
 /// A change that answers a loss.
@@ -65,11 +71,9 @@ pub struct AfterLoss {
 pub struct AnsweringChange {
     /// By which scheme; it may write nothing.
     pub scheme: Scheme,
-    /// Pairs of an end port and a LID that had no way when the change began, and have one afterwards.
-    pub pairs: u64,
-    /// Nanoseconds from the first write until they have, as the plan reckons.
+    /// Nanoseconds from the first write until all pairs that were without a way have one, as the plan reckons.
     pub reconnected_ns: u64,
-    /// Whether some of them wait until packets have left that were sent before.
+    /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
     /// End ports that have to send to other LIDs on other service levels.
     pub hosts_that_move: usize,
@@ -142,20 +146,19 @@ impl<'a> WhatIf<'a> {
 
     /// What becomes of it after each of these losses, in their order. `passed` is called after each one.
     pub fn after_each(&self, losses: &[Loss], passed: impl Fn() + Sync) -> Vec<AfterLoss> {
-        let looked_at = losses.par_iter().map(|loss| {
-            let after = self.after(loss);
-            passed();
-            after
-        });
-        looked_at.collect()
+        each(losses, passed, |loss| self.after(loss))
+    }
+
+    /// The same without a change: who is cut off, and how many pairs are without a way.
+    pub fn unanswered_each(&self, losses: &[Loss], passed: impl Fn() + Sync) -> Vec<AfterLoss> {
+        each(losses, passed, |loss| self.rest(loss).1)
     }
 
     fn answer(&self, prepared: &Prepared) -> AnsweringChange {
         let plan = prepared.plan.plan();
-        let (pairs, reconnected_ns) = reconnection(plan, self.pace);
+        let reconnected_ns = reconnection_ns(plan, self.pace);
         let own = AnsweringChange {
             scheme: plan.scheme(),
-            pairs,
             reconnected_ns,
             waits: keeps_hosts_waiting(plan),
             hosts_that_move: plan.hosts_that_move(),
@@ -166,7 +169,6 @@ impl<'a> WhatIf<'a> {
         let Some(then) = &prepared.then else { return own };
         let then = self.answer(then);
         AnsweringChange {
-            pairs,
             reconnected_ns: reconnected_ns + then.reconnected_ns,
             waits: own.waits || then.waits,
             waves: own.waves + then.waves,
@@ -177,29 +179,65 @@ impl<'a> WhatIf<'a> {
 
     /// What becomes of it after a loss.
     pub fn after(&self, loss: &Loss) -> AfterLoss {
-        let fabric = &*self.begun.before;
-        let rest = Arc::new(fabric.without_nodes(&loss.nodes).without_links(&loss.links));
-        let seat = |named| manager_port(fabric, &rest, named);
-        let stays = seat(self.named_sm).ok().filter(|&port| port == self.begun.sm);
-        let Some(sm) = stays.or_else(|| seat(None).ok()) else {
-            let cut_off: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
-            let at_the_dead = at_dead(&rest, &cut_off);
-            let change = Err("no host is left that could manage it".to_string());
-            return AfterLoss { cut_off, at_the_dead, needs_standby: true, change };
+        let (rest, after) = self.rest(loss);
+        let Some(Rest { fabric, sm }) = rest else {
+            return AfterLoss { change: Some(Err("no host is left that could manage it".to_string())), ..after };
         };
-        let cut_off = stranded(fabric, &rest, sm);
-        let at_the_dead = at_dead(&rest, &cut_off);
         let input = ChangeInput {
-            surviving: rest.clone(),
-            after: rest,
+            surviving: fabric.clone(),
+            after: fabric,
             sm,
-            base: Some(&self.base).filter(|_| stays.is_some()),
+            base: Some(&self.base).filter(|_| !after.needs_standby),
             ..self.begun.clone()
         };
         let prepared = prepare_in_turn(input, self.pace.settle_ns.unwrap_or(0));
         let change = prepared.map(|prepared| self.answer(&prepared)).map_err(|error| error.to_string());
-        AfterLoss { cut_off, at_the_dead, needs_standby: stays.is_none(), change }
+        AfterLoss { change: Some(change), ..after }
     }
+
+    /// What is left, if a host can manage it, and what becomes of it before any change.
+    fn rest(&self, loss: &Loss) -> (Option<Rest>, AfterLoss) {
+        let fabric = &*self.begun.before;
+        let rest = Arc::new(fabric.without_nodes(&loss.nodes).without_links(&loss.links));
+        let seat = |named| manager_port(fabric, &rest, named);
+        let stays = seat(self.named_sm).ok().filter(|&port| port == self.begun.sm);
+        let needs_standby = stays.is_none();
+        let Some(sm) = stays.or_else(|| seat(None).ok()) else {
+            let cut_off: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
+            let at_the_dead = at_dead(&rest, &cut_off);
+            return (None, AfterLoss { cut_off, at_the_dead, needs_standby, pairs: 0, change: None });
+        };
+        let cut_off = stranded(fabric, &rest, sm);
+        let lfts = &self.begun.tables.lfts;
+        let proved = Some(ProvedRouting { fabric, lfts });
+        let among = Survivors { fabric: &rest, stranded: &cut_off, half: self.begun.old };
+        let (pairs, at_the_dead) = (unserved::pairs(proved, among, lfts), at_dead(&rest, &cut_off));
+        (Some(Rest { fabric: rest, sm }), AfterLoss { cut_off, at_the_dead, needs_standby, pairs, change: None })
+    }
+}
+
+/// What is left after a loss, and the port of the manager of it.
+struct Rest {
+    fabric: Arc<Fabric>,
+    sm: PortId,
+}
+
+/// Of losses that were looked at without a change, so many that do most harm, the worst first, by their places in the list:
+/// by pairs without a way, which is what a change can mend, then by end ports cut off.
+pub fn worst(looked_at: &[AfterLoss], most: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..looked_at.len()).collect();
+    places.sort_by_key(|&place| Reverse((looked_at[place].pairs, looked_at[place].cut_off.len())));
+    places.truncate(most);
+    places
+}
+
+fn each(losses: &[Loss], passed: impl Fn() + Sync, after: impl Fn(&Loss) -> AfterLoss + Sync) -> Vec<AfterLoss> {
+    let looked_at = losses.par_iter().map(|loss| {
+        let after = after(loss);
+        passed();
+        after
+    });
+    looked_at.collect()
 }
 
 /// How many of these ports lost their cable, or the switch at its other end.

@@ -52,8 +52,7 @@ Examples:
 Exit codes: 0 no fault was found; 1 a fault was found, or part of the fabric is unknown; 2 wrong usage or unreadable input; 3 a subnet of a list \
 cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file with LIDs, or a list of several subnets; `-` is standard
-    /// input.
+    /// The fabric: a file in any form of docs/READING.md, with LIDs, or a list of several subnets; `-` is standard input.
     fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
     #[arg(long, value_name = "FILE", conflicts_with = "lfts")]

@@ -2,11 +2,10 @@
 
 use super::input::{read_dump, read_lfts_of};
 use super::outcome::Failure;
-use super::output::remark;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use reconfig::change::{self, BringUpError, absent_rows};
+use reconfig::change::{self, AbsentRows, BringUpError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
@@ -251,19 +250,22 @@ impl TurnBackArguments {
     }
 }
 
+/// Where help lists these options; what follows them there is not of them.
+const FROM: &str = "Tables that run already, in place of an engine";
+const TO: &str = "Tables that are to run, in place of an engine";
+
 /// Tables that a running subnet already has.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Tables that run already, in place of an engine")]
 pub(super) struct FromArguments {
     /// Take the routing from forwarding tables in the format of OpenSM's opensm.fdbs; the fabric must have LIDs.
-    #[arg(long, value_name = "FILE", conflicts_with = "from_lfts")]
+    #[arg(long, value_name = "FILE", conflicts_with = "from_lfts", help_heading = FROM)]
     from_fdbs: Option<PathBuf>,
     /// Take it from forwarding tables in the format of OpenSM's opensm-lfts.dump, or of dump_fts, dump_lfts.sh or
     /// ibroute; a folder of such files, or the option several times, where each switch has its own.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = FROM)]
     from_lfts: Vec<PathBuf>,
     /// Service levels of the paths, in the formats that `reconfig audit` reads.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = FROM)]
     from_path_sl: Option<PathBuf>,
 }
 
@@ -276,13 +278,14 @@ impl FromArguments {
     /// The engines, of which these tables, if there are any, take the place of the one before.
     pub(super) fn engines(&self, fabric: &Fabric, named: Engines) -> Result<Engines, Failure> {
         Ok(match self.read(fabric)? {
-            Some(running) => Engines { before: Arc::new(running), ..named },
+            Some((running, _)) => Engines { before: Arc::new(running), ..named },
             None => named,
         })
     }
 
-    /// The tables of these files, read for the fabric that they run on; none if no file is named.
-    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
+    /// The tables of these files, read for the fabric that they run on, and what they lack, which reports of changes say
+    /// in a note; none if no file is named.
+    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<(Imported, Option<AbsentRows>)>, Failure> {
         let Some(tables) = read_tables(self.from_fdbs.as_ref(), &self.from_lfts, fabric)? else {
             return match self.from_path_sl {
                 Some(_) => Err(Failure::input(anyhow!("--from-path-sl requires --from-fdbs or --from-lfts"))),
@@ -290,10 +293,8 @@ impl FromArguments {
             };
         };
         let levels = self.from_path_sl.as_ref().map(|file| read_dump(file, fabric, read_path_sls)).transpose()?;
-        if let Some(absent) = absent_rows(fabric, &tables.tables) {
-            remark(&absent.to_string());
-        }
-        Ok(Some(Imported::new(fabric, &tables.tables, levels)))
+        let absent = absent_rows(fabric, &tables.tables);
+        Ok(Some((Imported::new(fabric, &tables.tables, levels), absent)))
     }
 }
 
@@ -302,10 +303,10 @@ impl FromArguments {
 pub(super) struct ToArguments {
     /// Lead to these forwarding tables, in the format of OpenSM's opensm.fdbs, for the LIDs of the fabric before. Choose
     /// --scheme double, in-place or static: the others keep ways that still lead somewhere.
-    #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["to_lfts", "to_engine"])]
+    #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["to_lfts", "to_engine"], help_heading = TO)]
     to_fdbs: Option<PathBuf>,
     /// The same in the formats of --from-lfts.
-    #[arg(long, value_name = "FILE", group = "what", conflicts_with = "to_engine")]
+    #[arg(long, value_name = "FILE", group = "what", conflicts_with = "to_engine", help_heading = TO)]
     to_lfts: Vec<PathBuf>,
 }
 
@@ -315,10 +316,29 @@ impl ToArguments {
         self.to_fdbs.is_some() || !self.to_lfts.is_empty()
     }
 
-    /// The tables of these files, read for the fabric that they are to run on; none if no file is named.
-    pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<Imported>, Failure> {
-        let tables = read_tables(self.to_fdbs.as_ref(), &self.to_lfts, fabric)?;
-        Ok(tables.map(|tables| Imported::new(fabric, &tables.tables, None)))
+    /// The tables of these files, read for the fabric that they are to run on, which has the LIDs before; `renumbered` says
+    /// which ports have others after. None if no file is named.
+    pub(super) fn read(
+        &self,
+        scheme: SchemeChoice,
+        after: &Fabric,
+        renumbered: Option<&str>,
+    ) -> Result<Option<Imported>, Failure> {
+        let refused = |why: &str| Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {why}")));
+        if !self.is_given() {
+            return Ok(None);
+        }
+        if scheme.is_auto() || scheme.scheme() == Scheme::Ordered {
+            return refused(
+                "schemes auto and ordered keep ways that still lead somewhere, and may end with other tables: choose double, \
+                 in-place or static",
+            );
+        }
+        if let Some(told) = renumbered {
+            return refused(&format!("{told}: those tables are for others"));
+        }
+        let tables = read_tables(self.to_fdbs.as_ref(), &self.to_lfts, after)?;
+        Ok(tables.map(|tables| Imported::new(after, &tables.tables, None)))
     }
 }
 

@@ -4,6 +4,7 @@ use super::outcome::Failure;
 use super::output::{self, Batch, Screen};
 use crate::report::{self, Refused};
 use clap::Args;
+use reconfig::plan::LayerGraphError;
 use reconfig::verify::Refusal;
 use reconfig::verify::across::AcrossRefusal;
 use std::path::{Path, PathBuf};
@@ -35,15 +36,19 @@ impl EvidenceArguments {
         }
     }
 
-    /// Draws the refusal, or else what an accepted plan has to show, if requested.
+    /// Draws the refusal, or else what an accepted plan has to show, if requested; remarks why it has nothing.
     pub(super) fn draw_either(
         &self,
         refused: Option<&Refused>,
-        accepted: Option<String>,
+        accepted: Option<Result<String, LayerGraphError>>,
         batch: &mut Batch,
     ) -> Result<(), Failure> {
         match (&self.dot, refused, accepted) {
-            (Some(file), None, Some(drawing)) => batch.stage_text(file, drawing),
+            (Some(file), None, Some(Ok(drawing))) => batch.stage_text(file, drawing),
+            (Some(file), None, Some(Err(error))) => {
+                output::remark(&format!("nothing to draw: {error}; {} was not written", file.display()));
+                Ok(())
+            }
             _ => self.draw(refused, batch),
         }
     }

@@ -39,7 +39,7 @@ Examples:
   ibnetdiscover | reconfig fabric show - --json
   reconfig fabric show all.subnets.yaml")]
 pub(super) struct Show {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
 }
 
@@ -65,7 +65,7 @@ Examples:
   reconfig fabric convert all.subnets.yaml --to dot | fdp -Tsvg > subnets.svg
   reconfig fabric convert all.subnets.yaml --to json -o copy.subnets.yaml")]
 pub(super) struct Convert {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of subnets; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
     #[command(flatten)]
     target: Target,

@@ -141,10 +141,15 @@ fn read_unnamed(
     let bytes = read_named(file)?;
     let name = name_of(file);
     if list::is_list(&name, &bytes) {
-        return list::read_tolerating(&bytes, &name, common.tolerance(), read_bytes).map_err(unreadable);
+        let named = common.systems.map(|folder| systems_in(folder, true)).transpose()?;
+        let systems = |capture: &Path| match &named {
+            Some(systems) => Ok(systems.clone()),
+            None => systems_in(beside(capture), false).map_err(|failure| std::io::Error::other(failure.text())),
+        };
+        return list::read_with(&bytes, &name, common.tolerance(), read_bytes, systems).map_err(unreadable);
     }
     let systems = match format::needs_systems(&bytes) {
-        true => read_systems(file, common)?,
+        true => systems_in(common.systems.unwrap_or(beside(file)), common.systems.is_some())?,
         false => SystemFiles::default(),
     };
     let reading = format::read_with(&bytes, &name, common.tolerance(), &systems).map_err(unreadable)?;
@@ -152,10 +157,14 @@ fn read_unnamed(
     accept(reading).map(Subnets::alone)
 }
 
-/// The system files of a topology of ibdm: those in the folder that is named, else in its own.
-fn read_systems(file: &Path, common: Common) -> Result<SystemFiles, Failure> {
-    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = common.systems.unwrap_or(beside);
+/// The folder of a file.
+fn beside(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The system files for topologies of ibdm in a folder. One that cannot be read is refused in a folder that is named for
+/// them; beside a topology, which may not need it, it is left out and said to be.
+fn systems_in(folder: &Path, named: bool) -> Result<SystemFiles, Failure> {
     let read = || format!("cannot read the system files in {}", folder.display());
     let entries = std::fs::read_dir(folder).with_context(read).map_err(Failure::input)?;
     let paths: std::io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
@@ -164,9 +173,18 @@ fn read_systems(file: &Path, common: Common) -> Result<SystemFiles, Failure> {
     paths.sort();
     let mut systems = SystemFiles::default();
     for path in &paths {
-        systems.add(&read_named(path)?, &name_of(path)).map_err(unreadable)?;
+        match read_named(path).map(|bytes| systems.add(&bytes, &name_of(path))) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) if named => return Err(unreadable(error)),
+            Err(failure) if named => return Err(failure),
+            Ok(Err(error)) => {
+                let told = error.render_warning(colours_errors());
+                remark(&format!("{told}\n{}: left out, as if there were no such system file", path.display()));
+            }
+            Err(failure) => remark(&format!("{}: left out", failure.text())),
+        }
     }
-    if systems.is_empty() && common.systems.is_some() {
+    if systems.is_empty() && named {
         return Err(Failure::input(anyhow!("{}: no system file (*.ibnl) in it", folder.display())));
     }
     Ok(systems)

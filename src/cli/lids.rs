@@ -29,7 +29,7 @@ Examples:
 Exit codes: 0 done; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, there are too few LIDs, or the \
 file cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
     #[command(flatten)]
     choice: EngineChoice,

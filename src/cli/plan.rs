@@ -19,7 +19,7 @@ use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::plan::{MovedBy, Plan, Policy, Scheme};
+use reconfig::plan::{MovedBy, Plan, Policy};
 use reconfig::routing::Imported;
 use reconfig::scenario::{DeviceReport, Element, Moves};
 use reconfig::sim::SimConfig;
@@ -44,7 +44,7 @@ Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off 
 cannot be planned at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The fabric before: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric before: a file in any form of docs/READING.md; `-` is standard input.
     before: PathBuf,
     /// The fabric after; or options say what leaves the fabric before.
     #[arg(group = "what", conflicts_with_all = ["removal", "addition"])]
@@ -136,9 +136,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             let then = then.transpose()?.map(Box::new);
             let files = [&arguments.output, &arguments.certificate].map(Option::as_ref);
             let report = arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)?;
-            let is_drawn = arguments.evidence.file().is_some();
-            let drawing = || drawn.prepared.plan.plan().dependencies_dot();
-            (PlanReport { then, ..report }, is_drawn.then(drawing).flatten())
+            // Of a refusal the evidence is drawn.
+            let is_drawn = arguments.evidence.file().is_some() && report.refusal.is_none();
+            let drawing = is_drawn.then(|| drawn.prepared.plan.plan().dependencies_dot());
+            (PlanReport { then, ..report }, drawing)
         }
         Err(without) => (*without, None),
     };
@@ -268,15 +269,8 @@ impl Arguments {
         if !self.to.is_given() {
             return Ok(None);
         }
-        if self.scheme.is_auto() || self.scheme.scheme() == Scheme::Ordered {
-            let why = "schemes auto and ordered keep ways that still lead somewhere, and may end with other tables";
-            return Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {why}: choose double, in-place or static")));
-        }
         let union = union(before, after).map_err(not_united)?;
-        match change::renumbered(&union) {
-            Some(told) => Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {told}: those tables are for others"))),
-            None => self.to.read(&union.after()),
-        }
+        self.to.read(self.scheme, &union.after(), change::renumbered(&union).as_deref())
     }
 
     /// The report of a refusal, if the error is one.

@@ -40,7 +40,7 @@ Examples:
 Exit codes: 0 proved; 1 refused; 2 wrong usage or unreadable input; 3 the engine cannot route this fabric, or a file cannot \
 be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md, or a list of several subnets; `-` is standard input.
     #[arg(required_unless_present = "list")]
     fabric: Option<PathBuf>,
     /// List the engines.
@@ -241,7 +241,10 @@ impl Arguments {
             Some(_) if self.choice.engine.is_some() => {
                 Err(Failure::input(anyhow!("--engine and tables of others: leave out one of them")))
             }
-            Some(imported) => Ok(Box::new(imported)),
+            Some((imported, absent)) => {
+                absent.iter().for_each(|absent| output::remark(&absent.to_string()));
+                Ok(Box::new(imported))
+            }
             None => self.choice.engine(fabric),
         }
     }

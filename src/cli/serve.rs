@@ -27,7 +27,7 @@ by standard input or by the control socket: Help lists them. The last counts are
 
 Exit codes: 0 ended as asked, 2 wrong usage or unreadable input, 3 it could not serve.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
     /// The name by which clients find the server [default: IBSIM_SOCKNAME, else sim].
     #[arg(long, value_name = "NAME")]

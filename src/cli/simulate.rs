@@ -4,7 +4,7 @@ mod change;
 
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
-    SlToVlChoice, TurnBackArguments,
+    SlToVlChoice, ToArguments, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
@@ -21,15 +21,15 @@ use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange, find_in};
 use clap::{Args, ValueEnum};
 use reconfig::change::BringUpError;
+use reconfig::fabric::Fabric;
 use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
-use reconfig::lid::RENUMBERED;
 use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
-    self, Accounting, ComputeTime, Departure, Detection, Engines, LinkLoads, Periods, Scenario, ScenarioChange,
-    ScenarioError, SimulationReport, Standby, adversary,
+    self, Accounting, ComputeTime, Departure, Detection, Element, Engines, LaterEvent, LinkLoads, Moves, Periods,
+    Scenario, ScenarioChange, ScenarioError, SimulationReport, Standby, adversary,
 };
 use reconfig::sim::{
     ArrivalProcess, AttributeTime, Dispersal, Latch, MessageShare, Monitor, PathChoice, SimConfig, SimError, Spray,
@@ -58,8 +58,8 @@ Exit codes: 0 completed, nothing lost to the change, and no end port cut off by 
 or unreadable input, 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file, or a list of several subnets (NAME.subnets.yaml); `-` is
-    /// standard input.
+    /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is standard
+    /// input.
     fabric: PathBuf,
     #[command(flatten)]
     change: ChangeArguments,
@@ -120,6 +120,8 @@ struct MethodArguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
+    #[command(flatten)]
+    to: ToArguments,
     #[command(flatten)]
     partition: PartitionArguments,
     #[command(flatten)]
@@ -318,7 +320,7 @@ struct HardwareArguments {
     #[arg(long, value_name = "NS")]
     switch_life: Option<u64>,
     /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls, and discards all for eight
-    /// times that limit (VLStallCount); 0: never [default: 0; on standard devices OpenSM's 7]
+    /// times that limit (VLStallCount); 0: never [default: 0; on standard devices with that limit OpenSM's 7]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u8).range(0..=7))]
     vl_stall: Option<u8>,
     /// Whether end ports move their paths when they are notified.
@@ -501,8 +503,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
-    let (scenario, running) = arguments.scenario((subnets, &captured), common)?;
-    let routers = Routers { engine: arguments.method.engine.clone(), running };
+    let (scenario, routers) = arguments.scenario((subnets, &captured), common)?;
     if arguments.method.compare {
         let (answer, reports) = compare(&routers, &scenario, screen)?;
         page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, &page.origin), &mut batch))?;
@@ -551,10 +552,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// Says which note is about LIDs, since programs have it among the notes.
+/// Says which ports have other LIDs; programs have that among the notes.
 fn tell_renumbered(report: &SimulationReport) {
-    let told = report.notes.iter().find(|note| note.ends_with(RENUMBERED));
-    told.iter().for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
+    let told = report.renumbering.iter();
+    told.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
 }
 
 /// The loads that the run has, of which only the busiest are reported.
@@ -570,6 +571,7 @@ fn shown_loads(report: &mut SimulationReport, most: usize) -> Periods<LinkLoads>
 fn progress_name(scenario: &Scenario) -> &'static str {
     match (scenario.subnets.len() > 1, scenario.auto) {
         (true, _) => "subnets",
+        _ if matches!(scenario.change, ScenarioChange::Nothing) => "steady",
         (false, true) => SchemeChoice::Auto.name(),
         (false, false) => scenario.scheme.name(),
     }
@@ -580,15 +582,19 @@ fn progress_name(scenario: &Scenario) -> &'static str {
 struct Routers {
     engine: EngineArguments,
     running: Option<Imported>,
+    to: Option<Imported>,
 }
 
 impl Routers {
     fn engines(&self) -> Result<Engines, Failure> {
-        let named = self.engine.engines()?;
-        Ok(match &self.running {
-            Some(running) => Engines { before: Arc::new(running.clone()), ..named },
-            None => named,
-        })
+        let mut engines = self.engine.engines()?;
+        if let Some(running) = &self.running {
+            engines.before = Arc::new(running.clone());
+        }
+        if let Some(to) = &self.to {
+            engines.after = Arc::new(to.clone());
+        }
+        Ok(engines)
     }
 }
 
@@ -732,6 +738,7 @@ impl Arguments {
             (self.plan.is_some(), "--plan"),
             (self.journal.is_some(), "--journal"),
             (self.method.from.is_given(), "tables that run already"),
+            (self.method.to.is_given(), "tables that are to run"),
             (self.traffic.traffic == WORST, "--traffic worst"),
         ];
         check_options(subnets, &for_several, &for_one)?;
@@ -740,18 +747,19 @@ impl Arguments {
         self.traffic.sources.check_compared(self.method.compare && !common.json)
     }
 
-    /// The scenario, and the tables already in force if they are given.
+    /// The scenario, and what routes in it.
     fn scenario(
         &self,
         (subnets, captured): (Subnets, &Captured),
         common: Common,
-    ) -> Result<(Scenario, Option<Imported>), Failure> {
+    ) -> Result<(Scenario, Routers), Failure> {
         let running = match subnets.len() {
-            1 => self.method.from.read(subnets.fabric(SubnetId(0)))?,
+            1 => self.method.from.read(subnets.fabric(SubnetId(0)))?.map(|(running, _)| running),
             _ => None,
         };
         let between = &self.subnets;
         let NamedChange { subnets, change, later, notes } = self.change.of((subnets, captured), between, common)?;
+        let to = self.tables_after(subnets.fabric(SubnetId(0)), &change, &later, &notes)?;
         // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
         let ends = match subnets.len() {
             1 => subnets.fabric(SubnetId(0)).end_ports().count(),
@@ -803,7 +811,39 @@ impl Arguments {
             after_ns: self.traffic.after * 1_000,
             ..base
         };
-        Ok((scenario.with_device_settings(self.device_settings()), running))
+        let routers = Routers { engine: self.method.engine.clone(), running, to };
+        Ok((scenario.with_device_settings(self.device_settings()), routers))
+    }
+
+    /// The tables that the change is to lead to, where files give them, for what is left of `whole`. `notes` say which LIDs
+    /// the captures have in two ways.
+    fn tables_after(
+        &self,
+        whole: &Fabric,
+        change: &ScenarioChange,
+        later: &[LaterEvent],
+        notes: &[String],
+    ) -> Result<Option<Imported>, Failure> {
+        let (to, ScenarioChange::In { elements, .. }) = (&self.method.to, change) else { return Ok(None) };
+        if !to.is_given() {
+            return Ok(None);
+        }
+        let refused = |why: &str| Err(Failure::input(anyhow!("--to-fdbs, --to-lfts: {why}")));
+        if self.method.compare {
+            return refused("not with --compare, some of whose schemes end with other tables");
+        }
+        if !later.is_empty() {
+            return refused("for a change at once: cables that are plugged in later, and --at, need another one");
+        }
+        if elements.contains(&Element::Root) {
+            return refused("name the switch that leaves, in place of --remove-root");
+        }
+        if elements.is_empty() && !self.change.planned {
+            return refused("where nothing leaves and nothing comes, the change is planned: add --planned");
+        }
+        let no_root = || unreachable!("no element is the root");
+        let moves = Moves::of(elements, whole, no_root).map_err(Failure::input)?;
+        to.read(self.method.scheme, &moves.leaving.taken_from(whole), notes.first().map(String::as_str))
     }
 
     fn devices(&self) -> DeviceProfile {
@@ -844,8 +884,9 @@ impl Arguments {
             arrivals: self.traffic.sources.arrivals,
             message_mix: self.traffic.sources.message_mix.clone(),
             vl_stall_count: hardware.vl_stall.unwrap_or(match self.devices() {
-                DeviceProfile::Agents => 0,
-                DeviceProfile::Standard => 7,
+                // Without a head-of-queue limit nothing is discarded in a row.
+                DeviceProfile::Standard if hardware.hoq_life != Some(0) => 7,
+                DeviceProfile::Standard | DeviceProfile::Agents => 0,
             }),
             sma_times: management.smp_time_of.clone(),
             smi_processor_ns: management.smi_processor,

@@ -12,7 +12,7 @@ use super::page::Page;
 use super::progress::{Counted, Waiting};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
-use reconfig::change::{BringUp, Captures, Departure, Loss, Pace, WhatIf};
+use reconfig::change::{self, AfterLoss, BringUp, Captures, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
 use reconfig::plan::{MovedBy, Policy, Scheme};
 use reconfig::routing::Imported;
@@ -38,12 +38,13 @@ Examples:
   reconfig what-if fabric.ibnetdiscover
   reconfig what-if opensm-subnet.lst --from-fdbs opensm.fdbs --devices standard
   reconfig what-if fabric.ibnetdiscover --csv losses.csv
+  reconfig what-if large.ibnetdiscover --worst 100
   reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
 
-Exit codes: 0 a proved change answers every loss; 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
+Exit codes: 0 a proved change answers every loss (with --worst, each that one was planned for); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
 cannot be proved, or a file cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: an ibnetdiscover, iblinkinfo, ibsim, subnet.lst or JSON file; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
     /// Lose every two of the switches and cables at once, in place of each alone.
     #[arg(long)]
@@ -54,6 +55,10 @@ pub(super) struct Arguments {
     /// Lose the cables to end ports too.
     #[arg(long)]
     host_cables: bool,
+    /// Plan changes for so many losses only: those by which most pairs are out. Of the others it is still told who is cut
+    /// off and how many pairs are out, which is found much sooner.
+    #[arg(long, value_name = "NUMBER")]
+    worst: Option<usize>,
     /// List every loss, not only the twenty worst.
     #[arg(long)]
     all: bool,
@@ -160,9 +165,10 @@ impl Arguments {
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
         let losses = if self.pairs { elements.by_two()? } else { elements.losses.clone() };
-        let progress = Counted::of(losses.len(), "losses");
-        let after = whole.after_each(&losses, || progress.passes());
-        drop(progress);
+        let after = match self.worst {
+            None => answered(&whole, &losses),
+            Some(most) => answered_worst(&whole, &losses, most),
+        };
         let named = |(loss, after)| LossReport::of(fabric, names(fabric, loss), after);
         Ok(WhatIfReport {
             fabric: FabricSize::of(fabric),
@@ -174,11 +180,29 @@ impl Arguments {
             cables: elements.cables,
             every_cable: self.every_cable,
             host_cables: elements.host_cables,
+            worst: self.worst,
             losses: losses.iter().zip(after).map(named).collect(),
             notes: whole.note.into_iter().collect(),
             listed: (!self.all).then_some(LISTED),
         })
     }
+}
+
+/// What becomes of a subnet after each loss.
+fn answered(whole: &WhatIf<'_>, losses: &[Loss]) -> Vec<AfterLoss> {
+    let progress = Counted::of(losses.len(), "losses");
+    whole.after_each(losses, || progress.passes())
+}
+
+/// The same, with changes for the worst only.
+fn answered_worst(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> Vec<AfterLoss> {
+    let progress = Counted::of(losses.len(), "losses");
+    let mut after = whole.unanswered_each(losses, || progress.passes());
+    drop(progress);
+    let worst = change::worst(&after, most);
+    let chosen: Vec<Loss> = worst.iter().map(|&place| losses[place].clone()).collect();
+    worst.into_iter().zip(answered(whole, &chosen)).for_each(|(place, own)| after[place] = own);
+    after
 }
 
 /// What can be lost alone.

@@ -81,9 +81,9 @@ impl<S: SubnetManager> Driver<S> {
                 Some(then) => Ok(ChangeUnderWay::from(*then)),
                 None => {
                     let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
-                    log.restarts += 1;
                     let next = self.prepare(Arc::new(after)).map(ChangeUnderWay::from);
                     computed_ns = next.as_ref().map_or(0, |next| next.computing_ns(self.computing));
+                    log.restarts += usize::from(next.is_ok());
                     next
                 }
             };

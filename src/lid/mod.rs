@@ -22,7 +22,7 @@ mod stable;
 pub use by_path::{MOST_LIDS, PathLidError, PathLids, number_paths, realise_numbered, realise_paths};
 pub use configure::Heuristic;
 pub use guid2lid::{Guid2Lid, LidRange};
-pub use moved::{MovedLids, RENUMBERED, describe_moved, moved};
+pub use moved::{MovedLids, describe_moved, moved};
 pub use needs::{Needs, assign_each, assign_each_stable};
 pub use random_table::{RandomTable, RandomTableFull};
 pub use realise::{TooFewLids, bring_up, bring_up_undivided, check_fits, merge, mirrored, realise, steady_sl_to_vl};

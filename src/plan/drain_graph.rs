@@ -2,10 +2,13 @@
 //! routing function, as plain data.
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{PortMask, PortNum, VlSet};
+use crate::ids::{Half, PortMask, PortNum, VlSet};
+use crate::tables::{PathLayers, SubnetTables};
+use crate::verify::{ChannelGraph, Refusal};
 use petgraph::dot::{Config, Dot};
 use petgraph::graph::DiGraph;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// One direction of a link, named by the port that sends into it.
 pub type ChannelId = PortId;
@@ -41,6 +44,17 @@ pub struct CyclicDrain {
     pub channel: String,
 }
 
+/// A layer of a routing function has no graph of channels.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LayerGraphError {
+    /// The routing is not safe by itself.
+    #[error("the routing of this half cannot be proved: {0}")]
+    Refused(#[from] Refusal),
+    /// Its channels have a cycle.
+    #[error(transparent)]
+    Cyclic(#[from] CyclicDrain),
+}
+
 /// The channels to drain in one virtual layer of the retiring routing function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DrainLayer {
@@ -48,6 +62,27 @@ pub struct DrainLayer {
     pub lanes: VlSet,
     /// The channels that they can use.
     pub graph: DrainGraph,
+}
+
+impl DrainLayer {
+    /// The layer of a half under `tables` whose packets are on `lanes`, restricted to what survives: see
+    /// [`ChannelGraph::new`].
+    ///
+    /// # Errors
+    /// Tables that are not free of deadlock, loops or black holes; channels that depend on one another in a cycle.
+    pub fn of(
+        fabric: &Fabric,
+        surviving: &Fabric,
+        tables: &SubnetTables,
+        half: Half,
+        lanes: VlSet,
+        ways: Option<&Arc<PathLayers>>,
+        stranded: &[PortId],
+    ) -> Result<DrainLayer, LayerGraphError> {
+        let graph = ChannelGraph::new(fabric, surviving, tables, half, lanes, ways, stranded)?;
+        let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
+        Ok(DrainLayer { lanes, graph })
+    }
 }
 
 /// The CDG of a layer of the retiring routing function: every channel that its packets may use, predecessors first.

@@ -29,7 +29,7 @@ pub use answers::{AnswersUnproved, AssumedAnswers};
 pub use cost::WaveCost;
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
-pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer};
+pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer, LayerGraphError};
 pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, LanePartition, MovedBy, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
@@ -41,8 +41,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation,
-    Transition,
+    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -281,12 +280,15 @@ impl Plan {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
 
-    /// A channel dependency graph as a Graphviz digraph: the one that is drained or, where nothing is, that of the
-    /// routing that the plan ends with. None where that routing has no such graph, as that of a refused plan.
-    pub fn dependencies_dot(&self) -> Option<String> {
-        let Draft { surviving, after, drain, .. } = &self.draft;
+    /// A channel dependency graph as a Graphviz digraph: that of the old half if it is drained; where nothing is, that
+    /// of the new half ([`Plan::new_half`]) under the tables that the plan ends with.
+    ///
+    /// # Errors
+    /// The routing that the plan ends with has no such graph, as that of a refused plan.
+    pub fn dependencies_dot(&self) -> Result<String, LayerGraphError> {
+        let Draft { surviving, after, drain, stranded, .. } = &self.draft;
         if !drain.is_empty() {
-            return Some(drain_graph::to_dot(surviving, drain));
+            return Ok(drain_graph::to_dot(surviving, drain));
         }
         let (lanes, tables) =
             (Lanes::of_fabric(after, self.draft.policy.reserved_sl).all, self.tables_at(self.waves().len()));
@@ -294,13 +296,10 @@ impl Plan {
         let count = ways.map_or(1, |ways| usize::from(ways.layers()));
         let layer = |layer: usize| {
             let lanes = Lanes::of_layer(lanes, layer, count);
-            let graph =
-                ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, &self.draft.stranded).ok()?;
-            let graph = DrainGraph::new(after, graph.outputs().iter().cloned().collect(), graph.sources()).ok()?;
-            Some(DrainLayer { lanes, graph })
+            DrainLayer::of(after, after, tables, self.new_half(), lanes, ways, stranded)
         };
-        let layers = (0..count).map(layer).collect::<Option<Vec<_>>>()?;
-        Some(drain_graph::to_dot(after, &layers))
+        let layers = (0..count).map(layer).collect::<Result<Vec<_>, _>>()?;
+        Ok(drain_graph::to_dot(after, &layers))
     }
 
     /// The channels to drain, layer by layer.

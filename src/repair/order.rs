@@ -6,6 +6,7 @@
 
 use super::net::Net;
 use crate::verify::LaneGraph;
+use rustc_hash::FxHashMap;
 
 /// The bits of dependencies, both ways.
 #[derive(Clone)]
@@ -145,7 +146,8 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
 /// Words of a [`Reach`] that are made in the time in which a search visits a lane.
 const WORDS: usize = 8;
 
-/// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane.
+/// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane. Where there are more, what
+/// leads to single lanes is kept ([`Ancestors`]), in half as much.
 const MOST_WORDS: usize = 1 << 24;
 
 /// A dependency that was added. Numbers are never used twice, not even for the same dependency.
@@ -173,11 +175,26 @@ impl Reach {
     }
 }
 
+/// Which lanes lead to one lane.
+struct Ancestors {
+    /// By lane: whether it does.
+    bits: Vec<u64>,
+    /// As of a [`Reach`].
+    settled: usize,
+    last: u64,
+    /// Lanes visited to find them, and by searches that ended in a refusal since.
+    cost: u64,
+    in_vain: u64,
+}
+
 /// Dependencies without a cycle, to which more can be added and taken back.
 pub(super) struct LaneOrder {
     held: LaneBits,
     /// What leads where, once enough was refused. A wave asks the same for LID after LID, and for each cable of a row.
     reach: Option<Reach>,
+    /// What leads to a lane behind which something was refused, in place of `reach` where that takes too much.
+    ancestors: FxHashMap<u32, Ancestors>,
+    most_words: usize,
     /// Lanes visited by searches that ended in a refusal, since that was computed.
     in_vain: u64,
     /// By lane: every dependency leads to a higher place.
@@ -203,6 +220,8 @@ impl LaneOrder {
         let place = held.positions(net)?;
         Some(LaneOrder {
             reach: None,
+            ancestors: FxHashMap::default(),
+            most_words: MOST_WORDS,
             in_vain: 0,
             added: 0,
             settled: 0,
@@ -246,8 +265,7 @@ impl LaneOrder {
             }
             let visited = self.visited;
             if !self.reorder(net, before, after) {
-                self.in_vain += self.visited - visited;
-                self.find_reach(net);
+                self.learn(net, before, self.visited - visited);
                 return false;
             }
         }
@@ -259,7 +277,73 @@ impl LaneOrder {
 
     /// Whether one lane was found to lead to another, by dependencies that are still there.
     fn is_known_to_lead(&self, lane: u32, to: u32) -> bool {
+        let leads = |known: &Ancestors| known.bits[lane as usize / 64] >> (lane % 64) & 1 == 1;
         self.reach.as_ref().is_some_and(|reach| reach.leads(lane, to) && self.holds(reach.settled, reach.last))
+            || self.ancestors.get(&to).is_some_and(|known| leads(known) && self.holds(known.settled, known.last))
+    }
+
+    /// Looks for what makes such searches needless, after one that visited so many lanes and ended in a refusal.
+    fn learn(&mut self, net: &Net, before: u32, visited: u64) {
+        let lanes = self.place.len();
+        match lanes * lanes.div_ceil(64) > self.most_words {
+            true => self.find_ancestors(net, before, visited),
+            false => {
+                self.in_vain += visited;
+                self.find_reach(net);
+            }
+        }
+    }
+
+    /// Finds what leads to a lane by what is settled, once refusals have cost as much as that does.
+    fn find_ancestors(&mut self, net: &Net, before: u32, visited: u64) {
+        let words = self.place.len().div_ceil(64);
+        if let Some(known) = self.ancestors.get_mut(&before) {
+            known.in_vain += visited;
+            if known.in_vain < known.cost {
+                return;
+            }
+        }
+        if (self.ancestors.len() + 1) * words > self.most_words / 2 {
+            self.ancestors.clear();
+        }
+        let last = self.last_settled();
+        self.without_trial(net, |order| {
+            let mut bits = vec![0u64; words];
+            let mut found = vec![before];
+            let mut next = 0;
+            while let Some(&lane) = found.get(next) {
+                next += 1;
+                for earlier in order.held.before(net, lane) {
+                    let (word, mask) = (earlier as usize / 64, 1 << (earlier % 64));
+                    if bits[word] & mask == 0 {
+                        bits[word] |= mask;
+                        found.push(earlier);
+                    }
+                }
+            }
+            let cost = found.len() as u64;
+            order.visited += cost;
+            let known = Ancestors { bits, settled: order.settled, last, cost, in_vain: 0 };
+            order.ancestors.insert(before, known);
+        });
+    }
+
+    /// The number of the last addition that is settled.
+    fn last_settled(&self) -> u64 {
+        self.settled.checked_sub(1).map_or(0, |at| self.journal[at].number)
+    }
+
+    /// Works without what is being tried, which is likely to be taken back at once.
+    fn without_trial(&mut self, net: &Net, work: impl FnOnce(&mut LaneOrder)) {
+        for at in self.settled..self.journal.len() {
+            let Added { before, after, .. } = self.journal[at];
+            self.held.remove(net, before, after);
+        }
+        work(self);
+        for at in self.settled..self.journal.len() {
+            let Added { before, after, .. } = self.journal[at];
+            self.held.add(net, before, after);
+        }
     }
 
     /// Whether the journal still begins with so many additions, the last of which had this number.
@@ -272,36 +356,31 @@ impl LaneOrder {
         let lanes = self.place.len();
         let words = lanes.div_ceil(64);
         let cost = (lanes * words / WORDS) as u64;
-        if self.in_vain < cost || lanes * words > MOST_WORDS {
+        if self.in_vain < cost {
             return;
         }
-        let last = self.settled.checked_sub(1).map_or(0, |at| self.journal[at].number);
-        // What is being tried is likely to be taken back at once.
-        for added in &self.journal[self.settled..] {
-            self.held.remove(net, added.before, added.after);
-        }
-        let mut in_order = vec![0; lanes];
-        self.place.iter().zip(0..).for_each(|(&place, lane)| in_order[place as usize] = lane);
-        let mut bits = self.reach.take().map_or_else(Vec::new, |reach| reach.bits);
-        bits.clear();
-        bits.resize(lanes * words, 0u64);
-        let mut reached = vec![0u64; words];
-        // What a lane leads to comes after it.
-        for &lane in in_order.iter().rev() {
-            reached.fill(0);
-            for after in self.held.after(net, lane) {
-                reached[after as usize / 64] |= 1 << (after % 64);
-                let beyond = &bits[after as usize * words..(after as usize + 1) * words];
-                reached.iter_mut().zip(beyond).for_each(|(word, more)| *word |= more);
+        let last = self.last_settled();
+        self.without_trial(net, |order| {
+            let mut in_order = vec![0; lanes];
+            order.place.iter().zip(0..).for_each(|(&place, lane)| in_order[place as usize] = lane);
+            let mut bits = order.reach.take().map_or_else(Vec::new, |reach| reach.bits);
+            bits.clear();
+            bits.resize(lanes * words, 0u64);
+            let mut reached = vec![0u64; words];
+            // What a lane leads to comes after it.
+            for &lane in in_order.iter().rev() {
+                reached.fill(0);
+                for after in order.held.after(net, lane) {
+                    reached[after as usize / 64] |= 1 << (after % 64);
+                    let beyond = &bits[after as usize * words..(after as usize + 1) * words];
+                    reached.iter_mut().zip(beyond).for_each(|(word, more)| *word |= more);
+                }
+                bits[lane as usize * words..(lane as usize + 1) * words].copy_from_slice(&reached);
             }
-            bits[lane as usize * words..(lane as usize + 1) * words].copy_from_slice(&reached);
-        }
-        for added in &self.journal[self.settled..] {
-            self.held.add(net, added.before, added.after);
-        }
-        self.visited += cost;
-        self.in_vain = 0;
-        self.reach = Some(Reach { words, bits, settled: self.settled, last });
+            order.visited += cost;
+            order.in_vain = 0;
+            order.reach = Some(Reach { words, bits, settled: order.settled, last });
+        });
     }
 
     /// Moves lanes so that `before` comes below `after`; false, with nothing moved, where `after` leads to `before`.
@@ -392,13 +471,17 @@ mod tests {
     proptest! {
         /// Additions are admitted exactly while there is no cycle, before and after some are taken back.
         #[test]
-        fn keeps_an_order_as_long_as_there_is_one(picks in prop::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 1..120)) {
+        fn keeps_an_order_as_long_as_there_is_one(
+            picks in prop::collection::vec((any::<u32>(), any::<u32>(), any::<bool>()), 1..120),
+            most_words in prop::sample::select(vec![0, 8, MOST_WORDS]),
+        ) {
             let fabric = generate(&"torus:3x3,1".parse().unwrap(), &Options::default()).unwrap();
             let owned = quiet_input(&fabric);
             let input: RepairInput<'_> = owned.input();
             let net = Net::of(&input);
             let planes = 2;
             let mut order = LaneOrder::of(&net, LaneBits::none(&net, planes)).unwrap();
+            order.most_words = most_words;
             let mut held: Vec<(u32, u32)> = Vec::new();
             let mut mark = (0, 0);
             for (first, second, back) in picks {

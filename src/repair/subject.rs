@@ -232,7 +232,13 @@ impl Ground {
         let alike = |settled: &&Settled| !settled.turns_back;
         let in_force = self.in_force.as_ref().filter(alike).cloned();
         let quiet = self.quiet.get().filter(|quiet| in_force.is_some() || alike(quiet)).cloned();
-        Ground { in_force, quiet: quiet.map(OnceCell::from).unwrap_or_default(), ..self.clone() }
+        Ground {
+            columns: self.columns.clone(),
+            in_force,
+            quiet: quiet.map(OnceCell::from).unwrap_or_default(),
+            is_loud: self.is_loud.clone(),
+            loud: self.loud.clone(),
+        }
     }
 
     /// The dependencies of what is quiet.

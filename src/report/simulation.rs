@@ -10,7 +10,6 @@ use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::change::Prepared;
-use reconfig::lid::RENUMBERED;
 use reconfig::plan::{Scheme, UNRESERVED};
 use reconfig::scenario::{
     ConnectionReport, Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport,
@@ -63,7 +62,9 @@ pub fn simulation(report: &SimulationReport) -> String {
     subnets::unsendable(&mut text, &report.relations);
     deadlock(&mut text, report);
     // Without a reserved level no such packets are simulated. Other LIDs are told on standard error.
-    for note in report.notes.iter().filter(|note| !note.ends_with(UNRESERVED) && !note.ends_with(RENUMBERED)) {
+    for note in
+        report.notes.iter().filter(|note| !note.ends_with(UNRESERVED) && report.renumbering.as_ref() != Some(note))
+    {
         line(&mut text, format_args!("note: {note}"));
     }
     verdict(&mut text, report);

@@ -30,13 +30,14 @@ pub(super) fn sources(text: &mut String, report: &SourceReport, lmc: u8) {
     line(text, format_args!("sources  {choice}{used}{turn}; {messages}{bursts}"));
 }
 
-/// How many LIDs of a half, or of an end port if none is spared, are used at either end, where that is a choice. An engine may leave fewer of them open to one
-/// source.
+/// How many LIDs of a half, or of an end port if no half is spare, are used at either end, where that is a choice. An
+/// engine may leave fewer of them open to one source.
 fn used(dispersal: Dispersal, lmc: u8, undivided: bool) -> String {
     let there = 1u64 << if undivided { lmc } else { lmc.saturating_sub(1) };
     let whole = if undivided { "an end port" } else { "a half" };
     let asked = dispersal.paths.map_or(there, |paths| there.min(paths.into()));
     let used = match (dispersal.choice, dispersal.paths) {
+        (PathChoice::Single, None) if undivided => return format!(", by any of {} of {whole}", counted(there, "LID")),
         (PathChoice::Base, _) | (PathChoice::Single, None) => return String::new(),
         (PathChoice::Paired, _) => asked.min(MOST_PAIRED.into()),
         (PathChoice::All | PathChoice::Single, _) => asked,

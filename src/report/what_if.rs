@@ -28,6 +28,9 @@ pub struct WhatIfReport {
     /// Whether all cables were looked at; else one of those between the same two switches, the busiest.
     pub every_cable: bool,
     pub host_cables: usize,
+    /// The most losses for which a change was planned: those by which most pairs are without a way. None for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worst: Option<usize>,
     /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way and
     /// for how long.
     pub losses: Vec<LossReport>,
@@ -49,9 +52,11 @@ pub struct LossReport {
     pub cut_off_elsewhere: usize,
     /// Whether the subnet manager's own port dies or is cut off.
     pub needs_standby: bool,
-    /// The change that a manager makes; none if there is none that is proved.
+    /// Pairs of an end port and a LID without a way until a change gives them one; those that are cut off do not count.
+    pub pairs: u64,
+    /// The change that a manager makes; none if there is none that is proved, or none was to be planned.
     pub change: Option<ChangeFacts>,
-    /// Why there is none.
+    /// Why none is proved.
     pub refusal: Option<String>,
 }
 
@@ -59,11 +64,9 @@ pub struct LossReport {
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeFacts {
     pub scheme: Scheme,
-    /// Pairs of an end port and a LID that had no way, and have one afterwards.
-    pub pairs: u64,
-    /// From the first write until they have, as the plan reckons.
+    /// From the first write until all pairs that were without a way have one, as the plan reckons.
     pub reconnected_ns: u64,
-    /// Whether some of them wait until packets have left that were sent before.
+    /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
     /// End ports that have to send to other LIDs on other service levels.
     pub hosts_that_move: usize,
@@ -77,7 +80,6 @@ impl LossReport {
     pub fn of(fabric: &Fabric, dies: Vec<String>, after: AfterLoss) -> LossReport {
         let facts = |change: AnsweringChange| ChangeFacts {
             scheme: change.scheme,
-            pairs: change.pairs,
             reconnected_ns: change.reconnected_ns,
             waits: change.waits,
             hosts_that_move: change.hosts_that_move,
@@ -86,23 +88,30 @@ impl LossReport {
             notes: change.notes,
         };
         let (change, refusal) = match after.change {
-            Ok(change) => (Some(facts(change)), None),
-            Err(why) => (None, Some(why)),
+            Some(Ok(change)) => (Some(facts(change)), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
         };
         LossReport {
             dies,
             cut_off: after.cut_off.iter().map(|&port: &PortId| fabric.describe_port(port)).collect(),
             cut_off_elsewhere: after.cut_off.len() - after.at_the_dead,
             needs_standby: after.needs_standby,
+            pairs: after.pairs,
             change,
             refusal,
         }
     }
 
+    /// When the pairs that were out are back, if there are any.
+    pub(super) fn back_ns(&self) -> Option<u64> {
+        self.change.as_ref().filter(|_| self.pairs > 0).map(|change| change.reconnected_ns)
+    }
+
     /// The more, the worse.
     fn harm(&self) -> impl Ord + use<> {
-        let (pairs, ns) = self.change.as_ref().map_or((0, 0), |change| (change.pairs, change.reconnected_ns));
-        (self.refusal.is_some(), self.cut_off.len(), u128::from(pairs) * u128::from(ns), pairs)
+        let ns = self.change.as_ref().map_or(0, |change| change.reconnected_ns);
+        (self.refusal.is_some(), self.cut_off.len(), u128::from(self.pairs) * u128::from(ns), self.pairs)
     }
 }
 
@@ -112,9 +121,14 @@ impl WhatIfReport {
         self.losses.sort_by_cached_key(|loss| Reverse(loss.harm()));
     }
 
-    /// Whether a proved change answers every loss.
+    /// Whether a proved change answers every loss that one was planned for.
     pub fn is_yes(&self) -> bool {
-        self.losses.iter().all(|loss| loss.change.is_some())
+        self.refused() == 0
+    }
+
+    /// Losses after which no change is proved.
+    pub(super) fn refused(&self) -> usize {
+        self.losses.iter().filter(|loss| loss.refusal.is_some()).count()
     }
 
     fn with_scheme(&self, scheme: Scheme) -> usize {
@@ -152,8 +166,8 @@ pub fn what_if(report: &WhatIfReport) -> String {
             Cell::new(loss.dies.join(" and ")),
             number(count(loss.cut_off.len() as u64)),
             number(count(loss.cut_off_elsewhere as u64)),
-            number(of(|own| count(own.pairs))),
-            number(of(|own| if own.pairs == 0 { "–".to_string() } else { duration(own.reconnected_ns) })),
+            number(count(loss.pairs)),
+            number(loss.back_ns().map_or("–".to_string(), duration)),
             Cell::new(scheme_name(loss)),
             number(of(|own| count(own.waves as u64))),
             number(of(|own| count(own.smps as u64))),
@@ -183,9 +197,14 @@ pub fn what_if(report: &WhatIfReport) -> String {
     text + &answer(report)
 }
 
-/// The scheme of the change that answers a loss.
+/// The scheme of the change that answers a loss, or why none is named.
 pub(super) fn scheme_name(loss: &LossReport) -> &'static str {
-    loss.change.as_ref().map_or("NONE PROVED", |own| if own.waves == 0 { "none needed" } else { own.scheme.name() })
+    match &loss.change {
+        Some(own) if own.waves == 0 => "none needed",
+        Some(own) => own.scheme.name(),
+        None if loss.refusal.is_some() => "NONE PROVED",
+        None => "not planned",
+    }
 }
 
 /// The answer, in a line.
@@ -205,12 +224,16 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
             count(elsewhere as u64)
         ),
     };
-    let unproved = report.losses.iter().filter(|loss| loss.change.is_none()).count();
+    let unproved = report.refused();
+    let planned = report.losses.iter().filter(|loss| loss.change.is_some()).count() + unproved;
     let answered = match unproved {
+        0 if planned == 0 && all > 0 => "no change was planned".to_string(),
+        0 if planned < all => format!("each of the {} worst is answered by a proved change", count(planned as u64)),
         0 => "every loss is answered by a proved change".to_string(),
-        _ => format!("NO PROVED CHANGE answers {} of {}", count(unproved as u64), count(all as u64)),
+        _ => format!("NO PROVED CHANGE answers {} of {}", count(unproved as u64), count(planned as u64)),
     };
     let moving = match report.with_scheme(Scheme::Double) {
+        0 if planned == 0 => String::new(),
         0 => ", none of which moves hosts".to_string(),
         1 => ", one of which moves hosts (scheme double)".to_string(),
         moving => format!(", {} of which move hosts (scheme double)", count(moving as u64)),
@@ -246,7 +269,7 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
             loss.cut_off.len().to_string(),
             loss.cut_off_elsewhere.to_string(),
             loss.needs_standby.to_string(),
-            of(|own| own.pairs.to_string()),
+            loss.pairs.to_string(),
             of(|own| own.reconnected_ns.to_string()),
             of(|own| own.scheme.to_string()),
             of(|own| own.waits.to_string()),

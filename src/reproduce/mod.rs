@@ -131,7 +131,8 @@ impl Study {
         }
     }
 
-    /// Fabrics for each row, by default: the paper's number, for seed-000 ten times that, so that the scatter is known.
+    /// Fabrics for each row, by default: the paper's number where the study is of one that has rows of several; for
+    /// seed-000 ten times that, so that the scatter is known.
     pub fn fabrics(self) -> usize {
         match self {
             Study::Seed000 => 100,

@@ -1,9 +1,9 @@
 //! Seed 000, section 4: forwarding tables, renamings and conflicts on random regular fabrics.
 //!
-//! Every figure of the paper is a mean or an extreme of ten fabrics that nobody kept. Ours is the mean over all fabrics, or
-//! over groups of ten the mean of their extremes. How far the paper's may lie from it follows from how ours scatter
-//! ([`Sample`]): one rule for all figures. Only with too few fabrics to know the scatter, bands that were set before anything
-//! was measured take its place.
+//! Every figure of the paper is a mean or an extreme of ten fabrics that nobody kept. Ours is the mean over all fabrics,
+//! or over groups of ten the mean of their extremes. How far the paper's may lie from it follows from how ours scatter
+//! ([`Sample`]): one rule for all figures. Only with too few fabrics to know the scatter, bands that were set before
+//! anything was measured take its place.
 
 use super::conflicts::conflicts;
 use super::fabrics::{hosts_of, regular};
@@ -237,9 +237,9 @@ impl Sample {
 
     /// Its mean beside the paper's figure, which is rounded to so many decimals.
     ///
-    /// If the paper's fabrics were drawn like ours, its figure lies within this distance of our mean with a confidence of
-    /// 99 %: the prediction interval for the mean of `of_paper` further values (Student's t), and what rounding adds. With too few
-    /// values to know how they scatter, the distance is `set`.
+    /// If the paper's fabrics were drawn like ours, its figure lies within this distance of our mean with a confidence
+    /// of 99 %: the prediction interval for the mean of `of_paper` further values (Student's t), and what rounding adds.
+    /// With too few values to know how they scatter, the distance is `set`.
     fn beside(&self, paper: f64, set: f64, decimals: usize) -> Cell {
         let (count, ours) = (self.values.len() as f64, mean(self.values.iter().copied()));
         if self.values.len() < SCATTERED {

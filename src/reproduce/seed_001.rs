@@ -27,8 +27,8 @@ pub(super) const TABLES: [&str; 6] = ["counts", "drainage", "schemes", "claims",
 
 /// Sixteen switches of four ports, fourteen hosts, 23 cables between switches.
 const TOPOLOGY: &str = "irregular:16,4,14,23";
-/// The first seed of that topology with the slides' 7 hops; of the first 1,000 eleven have them
-/// (`examples/measuring/src/bin/find_seed_16.rs`).
+/// The first seed of that topology with the slides' 7 hops both ways: channels once the root has died, and channels between
+/// switches while it is there. Of the first 1,000 eleven have them (`examples/measuring/src/bin/find_seed_16.rs`).
 const SEED: u64 = 50;
 /// Computing, in nanoseconds.
 const COMPUTE_NS: u64 = 100_000_000;

@@ -2,6 +2,7 @@
 //! time, the load, and the lengths of paths. If the user gives no load, chooses one that the routing function can
 //! carry, whatever the scheme.
 
+use super::elements::ScenarioChange;
 use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
@@ -23,10 +24,11 @@ const FLIGHT_NS: u64 = 2_500;
 /// The load of a run, and the packet-hops to expect of a change by `scheme`.
 pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> (f64, u64) {
     let demand = demand(setup);
-    let at_full_load = |scheme: Scheme| {
-        let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns(scenario, setup, scheme) + scenario.after_ns;
+    let for_change = |change_ns: u64| {
+        let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns + scenario.after_ns;
         time_ns as f64 * packets_per_ns(setup) * demand.hops
     };
+    let at_full_load = |scheme: Scheme| for_change(change_ns(scenario, setup, scheme));
     let load = scenario.load.unwrap_or_else(|| {
         // The same for all schemes, or what they lose could not be compared. Two digits are enough, and easier to read.
         let most =
@@ -35,7 +37,11 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -
         (most * scale).floor() / scale
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
-    (load, (at_full_load(scheme) * load.min(demand.saturation)) as u64)
+    let expected = match scenario.change {
+        ScenarioChange::Nothing => for_change(0),
+        _ => at_full_load(scheme),
+    };
+    (load, (expected * load.min(demand.saturation)) as u64)
 }
 
 /// Packets that all end ports can send in a nanosecond.
@@ -44,12 +50,12 @@ fn packets_per_ns(setup: &SubnetSetup) -> f64 {
         let port = setup.whole.port(port);
         port.width.data_rate_kbps(port.speed) as f64 / 1e6
     };
-    setup.before.end_ports().map(rate).sum::<f64>() / f64::from(setup.config.packet_bytes)
+    setup.before.end_ports().map(rate).sum::<f64>() / setup.config.mean_packet_bytes()
 }
 
-/// About how long the change takes: the busiest device's SMPs, one after the other.
+/// About how long the change takes: the busiest device's SMPs, one after the other, each as slow as the slowest.
 fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
-    let each = scenario.sim.sma_service_ns + FLIGHT_NS;
+    let each = scenario.sim.longest_service_ns() + scenario.sim.smi_processor_ns + FLIGHT_NS;
     let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
@@ -207,6 +213,7 @@ mod tests {
     use crate::fabric::generate::{Options, generate};
     use crate::routing::{Engine, UpDown};
     use crate::scenario::Engines;
+    use crate::sim::{AttributeTime, MessageShare, SimConfig};
     use std::sync::Arc;
 
     /// Slow agents, so that the change is what takes long and the load is lowered for it.
@@ -224,5 +231,27 @@ mod tests {
         assert!(loads[0].0 < 0.1, "{loads:?}");
         assert!(loads.iter().all(|&(load, _)| load == loads[0].0), "{loads:?}");
         assert!(loads.iter().any(|&(_, hops)| hops != loads[0].1), "{loads:?}");
+    }
+    /// Packets of a mix are shorter than the longest, and one slow attribute or a processor slows a change.
+    #[test]
+    fn mixes_and_slow_devices_count() {
+        let fabric = generate(&"fat-tree:2,3".parse().expect("a topology"), &Options::default()).expect("it exists");
+        let engine: Arc<dyn Engine> = Arc::new(UpDown::default());
+        let (scheme, base) = (Scheme::Double, Scenario { load: Some(0.01), ..Scenario::remove_root(fabric) });
+        let hops = |sim: SimConfig| {
+            let scenario = Scenario { sim, ..base.clone() };
+            let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
+            load_and_hops(&scenario, &setup.each[0], scheme).1 as f64
+        };
+        let plain = hops(base.sim.clone());
+        // Of three packets two have 1024 bytes and one 512: 2560 for three.
+        let message_mix = vec![MessageShare { bytes: 2_560, share: 1.0 }];
+        let mixed = hops(SimConfig { message_mix, ..base.sim.clone() }) / plain;
+        assert!((mixed / (1024.0 * 3.0 / 2_560.0) - 1.0).abs() < 0.001, "{mixed}");
+        let slow = SimConfig { sma_service_ns: 1_000_000, ..base.sim.clone() };
+        let sma_times = vec![AttributeTime { attribute: 0x17, service_ns: 1_000_000 }];
+        assert_eq!(hops(SimConfig { sma_times, ..base.sim.clone() }), hops(slow.clone()));
+        let smi_processor_ns = slow.sma_service_ns - base.sim.sma_service_ns;
+        assert_eq!(hops(SimConfig { smi_processor_ns, ..base.sim.clone() }), hops(slow));
     }
 }

@@ -14,7 +14,7 @@ use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid, Lid, Lmc};
 use crate::plan::Scheme;
 use crate::routers::{LevelsRule, PartEnforce};
-use crate::sim::{Dispersal, GmpCounts, MessageShare, OrderCounts, PacketCounts, QuestionCounts, Traffic};
+use crate::sim::{Dispersal, GmpCounts, MessageShare, OrderCounts, PacketCounts, QuestionCounts, Traffic, is_default};
 use crate::subnet::{DeviceProfile, DeviceSettings};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
@@ -123,10 +123,10 @@ pub struct SimulationReport {
     /// Packets that lifetime limits discarded.
     pub lifetime_discards: u64,
     /// How often a lane stalled for packets that the head-of-queue limit had discarded in a row (VLStallCount).
-    #[serde(skip_serializing_if = "is_none_of")]
+    #[serde(skip_serializing_if = "is_default")]
     pub vl_stalls: u64,
     /// SMPs for which the VL 15 buffer of a port had no room.
-    #[serde(skip_serializing_if = "is_none_of")]
+    #[serde(skip_serializing_if = "is_default")]
     pub smps_dropped: u64,
     /// From send queue to delivery, by period of delivery.
     pub latency_ns: Periods<Latency>,
@@ -167,6 +167,9 @@ pub struct SimulationReport {
     /// What each end port lost from the event on; those that lost nothing are omitted. Not in JSON, for the same reason.
     #[serde(skip)]
     pub hosts: Vec<HostLosses>,
+    /// The one of the notes that tells of `renumbered`.
+    #[serde(skip)]
+    pub renumbering: Option<String>,
     /// The ports whose LIDs are others than in the capture. Not in JSON, for the same reason.
     #[serde(skip)]
     pub renumbered: Vec<RenumberedPort>,
@@ -540,10 +543,6 @@ impl TrafficReport {
             Traffic::Trace(entries) => TrafficReport::Trace { packets: entries.len() },
         }
     }
-}
-
-fn is_none_of(count: &u64) -> bool {
-    *count == 0
 }
 
 /// How sources use their paths, and when they send what.

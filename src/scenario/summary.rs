@@ -79,6 +79,7 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         1 => lid::moved(scenario.subnets.fabric(SubnetId(0)), &first.whole),
         _ => Vec::new(),
     };
+    let renumbering = describe_moved(&first.whole, &moved);
     let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
     let reports: Vec<SubnetChange> =
         subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
@@ -149,14 +150,15 @@ pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
         notes: distinct(
             drafts(&plans)
                 .flat_map(|draft| draft.notes.iter().cloned())
-                .chain(changes.iter().flat_map(|change| came_first(change)))
+                .chain(changes.iter().flat_map(came_first))
                 .chain(scenario.notes.iter().cloned())
                 .chain(absent(first))
-                .chain(describe_moved(&first.whole, &moved))
+                .chain(renumbering.clone())
                 .chain(lowered(setup, sim)),
         ),
         series: series(sim),
         hosts: hosts(setup, sim),
+        renumbering,
         renumbered: moved.iter().filter_map(|own| renumbered(&first.whole, own)).collect(),
         map: setup.between.is_none().then(|| map(first)),
         changes: reports,
@@ -274,7 +276,10 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
     let scenario = setup.scenario;
     let own = |subnet: SubnetId| &setup.each[subnet.index()];
     let named = |subnet: SubnetId| own(subnet).moves.named(&own(subnet).whole);
+    let tables_alone = matches!(&scenario.change, ScenarioChange::In { elements, .. } if elements.is_empty())
+        && scenario.later.is_empty();
     let (what, moves) = match scenario.change {
+        ScenarioChange::In { .. } if tables_alone => ("tables alone change".to_string(), MovesReport::default()),
         ScenarioChange::In { subnet, .. } if setup.between.is_none() => (named(subnet).to_string(), named(subnet)),
         ScenarioChange::In { subnet, .. } => {
             (format!("{} in {}", named(subnet), setup.subnets.subnet(subnet).name), named(subnet))
@@ -286,8 +291,8 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
         ScenarioChange::Nothing => ("nothing changes".to_string(), MovesReport::default()),
     };
     let departure = match (&moves.leaves[..], &moves.comes[..]) {
-        ([], []) => "none",
-        ([], _) => "arrival",
+        ([], []) if !tables_alone => "none",
+        ([], [_, ..]) => "arrival",
         _ => scenario.departure.name(),
     };
     let only = if let [only] = reports { Some(only) } else { None };
@@ -364,7 +369,8 @@ fn sources(config: &SimConfig) -> Option<SourceReport> {
         ArrivalProcess::Poisson => None,
         ArrivalProcess::OnOff { burst } => Some(burst),
     };
-    let plain = dispersal == Dispersal::default() && message_packets == 1 && message_mix.is_empty() && burst.is_none();
+    let one_by_one = message_packets == 1 && message_mix.is_empty() && burst.is_none();
+    let plain = dispersal == Dispersal::default() && !undivided && one_by_one;
     (!plain).then(|| SourceReport { dispersal, undivided, message_packets, message_mix: message_mix.clone(), burst })
 }
 

@@ -61,8 +61,9 @@ pub enum ArrivalProcess {
     /// After exponential times.
     #[default]
     Poisson,
-    /// In bursts at the rate of the link, with silences between them: the number of messages of a burst is geometric, and a
-    /// silence lasts an exponential time whose mean makes the load what is configured.
+    /// In bursts at the rate of the link, with silences between them: the number of messages of a burst is geometric,
+    /// and a silence lasts an exponential time whose mean makes the load what is configured. Within a burst a message
+    /// begins when the link would be done with the one before; with a mix, after the mean time of a message.
     OnOff {
         /// The mean number of messages of a burst, 1 at least.
         burst: f64,
@@ -130,7 +131,7 @@ pub struct SimConfig {
     /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls (PortInfo:VLStallCount): it
     /// then discards all it gets for eight times that limit (IBA 18.2.5.4). 0: never. At first the ports' own value, where
     /// limits are as programmed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub vl_stall_count: u8,
     /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as
     /// the two limits above.
@@ -150,15 +151,16 @@ pub struct SimConfig {
     /// Attributes that an SMA serves in another time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sma_times: Vec<AttributeTime>,
-    /// Time in which a switch hands a directed-route SMP on, in nanoseconds.
+    /// Time that an SMP takes on its way into each device, besides its links, in nanoseconds.
     pub smi_forward_ns: u64,
-    /// Time in which the processor of a switch hands a directed-route SMP on, in nanoseconds: it does one thing at a time,
-    /// and serves as SMA besides. 0: the switch's hardware does, in [`SimConfig::smi_forward_ns`] and any number at once.
-    #[serde(default, skip_serializing_if = "is_zero_ns")]
+    /// Time in which the processor of a switch hands a directed-route SMP on, in nanoseconds, besides
+    /// [`SimConfig::smi_forward_ns`]: it does one thing at a time, and serves as SMA, too. 0: the switch's hardware hands
+    /// SMPs on, any number at once.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub smi_processor_ns: u64,
     /// SMPs that came in by one port and may wait for the device's processor (the VL 15 buffer); the next is dropped
     /// (PortCounters:VL15Dropped). 0: any number.
-    #[serde(default, skip_serializing_if = "is_zero_count")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub vl15_buffer: u16,
     /// Probability that a MAD is lost between two end points.
     pub smp_loss: f64,
@@ -189,7 +191,7 @@ pub struct SimConfig {
     #[serde(default = "one_packet")]
     pub message_packets: u16,
     /// How messages follow each other.
-    #[serde(default, skip_serializing_if = "is_poisson")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub arrivals: ArrivalProcess,
     /// The sizes of messages, where they differ; then [`SimConfig::message_packets`] means nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -266,20 +268,8 @@ const SHORTEST_PACKET: u16 = 64;
 
 // Settings that are off by default are left out of what is written, so that what was written before stays as it is.
 
-fn is_zero(count: &u8) -> bool {
-    *count == 0
-}
-
-fn is_zero_count(count: &u16) -> bool {
-    *count == 0
-}
-
-fn is_zero_ns(ns: &u64) -> bool {
-    *ns == 0
-}
-
-fn is_poisson(arrivals: &ArrivalProcess) -> bool {
-    *arrivals == ArrivalProcess::Poisson
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn one_packet() -> u16 {
@@ -338,13 +328,22 @@ pub enum SimError {
 }
 
 impl SimConfig {
-    /// Mean bytes of a message on the wire.
-    pub(super) fn message_bytes(&self) -> f64 {
+    /// Mean bytes on the wire of a message of the mix, which has one size at least.
+    pub(super) fn mean_message_bytes(&self) -> f64 {
+        self.mean_in_mix(|size| size.on_the_wire(self.packet_bytes))
+    }
+
+    /// Mean bytes of a packet, headers included.
+    pub(crate) fn mean_packet_bytes(&self) -> f64 {
         if self.message_mix.is_empty() {
-            return f64::from(self.packet_bytes) * f64::from(self.message_packets);
+            return f64::from(self.packet_bytes);
         }
+        self.mean_message_bytes() / self.mean_in_mix(|size| f64::from(size.packets(self.packet_bytes).0))
+    }
+
+    fn mean_in_mix(&self, of: impl Fn(MessageShare) -> f64) -> f64 {
         let shares: f64 = self.message_mix.iter().map(|size| size.share).sum();
-        self.message_mix.iter().map(|size| size.share * size.on_the_wire(self.packet_bytes)).sum::<f64>() / shares
+        self.message_mix.iter().map(|&size| size.share * of(size)).sum::<f64>() / shares
     }
 
     /// Whether a message may have several packets.
@@ -356,6 +355,11 @@ impl SimConfig {
     pub(super) fn service_ns(&self, attribute: AttributeId) -> u64 {
         let own = self.sma_times.iter().find(|time| AttributeId::from(time.attribute) == attribute);
         own.map_or(self.sma_service_ns, |time| time.service_ns)
+    }
+
+    /// The longest time in which an SMA serves one MAD, in nanoseconds.
+    pub(crate) fn longest_service_ns(&self) -> u64 {
+        self.sma_times.iter().map(|time| time.service_ns).fold(self.sma_service_ns, u64::max)
     }
 
     /// Refuses settings outside their range.
@@ -409,6 +413,10 @@ impl SimConfig {
         }
         if self.vl_stall_count > 7 {
             return refuse("VLStallCount", self.vl_stall_count.to_string(), "0 to 7, three bits");
+        }
+        if self.vl_stall_count > 0 && self.hoq_lifetime_ns == 0 && !self.limits_as_programmed {
+            let expected = "0 where no head-of-queue limit applies: a lane stalls for what that limit discards";
+            return refuse("VLStallCount", self.vl_stall_count.to_string(), expected);
         }
         let shares = [("replies", self.replies), ("SMP loss", self.smp_loss), ("SMP duplicates", self.smp_duplicate)];
         match shares.into_iter().find(|&(_, share)| !unit(share)) {

@@ -261,6 +261,7 @@ impl Sim {
             self.counters.wait_ends(port, self.clock.now());
         }
         self.counters.link_down(port);
+        self.lifetimes.end_stalls(self.plane.out_lanes(port));
         if loss == Loss::Failure {
             self.ledger.died(port, self.clock.now());
         }

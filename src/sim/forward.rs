@@ -24,7 +24,9 @@ impl Sim {
         let port = self.plane.port_of(lane);
         let at = &self.plane.ports[port];
         if at.state == PortState::Active && at.role == PortRole::Switch {
-            // Nearly every arrival; what follows means the same for it.
+            // Nearly every arrival. Of what `arrive_elsewhere` asks, ACTIVE settles that the link is up, that the port is
+            // not in INITIALIZE, and that it receives and so lets its head ask at once; the role, that no router chooses.
+            // The latch alone is left to ask, and a switch chooses by its own tables.
             if self.plane.rules.latch == Latch::Arrival {
                 self.plane.packets[id].out_lane = self.plane.choose_at_switch(port, id);
             }
@@ -91,7 +93,6 @@ impl Sim {
     }
 
     /// Whether a limit discards the head of a queue that asks for a lane.
-    #[cold]
     fn has_outlived(&self, lane: InLane, out_lane: OutLane) -> bool {
         self.lifetimes.is_stalled(out_lane, self.clock.now())
             || self.lifetimes.outlived(&self.plane, &self.devices, &self.clock, lane)
@@ -174,9 +175,7 @@ impl Sim {
             self.sources.list[packet.source].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         }
         let tail = packet.tail;
-        if self.lifetimes.any() {
-            self.lifetimes.sent(out_lane);
-        }
+        self.lifetimes.sent(out_lane);
         if out.waits {
             out.waits = false;
             self.counters.wait_ends(port, self.clock.now());

@@ -25,7 +25,7 @@ pub(super) struct Lifetimes {
     expiries: By<InLane, Ticks>,
     /// Packets of a lane that the head-of-queue limit discards in a row until it stalls; 0: any number.
     stall_count: u8,
-    /// By out lane; as long as `expiries`.
+    /// By out lane. Empty where no lane ever stalls.
     stalls: By<OutLane, Stall>,
     /// How often a lane stalled.
     pub stalled: u64,
@@ -48,13 +48,14 @@ const STALL_LIMITS: u64 = 8;
 impl Lifetimes {
     pub fn new(config: &SimConfig, lanes: usize) -> Lifetimes {
         let any = config.limits_as_programmed || config.hoq_lifetime_ns > 0 || config.switch_lifetime_ns > 0;
+        let stalls = config.limits_as_programmed || config.vl_stall_count > 0;
         Lifetimes {
             as_programmed: config.limits_as_programmed,
             hoq: config.hoq_lifetime_ns * TICKS_PER_NS,
             switch: config.switch_lifetime_ns * TICKS_PER_NS,
             expiries: By::filled(0, if any { lanes } else { 0 }),
             stall_count: config.vl_stall_count,
-            stalls: By::filled(Stall::default(), if any { lanes } else { 0 }),
+            stalls: By::filled(Stall::default(), if stalls { lanes } else { 0 }),
             stalled: 0,
             discards: 0,
         }
@@ -133,13 +134,24 @@ impl Lifetimes {
     }
 
     /// Whether a lane is stalled: it discards all that is to go by it.
+    #[inline]
     pub fn is_stalled(&self, lane: OutLane, now: Ticks) -> bool {
-        now < self.stalls[lane].until
+        !self.stalls.is_empty() && now < self.stalls[lane].until
     }
 
     /// A lane has sent a packet.
+    #[inline]
     pub fn sent(&mut self, lane: OutLane) {
-        self.stalls[lane].in_a_row = 0;
+        if !self.stalls.is_empty() {
+            self.stalls[lane].in_a_row = 0;
+        }
+    }
+
+    /// A port has lost its link, or begins anew in INITIALIZE: none of its lanes is stalled any more.
+    pub fn end_stalls(&mut self, lanes: impl Iterator<Item = OutLane>) {
+        if !self.stalls.is_empty() {
+            lanes.for_each(|lane| self.stalls[lane] = Stall::default());
+        }
     }
 
     /// Whether the head of a queue expires now.

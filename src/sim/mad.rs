@@ -22,6 +22,8 @@ pub struct Mad {
     pub dlid: Lid,
     /// Its service level; none for subnet management, which VL 15 carries.
     pub sl: Sl,
+    /// Whether it came on VL 15 by a link: then it takes room in the buffer of the port where it waits.
+    pub came_on_vl15: bool,
     /// What it says.
     pub body: MadBody,
 }
@@ -41,12 +43,12 @@ impl Mad {
             }
             _ => (datagram.sl, MadBody::General(datagram.bytes.clone())),
         };
-        Some(Mad { slid, dlid: datagram.lid, sl, body })
+        Some(Mad { slid, dlid: datagram.lid, sl, came_on_vl15: false, body })
     }
 
     /// A LID-routed packet of subnet management.
     pub(super) fn smp(slid: Lid, dlid: Lid, smp: Smp) -> Mad {
-        Mad { slid, dlid, sl: Sl::default(), body: MadBody::Smp(Box::new(smp)) }
+        Mad { slid, dlid, sl: Sl::default(), came_on_vl15: false, body: MadBody::Smp(Box::new(smp)) }
     }
 
     /// Advances a directed route by one node; none for a LID-routed MAD.

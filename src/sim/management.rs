@@ -80,6 +80,7 @@ impl Sim {
         if !up {
             return;
         }
+        mad.came_on_vl15 = true;
         match mad.advance(Some(PortNum(num))) {
             // Only switches forward directed routes.
             Some(SmpAction::Forward(next)) if self.plane.is_switch(node) => match self.config.smi_processor_ns {
@@ -143,14 +144,15 @@ impl Sim {
         self.wait_for_processor(node, WaitingMad { port, mad, onward: None });
     }
 
-    /// Puts a MAD in line for a device's processor. An SMP for which the VL 15 buffer of its port has no room is dropped.
+    /// Puts a MAD in line for a device's processor. An SMP that came by a link is dropped if the VL 15 buffer of its port
+    /// has no room. What the device's own host sends it takes no room there.
     fn wait_for_processor(&mut self, node: NodeId, waiting: WaitingMad) {
         let device = &mut self.devices.list[node];
         let room = usize::from(self.config.vl15_buffer);
-        if room > 0 && !waiting.mad.is_general() {
+        if room > 0 && waiting.mad.came_on_vl15 {
             // The first one has left the buffer once the processor is at work on it.
             let in_buffer = device.queue.iter().skip(usize::from(device.serving));
-            let beside = in_buffer.filter(|own| own.port == waiting.port && !own.mad.is_general());
+            let beside = in_buffer.filter(|own| own.port == waiting.port && own.mad.came_on_vl15);
             if beside.count() >= room {
                 return self.counters.drop_smp(waiting.port);
             }

@@ -9,11 +9,11 @@
 //! output); linear forwarding; turns among lanes by weight, or by VL arbitration lists, first come first served within
 //! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits,
 //! lanes that stall; port states; send queues and a path cache at end ports, replies; VL 15 with strict priority, directed
-//! and LID routes, SMAs that serve one MAD at a time, VL 15 buffers, M_Keys; general management packets on data lanes;
-//! clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL counters; loss,
-//! delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and retransmission,
-//! congestion control, multicast, partitions, crossbar speed, adaptive routing, partial packets when a link dies under
-//! them. docs/SIMULATOR.md says what follows from each.
+//! and LID routes, SMAs that serve one MAD at a time, VL 15 buffers in front of them, M_Keys; general management packets on
+//! data lanes; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL
+//! counters; loss, delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and
+//! retransmission, VL 15 buffers in front of clients, congestion control, multicast, partitions, crossbar speed, adaptive
+//! routing, partial packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod arbitration;
@@ -60,6 +60,7 @@ mod time_code;
 mod trap;
 pub mod wheel;
 
+pub(crate) use config::is_default;
 pub use config::{ArmedPort, ArrivalProcess, AttributeTime, Latch, MessageShare, SimConfig, SimError, Traffic};
 pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;

@@ -162,6 +162,7 @@ impl Sim {
             // Emptied before the port is offered anything: a port in INITIALIZE discards what it holds
             // (`initialize-discards`).
             self.empty_buffers(port);
+            self.lifetimes.end_stalls(self.plane.out_lanes(port));
         }
         self.port_changed(port);
         self.source_wakes(port);

@@ -480,8 +480,7 @@ impl Sim {
     /// Counts a packet with those of its relation, if there are several subnets.
     #[inline]
     pub(super) fn count_in_relation(&mut self, id: PacketId, count: impl FnOnce(&mut Relation)) {
-        if self.relays.is_some()
-            && let Some((from, to)) = self.relation_of(id)
+        if let Some((from, to)) = self.relation_of(id)
             && let Some(relays) = &mut self.relays
         {
             count(relays.relation(from, to));
@@ -489,6 +488,7 @@ impl Sim {
     }
 
     /// The subnets at the ends of a packet, if there are several subnets.
+    #[inline]
     fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);

@@ -11,7 +11,7 @@ use super::order::FlowClass;
 use super::packet::{NIL, Packet, PacketMarks};
 use super::plane::PortRole;
 use super::source::{Application, Header, PacketSpec, Scripted, chance, fraction};
-use super::wheel::{SimEvent, TICKS_PER_NS};
+use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{MessageShare, Sim, Traffic, kind};
 use crate::fabric::PortId;
 use crate::ids::{Half, Sl};
@@ -33,23 +33,33 @@ impl Sim {
         }
         for rank in self.sources.list.keys() {
             if self.sources.list[rank].application == Application::Idle {
-                self.schedule_next(rank);
+                self.schedule_first(rank);
             }
         }
     }
 
-    /// Lets a source draw its next packet, if traffic is on and none of its packets is due.
+    /// Lets a source draw its first packet, if traffic is on and none of its packets is due.
     pub(super) fn begin_sending(&mut self, rank: EndPortRank) {
         let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
         let idle = self.sources.list[rank].application == Application::Idle;
         if self.sources.sending && by_itself && idle && self.sources.is_host(rank) {
-            self.schedule_next(rank);
+            self.schedule_first(rank);
         }
     }
 
+    fn schedule_first(&mut self, rank: EndPortRank) {
+        let wait = self.sources.list[rank].draw_first_wait(&self.config);
+        self.schedule(rank, wait);
+    }
+
     fn schedule_next(&mut self, rank: EndPortRank) {
+        let wait = self.sources.list[rank].draw_wait(&self.config);
+        self.schedule(rank, wait);
+    }
+
+    fn schedule(&mut self, rank: EndPortRank, wait: Option<Ticks>) {
         let source = &mut self.sources.list[rank];
-        let Some(wait) = source.draw_wait(&self.config) else {
+        let Some(wait) = wait else {
             source.application = Application::Idle;
             return;
         };

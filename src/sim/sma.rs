@@ -203,7 +203,7 @@ impl Sim {
         };
         // An answer of general services goes back on the way of its question; one of subnet management from the base LID.
         let slid = if request.is_general() { request.dlid } else { self.devices.ports[own].lid };
-        Some(Mad { slid, dlid: request.slid, sl: request.sl, body })
+        Some(Mad { slid, dlid: request.slid, sl: request.sl, came_on_vl15: false, body })
     }
 
     /// Whether a question about lanes gets no answer yet: some output that it names is not drained.

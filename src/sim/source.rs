@@ -1,9 +1,10 @@
 //! End ports: which of them sends what to which other, on which half, and what they count.
 //!
-//! A source draws its next packet after an exponential time whose mean follows from the load, and hands the packet to
-//! the send queue of the lane that its SL maps to now. Its path cache is one half: SLID, DLID and SL follow from it. In
-//! a subnet that began cold, its path cache holds what subnet administration would answer (`path`) until it is assigned
-//! a half. The application waits while the send queue is full, so the memory of a saturated run stays bounded.
+//! A source draws its next packet after a time whose mean follows from the load ([`ArrivalProcess`] says how it is
+//! distributed), and hands the packet to the send queue of the lane that its SL maps to now. Its path cache is one half:
+//! SLID, DLID and SL follow from it. In a subnet that began cold, its path cache holds what subnet administration would
+//! answer (`path`) until it is assigned a half. The application waits while the send queue is full, so the memory of a
+//! saturated run stays bounded.
 
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
@@ -30,7 +31,7 @@ pub(super) enum Application {
     HeldBack,
 }
 
-/// Since when others know a source. ArrivalProcess are numbered from 1.
+/// Since when others know a source. Arrivals are numbered from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Presence {
     /// It was present when the run began.
@@ -236,13 +237,39 @@ impl Source {
         Some(ticks as Ticks)
     }
 
-    /// The ticks to the next message of a burst, which its link would take `spacing` for; or to the next burst.
-    fn draw_wait_in_burst(&mut self, burst: f64, spacing: f64) -> f64 {
-        if chance(&mut self.random, 1.0 - 1.0 / burst) {
-            return spacing;
+    /// The ticks to its first message, as of a source that one comes upon at any moment; none for a silent one.
+    pub(super) fn draw_first_wait(&mut self, config: &SimConfig) -> Option<Ticks> {
+        let ArrivalProcess::OnOff { burst } = config.arrivals else {
+            // What is left of an exponential time is distributed like all of it.
+            return self.draw_wait(config);
+        };
+        if !self.interval.is_finite() {
+            return None;
         }
-        // One wait in `burst` is a silence, and makes up for what the others are shorter than the mean.
-        spacing + burst * (self.interval - spacing) * exponential(&mut self.random)
+        let spacing = self.interval * config.load;
+        let ticks = if chance(&mut self.random, config.load) {
+            // In a burst, at any point of the message that the link would be taking.
+            fraction(&mut self.random) * spacing + self.draw_pause(burst, spacing)
+        } else {
+            self.draw_silence(burst, spacing)
+        };
+        Some(ticks as Ticks)
+    }
+
+    /// The ticks from a message that the link takes `spacing` ticks for to the next: of the same burst or another.
+    fn draw_wait_in_burst(&mut self, burst: f64, spacing: f64) -> f64 {
+        spacing + self.draw_pause(burst, spacing)
+    }
+
+    /// The ticks between the end of a message and the next one: none within a burst.
+    fn draw_pause(&mut self, burst: f64, spacing: f64) -> f64 {
+        if chance(&mut self.random, 1.0 - 1.0 / burst) { 0.0 } else { self.draw_silence(burst, spacing) }
+    }
+
+    /// The ticks between two bursts. One message in `burst` is followed by a silence, which makes up for what the waits
+    /// within a burst are shorter than the mean.
+    fn draw_silence(&mut self, burst: f64, spacing: f64) -> f64 {
+        burst * (self.interval - spacing) * exponential(&mut self.random)
     }
 
     /// Whether it has arrived and waits to be assigned a half.
@@ -639,7 +666,7 @@ pub(super) fn interval(config: &SimConfig, rank: EndPortRank, rate: f64) -> f64 
                 let packet = f64::from(config.packet_bytes) * 1e6 * TICKS_PER_NS as f64 / rate;
                 return packet * f64::from(config.message_packets);
             }
-            config.message_bytes() * 1e6 * TICKS_PER_NS as f64 / rate
+            config.mean_message_bytes() * 1e6 * TICKS_PER_NS as f64 / rate
         }
     }
 }

@@ -67,8 +67,8 @@ struct Entry {
     offset: u32,
 }
 
-/// The events of one tick of the fine ring: the first of them here, since most ticks have one, and the others in a list. Means
-/// nothing where `fine_bits` says that the tick has none.
+/// The events of one tick of the fine ring: the first of them here, since most ticks have one, and the others in a list.
+/// Means nothing where `fine_bits` says that the tick has none.
 #[derive(Clone, Copy)]
 struct Tick {
     first: SimEvent,

@@ -17,7 +17,9 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::journal::Standing;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
-use crate::subnet::{Ask, AskResult, Discovered, FailingAs, Manager, RequestTarget, SubnetError, SubnetManager};
+use crate::subnet::{
+    Ask, AskResult, Discovered, FailingAs, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, SubnetManager,
+};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
@@ -25,8 +27,6 @@ use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How many ports are set up at a time.
-const PART: usize = 4096;
 /// How often a link that was taken down is looked at while it trains, and the pause between two looks.
 const TRAINING: usize = 100;
 const TRAINING_POLL_NS: u64 = 50_000_000;
@@ -485,7 +485,7 @@ pub(super) async fn configure<T: Transport>(
     let (retrained, ports) = retrain(manager, config, fabric, ports, common).await?;
     let (mut fault, mut fresh) = (None, Vec::new());
     // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of them.
-    for part in ports.chunks(PART) {
+    for part in ports.chunks(REQUESTS_AT_A_TIME) {
         let told = configure_some(manager, config, fabric, part, common, &mut fault).await?;
         fresh.extend(told);
     }
@@ -572,7 +572,7 @@ async fn retrain<T: Transport>(
     let mut links = BTreeSet::new();
     // All first: a port is compared with its peer, which may be in another part.
     read_unknown(manager, fabric, ports).await?;
-    for part in ports.chunks(PART) {
+    for part in ports.chunks(REQUESTS_AT_A_TIME) {
         manager.breathe().await?;
         let held = known(manager, part);
         let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));

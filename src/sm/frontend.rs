@@ -300,6 +300,12 @@ impl Frontend {
                 let why = arrival.why().map(str::to_string);
                 EventKind::SubnetUp { fabric, arrival: arrival.name().to_string(), why }
             }
+            Happening::Down => {
+                (self.history.arrival, self.history.routed_by) = (None, None);
+                self.history.change_state = STEADY;
+                systemd::status(&self.in_a_line());
+                return None;
+            }
             Happening::Subnet(event) => self.noticed(event),
             Happening::Swept { length_ns, notices } => {
                 self.history.sweeps += 1;
@@ -476,8 +482,6 @@ impl Frontend {
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
             &self.history;
-        let arrival = arrival.as_ref().filter(|_| running.is_some());
-        let routed_by = routed_by.as_ref().filter(|_| running.is_some());
         Status {
             schema: STATUS_SCHEMA.to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),
@@ -487,14 +491,15 @@ impl Frontend {
             state: change_state.to_string(),
             held: self.mailbox.borrow().held().map(str::to_string),
             subnet_up: running.is_some(),
-            arrival: arrival.map(|arrival| arrival.name().to_string()),
-            arrival_why: arrival.and_then(|arrival| arrival.why().map(str::to_string)),
+            arrival: arrival.as_ref().map(|arrival| arrival.name().to_string()),
+            arrival_why: arrival.as_ref().and_then(|arrival| arrival.why().map(str::to_string)),
             fabric: running.map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive)),
             half: running.map(|running| running.half),
             lids: running.map_or_else(LidStatus::default, |running| lids(&running.alive)),
             engine: self.fixed.engine.clone(),
-            routed_by: routed_by.map(|by| by.engine.to_string()),
+            routed_by: routed_by.as_ref().map(|by| by.engine.to_string()),
             root: routed_by
+                .as_ref()
                 .and_then(|by| by.root)
                 .zip(running)
                 .map(|(root, running)| NamedNode::of(&running.known, root)),
@@ -695,5 +700,21 @@ mod tests {
         assert_eq!(status.role, "master");
         assert_eq!(status.sweeps.traps, BTreeMap::from([("128".to_string(), 1)]));
         assert_eq!(status.trouble.as_deref(), Some("two nodes have one GUID"));
+    }
+
+    /// A manager that is taken over from amid a change, and is master again later: until the subnet is up under it anew,
+    /// nothing of its first term is shown.
+    #[test]
+    fn nothing_of_an_earlier_term_is_shown_in_the_next() {
+        let (mut frontend, mailbox) = frontend();
+        mailbox.borrow_mut().post(1, Happening::Up { arrival: SubnetArrival::Adopted, routed_by: None });
+        mailbox.borrow_mut().post(2, Happening::Entered { state: "splitting" });
+        frontend.look(|_, _| {});
+        let status = frontend.status();
+        assert_eq!((status.arrival.as_deref(), status.state.as_str()), (Some("adopted"), "splitting"));
+        mailbox.borrow_mut().post(3, Happening::Down);
+        frontend.look(|_, _| {});
+        let status = frontend.status();
+        assert_eq!((status.arrival, status.state.as_str()), (None, STEADY));
     }
 }

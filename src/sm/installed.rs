@@ -4,15 +4,12 @@ use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Vl};
 use crate::plan::sl_to_vl_pairs;
-use crate::subnet::{Ask, Manager, RequestTarget, SubnetError};
+use crate::subnet::{Ask, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError};
 use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVlModifier};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// How many questions are asked at a time: whoever asks the manager something waits while they are made.
-const PART: usize = 4096;
 
 /// The tables of all devices, as reported.
 #[derive(Clone, Debug)]
@@ -46,7 +43,7 @@ pub(super) async fn read<T: Transport>(
     tables.port_states = states.to_vec();
     let questions = questions(manager, fabric, &mut tables, top);
     let mut unread = BTreeSet::new();
-    for part in questions.chunks(PART) {
+    for part in questions.chunks(REQUESTS_AT_A_TIME) {
         let part: Vec<Question> = part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
         let told = manager.ask(part.iter().map(|question| question.ask(fabric)).collect()).await?;
         for (question, told) in part.iter().zip(told) {

@@ -81,6 +81,8 @@ pub enum Happening {
         /// Who made its routing, if it was computed here.
         routed_by: Option<RoutedBy>,
     },
+    /// The subnet no longer runs under this manager: another one is master, or it is looked at anew.
+    Down,
     /// An event that the subnet reported.
     Subnet(SubnetEvent),
     /// A sweep ended.

@@ -8,7 +8,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::health::WrittenTable;
 use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
-use super::{Applied, FailingAs, SubnetError, Timing, WriteOrder};
+use super::{Applied, FailingAs, REQUESTS_AT_A_TIME, SubnetError, Timing, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::{PortState, SlToVlScope, Write};
@@ -18,9 +18,6 @@ use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SlToVlMapp
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How many requests of a wave are made at a time.
-const PART: usize = 4096;
 
 /// The changes of a wave to one PortInfo.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,8 +172,7 @@ impl<T: Transport> Manager<T> {
         let mut course = WaveProgress { on_failure, ..WaveProgress::default() };
         match order {
             WriteOrder::Any => {
-                // In parts: the requests of a whole wave take long to make, and whoever asks meanwhile waits.
-                for part in in_turn(wave.jobs.iter().map(|job| job.device)).chunks(PART) {
+                for part in in_turn(wave.jobs.iter().map(|job| job.device)).chunks(REQUESTS_AT_A_TIME) {
                     let jobs = part.iter().map(|&tag| (tag, wave.jobs[tag].device));
                     let jobs = jobs.filter(|&(_, device)| !course.gave_up(device));
                     let requests = jobs.map(|(tag, device)| self.first_request(fabric, &wave, tag, device.0)).collect();
@@ -244,10 +240,11 @@ impl<T: Transport> Manager<T> {
 
     /// Every one of these was carried out.
     fn all_work(&mut self, wave: &JobList<'_>) {
-        if self.ailments().next().is_none() {
-            return;
-        }
         for job in &wave.jobs {
+            // Few devices fail at anything, and the tables of a wave are many.
+            if !self.fails_at(job.device, job.attribute(), Method::Set) {
+                continue;
+            }
             match wave.table(job) {
                 Some(written) => self.table_was_taken(job.device, job.attribute(), &written),
                 None => self.request_went(job.device, job.attribute(), Method::Set, Ok(())),
@@ -592,7 +589,7 @@ fn wire_state(state: PortState) -> wire::PortState {
 /// The order in which jobs of these devices are sent. Of more than one part: devices in turn, each with its first job, its
 /// second and so on, so that a part keeps as many devices busy as can be. Each device's own order stays.
 fn in_turn(devices: impl ExactSizeIterator<Item = NodeId>) -> Vec<usize> {
-    if devices.len() <= PART {
+    if devices.len() <= REQUESTS_AT_A_TIME {
         return (0..devices.len()).collect();
     }
     let mut sent: FxHashMap<NodeId, usize> = FxHashMap::default();
@@ -617,7 +614,7 @@ mod tests {
     fn a_part_of_a_wave_keeps_all_devices_busy() {
         let device = |tag: usize| NodeId(tag as u32 / 1_000);
         let order = in_turn((0..8 * 1_000).map(device));
-        for part in order.chunks(PART) {
+        for part in order.chunks(REQUESTS_AT_A_TIME) {
             let busy: BTreeSet<NodeId> = part.iter().map(|&tag| device(tag)).collect();
             assert_eq!(busy.len(), 8);
         }
@@ -625,6 +622,6 @@ mod tests {
             let tags: Vec<usize> = order.iter().copied().filter(|&tag| device(tag) == NodeId(own)).collect();
             assert!(tags.len() == 1_000 && tags.is_sorted());
         }
-        assert!(in_turn((0..PART).map(device)).is_sorted(), "one part is sent as it is listed");
+        assert!(in_turn((0..REQUESTS_AT_A_TIME).map(device)).is_sorted(), "one part is sent as it is listed");
     }
 }

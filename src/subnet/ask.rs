@@ -2,11 +2,12 @@
 
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
-use super::{SubnetError, Timing};
+use super::{REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo, VlCount, capability};
+use rustc_hash::FxHashMap;
 
 /// The target of a request, in indices of the known fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,15 +48,18 @@ impl Ask {
 /// The attribute in the device's answer, or why there is none.
 pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 
-/// How many requests are made at a time.
-const PART: usize = 4096;
-
 /// How long it is waited for what has come already, beside what the clock of the system adds.
 const MOMENT_NS: u64 = 1_000;
 
-/// Whether two requests ask one device for the same attribute.
-fn is_alike(request: &MadRequest, other: &MadRequest) -> bool {
-    request.device == other.device && request.asks_the_same(other)
+/// What nobody answered, by device, number of the attribute and whether it is written: how often it was sent, and when last.
+type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
+
+/// What a request asks a device for.
+fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
+    match request.body {
+        RequestBody::Smp { attribute, .. } => Some((request.device, attribute.into(), request.method == Method::Set)),
+        RequestBody::Perf { .. } => None,
+    }
 }
 
 impl<T: Transport> Manager<T> {
@@ -67,10 +71,10 @@ impl<T: Transport> Manager<T> {
     /// No fabric is known, or the port failed.
     pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
         let mut told = Vec::with_capacity(asks.len());
-        let mut silent = Vec::new();
+        let mut silent = Unanswered::default();
         let mut asks = asks.into_iter();
         while asks.len() > 0 {
-            told.extend(self.ask_some(asks.by_ref().take(PART), &mut silent).await?);
+            told.extend(self.ask_some(asks.by_ref().take(REQUESTS_AT_A_TIME), &mut silent).await?);
         }
         self.quieten().await?;
         Ok(told)
@@ -81,7 +85,7 @@ impl<T: Transport> Manager<T> {
     async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
-        silent: &mut Vec<Completed>,
+        silent: &mut Unanswered,
     ) -> Result<Vec<AskResult>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let (mut told, mut done): (Vec<Option<AskResult>>, Vec<Completed>) = (Vec::new(), Vec::new());
@@ -89,9 +93,9 @@ impl<T: Transport> Manager<T> {
             let request = self.request_of(ask, tag as u64)?;
             told.push(None);
             match request {
-                Ok(request) => match silent.iter().find(|other| is_alike(&request, &other.request)) {
+                Ok(request) => match asked(&request).and_then(|asked| silent.get(&asked)) {
                     None => exchange.submit(request),
-                    Some(&Completed { sent, last_sent_ns, .. }) => {
+                    Some(&(sent, last_sent_ns)) => {
                         done.push(Completed { request, sent, last_sent_ns, answer: None });
                     }
                 },
@@ -105,7 +109,7 @@ impl<T: Transport> Manager<T> {
                 let Completed { sent, last_sent_ns, .. } = completed;
                 let alike = exchange.withdraw(completed.request.device, same);
                 done.extend(alike.into_iter().map(|request| Completed { request, sent, last_sent_ns, answer: None }));
-                silent.push(completed.clone());
+                silent.extend(asked(&completed.request).map(|asked| (asked, (sent, last_sent_ns))));
             }
             done.push(completed);
         })

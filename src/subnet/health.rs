@@ -230,11 +230,15 @@ impl<T: Transport> Manager<T> {
         known.is_some_and(|ailment| self.transport.now_ns().saturating_sub(ailment.last_ns) < LATELY_NS)
     }
 
+    /// Whether a device failed at an attribute when it was last asked for it so.
+    pub(super) fn fails_at(&self, node: NodeId, attribute: AttributeId, method: Method) -> bool {
+        let Some(topology) = &self.topology else { return false };
+        self.health.ailing.contains_key(&key(topology.fabric.node(node).guid, attribute, method))
+    }
+
     /// Whether a switch's port-change bit stays set whatever is written.
     pub(super) fn keeps_its_bit(&self, node: NodeId) -> bool {
-        let Some(topology) = &self.topology else { return false };
-        let device = topology.fabric.node(node).guid;
-        self.health.ailing.contains_key(&key(device, AttributeId::SwitchInfo, Method::Set))
+        self.fails_at(node, AttributeId::SwitchInfo, Method::Set)
     }
 
     fn note(&mut self, ailment: Ailment) {

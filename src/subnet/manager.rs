@@ -533,6 +533,9 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.breathe().await?;
         let discovered = sweep.finish()?;
         self.breathe().await?;
+        // What fifty thousand ports said takes a while to forget, too.
+        drop(sweep);
+        self.breathe().await?;
         self.found = if settled { Freshness::New } else { Freshness::Stale };
         Ok(discovered)
     }

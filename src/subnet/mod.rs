@@ -45,6 +45,10 @@ use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
 
+/// How many requests are made at a time: those of a thousand switches take long to make, and whoever asks the manager something
+/// meanwhile waits.
+pub const REQUESTS_AT_A_TIME: usize = 4096;
+
 /// The order in which the writes of a wave are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteOrder {

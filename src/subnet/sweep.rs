@@ -354,7 +354,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The SM's own device did not answer, or the result is not a fabric (two devices with one GUID, one LID twice).
-    pub(super) fn finish(mut self) -> Result<Discovered, SubnetError> {
+    pub(super) fn finish(&mut self) -> Result<Discovered, SubnetError> {
         let Some(home) = self.home.filter(|home| self.found[home.node].lost.is_none()) else {
             let attempted = "NodeInfo of the subnet manager's own device".to_string();
             return Err(SubnetError::NoPath { attempted });
@@ -362,15 +362,13 @@ impl Sweep {
         self.drop_doubled_lids();
         let mut builder = FabricBuilder::new();
         // By GUID: node indices must not depend on which device answered first.
-        let nodes: BTreeMap<usize, NodeId> = self
-            .by_guid
-            .values()
-            .filter(|&&node| self.found[node].lost.is_none())
-            .map(|&node| (node, self.found[node].build(&mut builder)))
-            .collect();
-        // Each cable is listed from both ends; the builder takes the second as the same link.
-        for (&a, &b) in &self.cabled {
-            if let (Some(&a_id), Some(&b_id)) = (nodes.get(&a.node), nodes.get(&b.node)) {
+        let mut nodes: Vec<Option<NodeId>> = vec![None; self.found.len()];
+        for &node in self.by_guid.values().filter(|&&node| self.found[node].lost.is_none()) {
+            nodes[node] = Some(self.found[node].build(&mut builder));
+        }
+        // Each cable is listed from both ends.
+        for (&a, &b) in self.cabled.iter().filter(|(a, b)| a <= b) {
+            if let (Some(a_id), Some(b_id)) = (nodes[a.node], nodes[b.node]) {
                 let (width, speed) = self.rate(a, b);
                 builder.link((a_id, a.num), (b_id, b.num), width, speed)?;
             }
@@ -380,21 +378,22 @@ impl Sweep {
         let fabric = builder.build()?;
         // Ports of omitted devices and unread ports stay Down: they carry no data for this manager.
         let mut port_states = vec![PortState::Down; fabric.port_count()];
-        for (&node, &id) in &nodes {
-            for (&num, info) in &self.found[node].ports {
-                if let Some(port) = fabric.port_at(id, num) {
+        for (found, id) in self.found.iter().zip(&nodes) {
+            for (&num, info) in &found.ports {
+                if let Some(port) = id.and_then(|id| fabric.port_at(id, num)) {
                     port_states[port.index()] = state_of(info);
                 }
             }
         }
         let num = if is_switch(&origin.info) { PortNum::ZERO } else { home.num };
-        let sm_port = fabric.port_at(nodes[&home.node], num);
+        let sm_port = nodes[home.node].and_then(|node| fabric.port_at(node, num));
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
         let silent = self.silent(&fabric, &port_states, &nodes);
         let to_left_out = self.to_left_out(&fabric, &port_states, &nodes);
         // Sorted, because the order of answers must not show.
         self.notices.sort();
-        Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices: self.notices })
+        let notices = std::mem::take(&mut self.notices);
+        Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices })
     }
 
     /// What devices failed at.
@@ -431,16 +430,16 @@ impl Sweep {
     }
 
     /// Ports of switches that let data through to a device that is left out.
-    fn to_left_out(&self, fabric: &Fabric, states: &[PortState], nodes: &BTreeMap<usize, NodeId>) -> Vec<PortId> {
+    fn to_left_out(&self, fabric: &Fabric, states: &[PortState], nodes: &[Option<NodeId>]) -> Vec<PortId> {
         let out = |node: usize| self.left_out.contains(&self.found[node].info.node_guid);
         let ports = self.cabled.iter().filter(|(_, far)| out(far.node)).map(|(&near, _)| near);
-        let found = ports.filter_map(|at| fabric.port_at(*nodes.get(&at.node)?, at.num));
+        let found = ports.filter_map(|at| fabric.port_at(nodes[at.node]?, at.num));
         found.filter(|id| matches!(states[id.index()], PortState::Armed | PortState::Active)).collect()
     }
 
     /// Ports of switches that let data through to somebody who was asked and did not answer.
-    fn silent(&self, fabric: &Fabric, states: &[PortState], nodes: &BTreeMap<usize, NodeId>) -> Vec<PortId> {
-        let far = self.too_far.iter().filter_map(|at| fabric.port_at(*nodes.get(&at.node)?, at.num));
+    fn silent(&self, fabric: &Fabric, states: &[PortState], nodes: &[Option<NodeId>]) -> Vec<PortId> {
+        let far = self.too_far.iter().filter_map(|at| fabric.port_at(nodes[at.node]?, at.num));
         let far: BTreeSet<PortId> = far.collect();
         let passes = |id: PortId| matches!(states[id.index()], PortState::Armed | PortState::Active);
         let ports = fabric.ports().filter(|(_, port)| port.peer.is_none() && port.num != PortNum::ZERO);

@@ -163,25 +163,80 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(*drawn)?))).collect()
 }
 
-/// Lives one case; how each manager came to the subnet.
-fn live(case: &Case) -> Vec<&'static str> {
+/// What happened in worlds, and how often.
+#[derive(Default)]
+struct Tally {
+    faults: BTreeMap<String, usize>,
+    /// How managers came to the subnet.
+    arrivals: BTreeMap<String, usize>,
+    /// What became of their changes.
+    changes: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn count(of: &mut BTreeMap<String, usize>, what: impl Into<String>) {
+        *of.entry(what.into()).or_default() += 1;
+    }
+
+    fn add(&mut self, case: &Case, lived: &Lived) {
+        if case.setting.loss > 0.0 {
+            Tally::count(&mut self.faults, "2 % of MADs lost");
+        }
+        lived.deeds.iter().for_each(|deed| Tally::count(&mut self.faults, name(deed)));
+        lived.killed.iter().for_each(|next| Tally::count(&mut self.faults, format!("killed, then {next:?}")));
+        lived.arrivals.iter().for_each(|&arrival| Tally::count(&mut self.arrivals, arrival));
+        // Of an outcome its name, without why.
+        let outcome = |change: &String| change.split(|c: char| !c.is_alphanumeric()).next().map(str::to_string);
+        lived.changes.iter().filter_map(outcome).for_each(|outcome| Tally::count(&mut self.changes, outcome));
+    }
+}
+
+fn name(deed: &Deed) -> String {
+    let name = match deed {
+        Deed::Dies(_) => "switch dies",
+        Deed::Revives(_) => "switch comes back",
+        Deed::Unplugged(_) => "cable goes",
+        Deed::Plugged(_) => "cable comes back",
+        Deed::Removed(_) => "switch set aside",
+        Deed::TakenBack(_) => "switch taken back",
+        Deed::Sickens(_, SickAttribute { attribute, sickness, .. }) => return format!("{sickness:?} at {attribute:?}"),
+        Deed::Heals(_) => "device gets well",
+    };
+    name.to_string()
+}
+
+/// What happened in one world.
+#[derive(Default)]
+struct Lived {
+    arrivals: Vec<&'static str>,
+    deeds: Vec<Deed>,
+    killed: Vec<Successor>,
+    changes: Vec<String>,
+}
+
+/// Lives one case.
+fn live(case: &Case) -> Lived {
     let world = World::new(case.setting);
     let mut rest = &deeds(&world, &case.deeds)[..];
     let mut deaths = case.deaths.iter();
     let (mut port, mut journal) = (world.sm, Some(world.journal()));
-    let (mut arrivals, mut may_lose) = (Vec::new(), case.setting.fenced);
+    let (mut lived, mut may_lose) = (Lived::default(), case.setting.fenced);
     loop {
         let death = deaths.next();
         let life: Life =
             world.manage(port, journal.take(), rest, death.map_or(Death::Never, |&(count, _)| Death::Before(count)));
-        arrivals.extend(life.arrival);
+        lived.arrivals.extend(life.arrival);
+        lived.changes.extend(life.changes.iter().cloned());
         may_lose |= closing(&life);
-        rest = &rest[life.deeds..];
+        let (done, later) = rest.split_at(life.deeds);
+        lived.deeds.extend(done.iter().map(|&(_, deed)| deed));
+        rest = later;
         let Some(&(_, successor)) = death.filter(|_| life.was_killed) else {
-            let at = format!("{case:?}, {arrivals:?}");
+            let at = format!("{case:?}, {:?}", lived.arrivals);
             sound(&world, port, &life, may_lose || !world.was_whole() || !world.was_healthy(), &at);
-            return arrivals;
+            return lived;
         };
+        lived.killed.push(successor);
         world.pass(100_000);
         (port, journal) = match successor {
             Successor::Itself => (world.sm, Some(world.journal())),
@@ -337,12 +392,13 @@ fn draw(cases: impl Strategy<Value = Case>) {
 const ROUND: u32 = 100;
 
 fn draw_some(cases: &impl Strategy<Value = Case>, config: Config) {
-    let arrivals = RefCell::new(BTreeMap::<&str, usize>::new());
+    let tally = RefCell::new(Tally::default());
     let (count, seed) = (config.cases, config.rng_seed);
     let outcome = TestRunner::new(config).run(cases, |case| {
-        live(&case).into_iter().for_each(|arrival| *arrivals.borrow_mut().entry(arrival).or_default() += 1);
+        tally.borrow_mut().add(&case, &live(&case));
         Ok(())
     });
-    println!("{count} worlds, {seed:?}; managers came as {:?}", arrivals.borrow());
+    let Tally { faults, arrivals, changes } = tally.into_inner();
+    println!("{count} worlds, {seed:?}; faults {faults:?}; managers came as {arrivals:?}; changes {changes:?}");
     outcome.unwrap_or_else(|failed| panic!("{seed:?}: {failed}"));
 }

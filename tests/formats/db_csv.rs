@@ -64,3 +64,54 @@ fn a_cut_file_is_never_taken_for_a_whole_one() {
     let error = read_tolerating(without.as_bytes(), "test", Tolerance::Repair).expect_err("no links");
     assert!(error.to_string().contains("no table LINKS"), "{error}");
 }
+
+/// The one fault of a file, and its line.
+fn fault(text: &str) -> (usize, String) {
+    let error = read_as(Format::DbCsv, text.as_bytes(), "test").expect_err("a fault");
+    assert_eq!(error.count(), 1, "{}", error.render(false));
+    (error.line(), format!("{}: {}", error.problem(), error.expected()))
+}
+
+#[test]
+fn a_port_has_one_row() {
+    let row = "0x20,0x21,1,12,2,1024,1,4,3\n";
+    let repeated = TABLES.replace(row, &row.repeat(2));
+    let reading = read_as(Format::DbCsv, repeated.as_bytes(), "test").unwrap_or_else(|e| panic!("{}", e.render(false)));
+    assert!(reading.notices[0].text.contains("a repeated line is left out"), "{:?}", reading.notices);
+    let (line, told) = fault(&TABLES.replace(row, &format!("{row}{}", row.replace(",12,", ",13,"))));
+    assert!(line == 16 && told.starts_with("two rows for port 1 of 0x0000000000000020, which differ"), "{line} {told}");
+}
+
+#[test]
+fn no_value_is_taken_for_another_one() {
+    let row = "0x20,0x21,1,12,2,1024,1,4,3";
+    for (place, value, told) in [
+        (3, "60000", "LID 60000 is out of range: expected a LID from 1 to 49151, or 0 for none"),
+        (4, "x", "a number for LinkWidthActv"),
+        (6, "8", "a number for LMC, at most 7"),
+        (7, "N/A", "a number for PortState, at most 4"),
+        (8, "65539", "a number for VLCap"),
+        (8, "9", "a VLCap from 1 to 5, or 0 for none"),
+    ] {
+        let mut values: Vec<&str> = row.split(',').collect();
+        values[place] = value;
+        let (line, said) = fault(&TABLES.replace(row, &values.join(",")));
+        assert!(line == 15 && said.contains(told), "{line} {said}");
+    }
+    let (line, said) = fault(&TABLES.replace("4123,0x2c9", "4123,99999999999"));
+    assert!(line == 5 && said.contains("a number for VendorID, at most 16777215"), "{line} {said}");
+    // What is not stated is told, as far as it matters.
+    let silent = TABLES.replace(row, "0x20,0x21,1,12,N/A,N/A,N/A,4,N/A");
+    let reading = read_as(Format::DbCsv, silent.as_bytes(), "test").unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let texts: String = reading.notices.iter().map(|notice| &*notice.text).collect();
+    assert!(texts.contains("states no LMC") && texts.contains("a link's rate is not told"), "{texts}");
+}
+
+#[test]
+fn a_column_that_is_missing_is_told_once() {
+    for (column, line, table) in [("PortState", 10, "PORTS"), ("NodeType", 3, "NODES"), ("PortNum2", 21, "LINKS")] {
+        let (at, told) = fault(&TABLES.replace(column, "Other"));
+        assert!(told.starts_with(&format!("the table {table} has no column {column}: expected ")), "{told}");
+        assert_eq!(at, line);
+    }
+}

@@ -33,3 +33,15 @@ fn a_director_is_refused_with_what_captures_it() {
     let error = read_as(Format::Ndt, text.as_bytes(), "test").expect_err("its boards are not told");
     assert!(error.to_string().contains("director") && error.expected().contains("ibnetdiscover"), "{error}");
 }
+
+#[test]
+fn a_column_that_is_missing_is_told_once() {
+    for (heading, problem) in
+        [("#StartDevice,StartPrt,EndDevice,EndPort", "a column is missing"), ("#none", "no names of columns above")]
+    {
+        let text = LIST.replace("#StartDevice,StartPort,EndDevice,EndPort,LinkType", heading);
+        let error = read_as(Format::Ndt, text.as_bytes(), "test").expect_err("which column is what?");
+        assert_eq!((error.problem(), error.count()), (problem, 1));
+        assert!(error.expected().contains("StartDevice, StartPort, EndDevice and EndPort"), "{error}");
+    }
+}

@@ -36,3 +36,27 @@ fn what_is_wrong_names_the_cable_and_paths_alone_the_file_beside() {
         assert!(said.contains(told), "{said}");
     }
 }
+
+#[test]
+fn what_is_listed_twice_is_told() {
+    let node = r#""0000:0000:0000:0010":{"network_type":2,"node_type":2,"log_id":"9","desc":"'x'","edge_ids":[2]},"#;
+    let twice = NODES.replace("\"node_info\":{", &format!("\"node_info\":{{{node}"));
+    let cable = NODES.replace("\n\"2\":{\"desc\"", "\n\"1\":{\"desc\"");
+    let far = NODES.replace("\"log_id\":\"12\"", "\"log_id\":\"60000\"");
+    for (text, told) in [
+        (twice, "node 0000:0000:0000:0010 is listed twice"),
+        (cable, "cable 1 is listed twice"),
+        (far, "node 0000:0000:0000:0021: LID 60000 is out of range, expected a LID from 1 to 49151, or 0 for none"),
+    ] {
+        let error = read_as(Format::Netloc, text.as_bytes(), "test").expect_err(told);
+        assert_eq!(error.problem(), told);
+    }
+}
+
+#[test]
+fn a_rate_that_is_not_known_is_told() {
+    let text = NODES.replace("QDR", "100");
+    let reading = read_as(Format::Netloc, text.as_bytes(), "test").unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let told = |notice: &str| reading.notices.iter().any(|told| told.text.contains(notice));
+    assert!(told("a link's rate is not told") && told("(cable 1: speed `100`, width `4x`)"), "{:?}", reading.notices);
+}

@@ -173,3 +173,19 @@ fn who_has_no_lanes_to_choose_from_needs_no_table() {
     assert!(scene.degraded().iter().any(|at| at.left_out), "{:?}", scene.degraded());
     assert_eq!(scene.unreached(&[scene.node(device)]), []);
 }
+
+/// What devices hold is asked in parts. Who is silent in a later one is left out like anybody else, and the rest is adopted.
+#[test]
+fn who_is_silent_in_a_later_part_keeps_nobody_else_from_being_adopted() {
+    // 32 ports a leaf: the tables of lanes of four leaves fill a part.
+    let mut scene = Scene::cold("leaf-spine:8,4,28", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    let sick =
+        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Silent, writes_only: false };
+    let node = scene.node("leaf-7");
+    scene.transport.with(|sim| sim.sicken_node(node, sick));
+    let mut scene = scene.another(Setup::default());
+    assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    the_rest_is_served(&scene, "leaf-7", sick);
+}

@@ -47,6 +47,24 @@ fn a_burst_at_the_rate_of_the_link_makes_nobody_wait_at_its_source() {
     assert!(most(ArrivalProcess::Poisson).0 > 1_000);
 }
 
+/// Sources begin as if they had sent for ever: as many in bursts as the load says, and these at any point of a message.
+#[test]
+fn sources_of_bursts_do_not_begin_together() {
+    let fabric = generate(&"fat-tree:4,3".parse::<Topology>().unwrap(), &Options::default()).unwrap();
+    let config =
+        SimConfig { arrivals: ArrivalProcess::OnOff { burst: 16.0 }, load: 0.5, data_vls: 1, ..SimConfig::default() };
+    let mut sim = loaded(&fabric, config).0;
+    // One message takes 41 ns: in half of that a quarter of the 64 hosts begin, and never many at once.
+    let (mut begun, mut most) = (0, 0);
+    while sim.now_ns() < 20 {
+        sim.run(sim.now_ns() + 1, false);
+        let now = sim.packets().injected;
+        most = most.max(now - begun);
+        begun = now;
+    }
+    assert!((8..=26).contains(&begun) && most <= 6, "{begun} begin, {most} in one nanosecond");
+}
+
 /// Pollaczek and Khinchin for two lengths of messages, each a packet: the mean wait is λ E[S²] / (2 (1 − ρ)).
 #[test]
 fn a_mix_of_lengths_waits_as_an_m_g_1_queue() {
@@ -92,4 +110,9 @@ fn nonsense_is_refused() {
         assert!(matches!(config.check(), Err(SimError::Setting { .. })), "{config:?}");
     }
     assert_eq!(size(1, 0.1).check(), Ok(()));
+    // Nothing is discarded in a row where no head-of-queue limit applies.
+    let stalls = SimConfig { vl_stall_count: 7, ..SimConfig::default() };
+    assert!(matches!(stalls.check(), Err(SimError::Setting { .. })));
+    assert_eq!(SimConfig { hoq_lifetime_ns: 4_096, ..stalls.clone() }.check(), Ok(()));
+    assert_eq!(SimConfig { limits_as_programmed: true, ..stalls }.check(), Ok(()));
 }

@@ -5,7 +5,7 @@ use reconfig::fabric::{LinkSpeed, PortId};
 use reconfig::ids::{Lid, PortNum, Sl};
 use reconfig::sim::{AttributeTime, Sim, SimConfig};
 use reconfig::transport::Datagram;
-use reconfig::wire::{AttributeId, Method, Smp};
+use reconfig::wire::{AttributeId, Method, Route, Smp};
 
 fn quiet() -> SimConfig {
     SimConfig { load: 0.0, data_vls: 1, ..SimConfig::default() }
@@ -70,4 +70,18 @@ fn a_full_vl_15_buffer_drops_smps() {
     (1..=10).for_each(|tid| ask(&mut sim, host, 1, AttributeId::NodeInfo, tid));
     sim.run(2_000_000, false);
     assert_eq!((std::iter::from_fn(|| sim.received_at(host)).count(), sim.smps_dropped()), (10, 0));
+}
+
+/// What the device's own host sends it stands in no VL 15 buffer: by a directed route without a hop, and to its own LID.
+#[test]
+fn smps_of_its_own_host_take_no_room_in_the_buffer() {
+    let (mut sim, host) = asking(SimConfig { vl15_buffer: 4, ..quiet() });
+    (1..=10).for_each(|tid| ask(&mut sim, host, 0, AttributeId::NodeInfo, tid));
+    for tid in 11..=20 {
+        let bytes =
+            Box::new(Smp::new(Route::Lid, Method::Get, AttributeId::NodeInfo, 0, [0; 64]).with_tid(tid).encode());
+        sim.send_from(host, &Datagram { lid: Lid(1), from: None, qp: 0, sl: Sl::default(), bytes });
+    }
+    sim.run(2_000_000, false);
+    assert_eq!((std::iter::from_fn(|| sim.received_at(host)).count(), sim.smps_dropped()), (20, 0));
 }

@@ -231,6 +231,11 @@ fn what_cannot_be_meant_is_refused_with_a_reason() {
         (&["--remove-root", "--plan", "-", "--dot", "-"], 2, "two files would go to standard output"),
         (&["--remove-root", "--lmc", "0"], 3, "has LMC 0, one LID"),
         (&["--remove-root", "--vls", "1"], 3, "has 1 data VL"),
+        (
+            &["--remove-root", "--vl-stall", "7"],
+            2,
+            "VLStallCount is 7: expected 0 where no head-of-queue limit applies",
+        ),
     ];
     for &(arguments, code, part) in cases {
         let output = simulate(&[arguments, &[FABRIC]].concat());

@@ -66,4 +66,12 @@ fn a_change_needs_the_spare_half() {
     let (code, shown) = screen(&[&arguments[..], &QUICK, &[FABRIC]].concat());
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("8 of 8 LIDs of an end port"), "{shown}");
+    // It shows where nothing else about the sources differs, too.
+    let report = run(
+        &Scenario { load: Some(0.05), sim: small(single.fabric().clone()).sim, ..steady("ring:4,2", true) },
+        "up-down",
+    );
+    assert!(report.settings.sources.expect("they use all LIDs").undivided);
+    let (_, shown) = screen(&[&["--steady", "--undivided", "--lmc", "3"], &QUICK[..], &[FABRIC]].concat());
+    assert!(shown.contains("by any of 8 LIDs of an end port"), "{shown}");
 }

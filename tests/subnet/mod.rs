@@ -3,6 +3,7 @@
 mod fabrics;
 mod fake;
 mod glance;
+mod parts;
 
 use crate::support::properties::properties;
 use fake::{Fake, Faults};

@@ -81,6 +81,11 @@ impl OpenSm {
             true => options,
             false => format!("{options}log_flags 0x43\n"),
         };
+        // Packets live 4 ms in a switch, so that waits are short.
+        let options = match options.contains("packet_life_time") {
+            true => options,
+            false => format!("{options}packet_life_time 0x0a\n"),
+        };
         let options = match options.contains("routing_engine") {
             true => options,
             false => format!("{options}routing_engine reconfig no_fallback\n"),

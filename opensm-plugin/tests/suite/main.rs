@@ -12,3 +12,4 @@ mod settings;
 mod sixteen;
 mod subnet;
 mod times;
+mod ways;

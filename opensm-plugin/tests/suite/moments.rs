@@ -3,6 +3,7 @@
 
 use crate::harness::{OpenSm, bundled, installed};
 use crate::subnet::{Moments, Subnet};
+use crate::ways;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, PortId};
 use std::time::Duration;
@@ -27,6 +28,8 @@ struct Told {
     moments: usize,
     written: usize,
     loops: usize,
+    /// Ways of hosts that a write took away.
+    taken: usize,
     deadlocks: u64,
     said: Vec<String>,
 }
@@ -50,20 +53,25 @@ fn told(fabric: &Fabric, losses: usize, settings: &str, options: &str, load: f64
     }
     let whole = opensm.seen(fabric);
     let mut moments = Moments::new(&whole);
-    let (mut count, mut loops, mut written) = (0, 0, 0);
+    let (mut count, mut loops, mut taken, mut written) = (0, 0, 0, 0);
     for event in subnet.events() {
         written += usize::from(matches!(event, crate::subnet::Event::Write { .. }));
+        let held = moments.lfts.clone();
         if !moments.step(&event) {
             continue;
         }
         count += 1;
+        if let crate::subnet::Event::Write { switch, .. } = event {
+            let switch = whole.by_guid(switch).expect("the record is of this fabric");
+            taken += ways::taken(&moments.fabric, &held, &moments.lfts, switch).len();
+        }
         let found = moments.audited();
         loops += usize::from(!found.credit_loops.components.is_empty() || found.loops.count > 0);
     }
     let status = subnet.status();
     let deadlocks = status["deadlocks"].as_u64().or(status["deadlocks"]["count"].as_u64());
     let said = opensm.said();
-    Told { moments: count, written, loops, deadlocks: deadlocks.unwrap_or_else(|| panic!("{status}")), said }
+    Told { moments: count, written, loops, taken, deadlocks: deadlocks.unwrap_or_else(|| panic!("{status}")), said }
 }
 
 pub fn random(switches: usize, degree: usize, hosts: usize) -> Fabric {
@@ -90,11 +98,11 @@ fn no_moment_closes_a_ring() {
     for (fabric, losses) in cases {
         let told = told(&fabric, losses, "", "", if thorough { 0.02 } else { 0.1 });
         let described = format!(
-            "{} moments of {} writes, {} of them with a ring, {} deadlocks",
-            told.moments, told.written, told.loops, told.deadlocks
+            "{} moments of {} writes, {} of them with a ring, {} ways of hosts taken away, {} deadlocks",
+            told.moments, told.written, told.loops, told.taken, told.deadlocks
         );
         println!("{} switches, {losses} losses and returns: {described}", fabric.switches().count());
-        assert_eq!((told.loops, told.deadlocks), (0, 0), "{described}\n{}", told.said.join("\n"));
+        assert_eq!((told.loops, told.taken, told.deadlocks), (0, 0, 0), "{described}\n{}", told.said.join("\n"));
         assert!(told.moments > 2 * losses, "{described}");
         moments += told.moments;
     }

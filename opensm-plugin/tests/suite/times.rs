@@ -178,7 +178,8 @@ fn without_opensm() {
     for topology in FABRICS {
         let mut world = World::new(&generated(topology), 0, "renew: false");
         let cables = cables(&world.whole);
-        let run = |world: &mut World, what: &str| {
+        let mut now = Duration::from_secs(60);
+        let mut run = |world: &mut World, what: &str| {
             loop {
                 let seen = world.seen();
                 let start = taken();
@@ -186,17 +187,18 @@ fn without_opensm() {
                 let sight = seen.sight().expect("what the world shows fits together");
                 let sighted = taken() - start;
                 world.router.sweeps();
-                let answer = world.router.route(&sight, Duration::from_secs(60)).expect("it can be routed");
+                let answer = world.router.route(&sight, now).expect("it can be routed");
                 let took = taken() - start;
                 let said = answer.notes.last().map_or("", |note| &note.text);
                 println!("{topology}: {what}: {took:?}, of which reading {asked} blocks {sighted:?}; {said}");
                 for switch in sight.fabric.switches() {
                     world.lfts[switch.index()] = Arc::clone(&answer.lfts[switch.index()]);
                 }
-                world.router.written(Duration::from_secs(60));
+                world.router.written(now);
                 match answer.again {
                     None => break,
-                    again => assert_eq!(again, Some(Again::Written), "no wait, and no renewal"),
+                    Some(Again::Later(wait)) => now += wait,
+                    again => assert_eq!(again, Some(Again::Written), "no renewal"),
                 }
             }
             let sm = Guid(world.seen().sm_port_guid);

@@ -20,7 +20,7 @@ use reconfig::scenario::{Element, EventTime, LaterEvent, ScenarioChange};
 use std::path::PathBuf;
 
 /// Options that are meaningless if nothing changes and no manager acts.
-const OF_A_CHANGE: [&str; 22] = [
+const OF_A_CHANGE: [&str; 24] = [
     "at",
     "standby",
     "standby_after",
@@ -29,6 +29,8 @@ const OF_A_CHANGE: [&str; 22] = [
     "subnet",
     "scheme",
     "to_engine",
+    "to_fdbs",
+    "to_lfts",
     "arming",
     "drain",
     "standing_partition",

@@ -5,6 +5,7 @@
 //! describes it. A link has one rate: where its ends tell two, the lower one.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
+use super::ibnetdiscover::UNASSIGNED;
 use super::ledger::FaultLedger;
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
@@ -27,6 +28,31 @@ pub(super) struct ParsedNode<'a> {
     pub port_zero: PortZero,
     /// Port 0 of a switch.
     pub zero: ParsedEnd,
+}
+
+impl<'a> ParsedNode<'a> {
+    /// A node of which a file tells no more than this.
+    pub fn bare(
+        at: Span,
+        kind: NodeKind,
+        guid: Guid,
+        num_ports: Option<u8>,
+        description: impl Into<Cow<'a, str>>,
+    ) -> ParsedNode<'a> {
+        ParsedNode {
+            at,
+            kind,
+            guid,
+            num_ports,
+            description: description.into(),
+            system_guid: None,
+            chassis: None,
+            vendor_id: 0,
+            device_id: 0,
+            port_zero: PortZero::default(),
+            zero: ParsedEnd::default(),
+        }
+    }
 }
 
 /// GUID and LID of a port.
@@ -68,6 +94,32 @@ pub(super) struct ParsedFabric<'a> {
     pub origin: Option<(Guid, Guid)>,
     /// The writer describes every link at both of its ends.
     pub both_ends: bool,
+    /// The rate of a link of which neither end tells one.
+    pub untold_rate: (LinkWidth, LinkSpeed),
+}
+
+/// Assumed of a link whose rate a file that has rates does not tell.
+pub(super) const RATE_UNTOLD: &str =
+    "a link's rate is not told, or not one that is known: what is left open is that of the other end, else of 4xQDR";
+
+/// What stands in place of a LID that is out of range.
+pub(super) const EXPECTED_LID: &str = "expected a LID from 1 to 49151, or 0 for none";
+
+/// The LID that a file states as a number; 0 stands for none, and so does 65535, which is a repair.
+///
+/// # Errors
+/// What is wrong with any other number beyond [`Lid::MAX_UNICAST`].
+pub(super) fn stated_lid(ledger: &mut FaultLedger<'_>, stated: Spanned<u64>) -> Result<Option<Spanned<Lid>>, String> {
+    let Spanned { value, at } = stated;
+    match u16::try_from(value) {
+        Ok(0) => Ok(None),
+        Ok(u16::MAX) => {
+            ledger.repair(at, UNASSIGNED, "");
+            Ok(None)
+        }
+        Ok(lid) if lid <= Lid::MAX_UNICAST.0 => Ok(Some(Spanned { value: Lid(lid), at })),
+        _ => Err(format!("LID {value} is out of range")),
+    }
 }
 
 /// A node's index and a port's number.
@@ -78,6 +130,11 @@ type Rate = (Option<LinkWidth>, Option<LinkSpeed>);
 
 /// So many ports are accepted of a file of any size.
 const MOST_PORTS: usize = 1_000_000;
+
+/// So many ports are accepted of this file.
+pub(super) fn most_ports(source: SourceText<'_>) -> usize {
+    MOST_PORTS.max(source.text.len() / 2)
+}
 
 /// LIDs that are out of range or owned twice, each of which takes one more attempt to build.
 const MOST_LID_FAULTS: usize = 20;
@@ -149,7 +206,7 @@ impl ParsedFabric<'_> {
     /// Whether the nodes have no more ports than a file of its size can be about. Each port costs memory, cabled or not,
     /// and a file may claim 254 of them in a short line.
     fn check_size(&self, ledger: &mut FaultLedger<'_>) -> bool {
-        let most = MOST_PORTS.max(ledger.source.text.len() / 2);
+        let most = most_ports(ledger.source);
         let mut ports = 0;
         let beyond = self.nodes.iter().find(|node| {
             ports += 1 + usize::from(node.num_ports.unwrap_or(0));
@@ -382,11 +439,25 @@ impl Assembly<'_, '_> {
             let key = (port.remote.node, port.remote.num);
             // The neighbour has no line of its own: this one stands for it, rates included.
             if !self.by_port.contains_key(&key) {
-                set_port(&mut builder, key, port, &port.remote.end);
+                self.set_port(&mut builder, key, port, &port.remote.end);
             }
-            set_port(&mut builder, (port.node, port.num), port, &port.own);
+            self.set_port(&mut builder, (port.node, port.num), port, &port.own);
         }
         builder.build().map_err(|error| self.locate(&error))
+    }
+
+    /// Completes a port from the line that describes it, its own or its neighbour's. A switch's port has no GUID or LID.
+    fn set_port(&self, builder: &mut FabricBuilder, (node, num): PortKey, line: &ParsedPort, end: &ParsedEnd) {
+        let (id, num) = (NodeId(node as u32), PortNum(num));
+        if builder.nodes()[node].kind != NodeKind::Switch {
+            set_end(builder, id, num, end);
+        }
+        if let Some(port) = builder.port_mut(id, num) {
+            let (width, speed) = self.account.untold_rate;
+            port.width = line.width.unwrap_or(width);
+            port.speed = line.speed.unwrap_or(speed);
+            port.data_vls = line.data_vls.unwrap_or(port.data_vls);
+        }
     }
 
     /// The place in the file where an error of the whole can be corrected.
@@ -443,18 +514,5 @@ fn set_end(builder: &mut FabricBuilder, node: NodeId, num: PortNum, end: &Parsed
         port.guid = end.guid.map(|stated| stated.value);
         port.lid = end.lid.map(|stated| stated.value);
         port.lmc = end.lmc;
-    }
-}
-
-/// Completes a port from the line that describes it, its own or its neighbour's. A switch's port has no GUID or LID.
-fn set_port(builder: &mut FabricBuilder, (node, num): PortKey, line: &ParsedPort, end: &ParsedEnd) {
-    let (id, num) = (NodeId(node as u32), PortNum(num));
-    if builder.nodes()[node].kind != NodeKind::Switch {
-        set_end(builder, id, num, end);
-    }
-    if let Some(port) = builder.port_mut(id, num) {
-        port.width = line.width.unwrap_or_default();
-        port.speed = line.speed.unwrap_or_default();
-        port.data_vls = line.data_vls.unwrap_or(port.data_vls);
     }
 }

@@ -3,10 +3,10 @@
 //! Nodes get GUIDs in the order of the file, from the numbers that ibsim begins with, so another file of the fabric may
 //! give a node another one ([`Reading::numbered`](super::Reading::numbered)): names are what both have in common.
 
-use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
-use super::diagnostic::{Span, Spanned};
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, most_ports};
+use super::diagnostic::{SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
-use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
+use crate::fabric::{LinkSpeed, LinkWidth, NodeKind};
 use crate::ids::{Guid, Lmc};
 use std::borrow::Cow;
 
@@ -15,7 +15,15 @@ pub(super) struct NamedFabric<'a> {
     account: ParsedFabric<'a>,
     /// The next GUIDs of switches and of CAs.
     next: [u64; 2],
+    /// Ports, cables and what [`NamedFabric::spend`] counts.
+    size: usize,
+    most: usize,
+    /// The node or cable with which there were too many.
+    beyond: Option<Span>,
 }
+
+/// So many bytes of a name count as one port.
+const NAME: usize = 32;
 
 /// A node's index and a port's number, and where they are named.
 #[derive(Clone, Copy)]
@@ -29,8 +37,33 @@ pub(super) struct NamedEnd {
 pub(super) type Rate = (Option<LinkWidth>, Option<LinkSpeed>);
 
 impl<'a> NamedFabric<'a> {
-    pub fn new() -> NamedFabric<'a> {
-        NamedFabric { account: ParsedFabric::default(), next: [0x20_0000, 0x10_0000] }
+    /// An empty one, for what a file of this size can be about.
+    pub fn new(source: SourceText<'_>) -> NamedFabric<'a> {
+        NamedFabric {
+            account: ParsedFabric::default(),
+            next: [0x20_0000, 0x10_0000],
+            size: 0,
+            most: most_ports(source),
+            beyond: None,
+        }
+    }
+
+    /// The rate of a link of which neither end tells one; else it is 4xQDR.
+    pub fn rate_untold(&mut self, width: LinkWidth, speed: LinkSpeed) {
+        self.account.untold_rate = (width, speed);
+    }
+
+    /// Counts what takes memory or time as so many ports do.
+    pub fn spend(&mut self, at: Span, ports: usize) {
+        self.size = self.size.saturating_add(ports);
+        if self.size > self.most {
+            self.beyond = self.beyond.or(Some(at));
+        }
+    }
+
+    /// Whether the file describes more than it can be about, so that the rest of it is not to be read.
+    pub fn is_full(&self) -> bool {
+        self.beyond.is_some()
     }
 
     /// Adds a node of a system; without one it is a system of its own.
@@ -42,6 +75,8 @@ impl<'a> NamedFabric<'a> {
         name: impl Into<Cow<'a, str>>,
         system: Option<usize>,
     ) -> usize {
+        let name = name.into();
+        self.spend(at, 1 + usize::from(num_ports) + name.len() / NAME);
         let next = &mut self.next[usize::from(kind != NodeKind::Switch)];
         let guid = Guid(*next);
         *next += if kind == NodeKind::Switch { 1 } else { 1 + u64::from(num_ports) };
@@ -51,17 +86,9 @@ impl<'a> NamedFabric<'a> {
             _ => ParsedEnd::default(),
         };
         self.account.nodes.push(ParsedNode {
-            at,
-            kind,
-            guid,
-            num_ports: Some(num_ports),
-            description: name.into(),
             system_guid: Some(system),
-            chassis: None,
-            vendor_id: 0,
-            device_id: 0,
-            port_zero: PortZero::default(),
             zero,
+            ..ParsedNode::bare(at, kind, guid, Some(num_ports), name)
         });
         self.account.nodes.len() - 1
     }
@@ -74,6 +101,7 @@ impl<'a> NamedFabric<'a> {
 
     /// Adds a cable, as one of its ends tells it.
     pub fn link(&mut self, own: NamedEnd, remote: NamedEnd, (width, speed): Rate) {
+        self.spend(own.at, 1);
         self.account.ports.push(ParsedPort {
             at: own.at,
             node: own.node,
@@ -94,9 +122,14 @@ impl<'a> NamedFabric<'a> {
         }
     }
 
+    /// The whole; nothing of it where it is more than a file of its size can be about, which is a fault.
     pub fn finish(self, ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         ledger.numbered = true;
-        self.account
+        let Some(at) = self.beyond else { return self.account };
+        let problem = format!("the nodes up to here have more than {} ports, cables and parts", self.most);
+        let label = "expected one subnet, whose nodes have lines for many of their ports";
+        ledger.fault(ledger.source.error(at, problem, label));
+        ParsedFabric::default()
     }
 }
 

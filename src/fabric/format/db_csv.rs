@@ -13,15 +13,15 @@
 //! incomplete: a part of `LINKS` is missing. Nothing that a fabric needs is missing in such a file, but no vendor documents
 //! it: this is what public programs read of ibdiagnet 2.1 and later.
 
-use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
+use super::assemble::{
+    EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,
+};
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
-use super::ibnetdiscover::UNASSIGNED;
 use super::ledger::FaultLedger;
 use super::lines;
-use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
-use crate::ids::{Guid, Lid, Lmc};
+use crate::fabric::{LinkSpeed, LinkWidth, NodeKind};
+use crate::ids::{Guid, Lmc};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::borrow::Cow;
 
 /// Whether a line begins one of the tables.
 pub(super) fn is_start(line: &str) -> bool {
@@ -39,7 +39,7 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         if let Some(name) = table_name(line.text, "START_") {
             cut_short(ledger, table.take(), line.span());
             reader.seen.insert(name);
-            table = Some(Table { name, columns: None, at: line.span() });
+            table = Some(Table { name, heading: Heading::Awaited, at: line.span() });
         } else if let Some(name) = table_name(line.text, "END_") {
             if table.as_ref().is_some_and(|table| table.name != name) {
                 cut_short(ledger, table.take(), line.span());
@@ -81,8 +81,24 @@ fn cut_short(ledger: &mut FaultLedger<'_>, table: Option<Table<'_>>, at: Span) {
 
 struct Table<'a> {
     name: &'a str,
-    columns: Option<Columns>,
+    heading: Heading,
     at: Span,
+}
+
+enum Heading {
+    Awaited,
+    /// A column is missing, which is told, so that rows are passed over.
+    Unreadable,
+    Of(Columns),
+}
+
+/// The columns without which a table is not read, as ibdiagnet 2.1 and later write them.
+fn needed(table: &str) -> &'static [&'static str] {
+    match table {
+        "NODES" => &["NodeDesc", "NumPorts", "NodeType", "SystemImageGUID", "NodeGUID", "PortGUID"],
+        "PORTS" => &["NodeGuid", "PortGuid", "PortNum", "LID", "PortState"],
+        _ => &["NodeGuid1", "PortNum1", "NodeGuid2", "PortNum2"],
+    }
 }
 
 /// Where a row has which value, by the names of columns in capitals.
@@ -91,12 +107,15 @@ type Columns = FxHashMap<String, usize>;
 #[derive(Default)]
 struct Reader<'a> {
     seen: FxHashSet<&'a str>,
+    /// Whether a table has no readable line of column names.
+    lacks_table: bool,
     nodes: Vec<ParsedNode<'a>>,
     by_guid: FxHashMap<Guid, usize>,
     ports: Vec<PortRow>,
     links: Vec<LinkRow>,
 }
 
+/// A row of PORTS.
 struct PortRow {
     at: Span,
     node: Guid,
@@ -128,10 +147,23 @@ impl<'a> Reader<'a> {
         line: SourceLine<'a>,
     ) -> Result<(), ReadError> {
         let values = split(line);
-        let Some(columns) = &table.columns else {
-            let names = values.iter().map(|name| name.value.trim().to_ascii_uppercase());
-            table.columns = Some(names.zip(0..).collect());
-            return Ok(());
+        let columns = match &table.heading {
+            Heading::Of(columns) => columns,
+            Heading::Unreadable => return Ok(()),
+            Heading::Awaited => {
+                let names = values.iter().map(|name| name.value.trim().to_ascii_uppercase());
+                let columns: Columns = names.zip(0..).collect();
+                let mut lacking = needed(table.name).iter().copied();
+                let lacking = lacking.find(|name| !columns.contains_key(&name.to_ascii_uppercase()));
+                table.heading = if lacking.is_some() { Heading::Unreadable } else { Heading::Of(columns) };
+                self.lacks_table |= lacking.is_some();
+                return lacking.map_or(Ok(()), |name| {
+                    let problem = format!("the table {} has no column {name}", table.name);
+                    let label =
+                        format!("expected {}, as ibdiagnet 2.1 and later write them", needed(table.name).join(", "));
+                    Err(ledger.source.error(line.span(), problem, label))
+                });
+            }
         };
         let row = Row { source: ledger.source, line, columns, values };
         match table.name {
@@ -156,51 +188,60 @@ impl<'a> Reader<'a> {
             NodeKind::Switch => ParsedEnd { guid: Some(port_guid), ..ParsedEnd::default() },
             _ => ParsedEnd::default(),
         };
+        // NodeInfo: 24 and 16 bits. A fault there leaves the node as it is.
+        let (vendor, device) = (row.optional("VendorID", 0xff_ffff), row.optional("DeviceID", 0xffff));
+        let id = |stated: &Result<Option<Spanned<u64>>, ReadError>| match stated {
+            Ok(Some(id)) => id.value as u32,
+            _ => 0,
+        };
+        let (ports, name) = (row.number("NumPorts", 254)?, row.get("NodeDesc")?);
         self.by_guid.insert(guid.value, self.nodes.len());
         self.nodes.push(ParsedNode {
-            at: row.line.span(),
-            kind,
-            guid: guid.value,
-            num_ports: Some(row.number("NumPorts", 254)?.value as u8),
-            description: Cow::Borrowed(row.get("NodeDesc")?.value),
             system_guid: (system.value != 0).then_some(Guid(system.value)),
-            chassis: None,
-            vendor_id: row.optional("VendorID").map_or(0, |id| id as u32),
-            device_id: row.optional("DeviceID").map_or(0, |id| id as u32),
-            port_zero: PortZero::default(),
+            vendor_id: id(&vendor),
+            device_id: id(&device),
             zero,
+            ..ParsedNode::bare(row.line.span(), kind, guid.value, Some(ports.value as u8), name.value)
         });
-        Ok(())
+        vendor.and(device).map(|_| ())
     }
 
     fn port(&mut self, ledger: &mut FaultLedger<'a>, row: &Row<'a, '_>) -> Result<(), ReadError> {
         let node = row.guid("NodeGuid")?;
         let num = row.number("PortNum", 255)?;
-        let lid = row.number("LID", u64::from(u16::MAX))?;
-        if lid.value > u64::from(Lid::MAX_UNICAST.0) {
-            ledger.repair(lid.at, UNASSIGNED, "");
+        let stated = row.number("LID", u64::MAX)?;
+        let lid = stated_lid(ledger, stated).map_err(|problem| row.source.error(stated.at, problem, EXPECTED_LID))?;
+        let lmc = row.optional("LMC", 7)?.and_then(|lmc| Lmc::new(lmc.value as u8));
+        if lmc.is_none() && lid.is_some() {
+            ledger.assume(stated.at, "a port with a LID states no LMC: it is taken as 0", "");
         }
-        let lid = Spanned { value: Lid(lid.value as u16), at: lid.at };
-        let lmc = row.optional("LMC").map(|lmc| {
-            let fits = u8::try_from(lmc).ok().and_then(Lmc::new);
-            fits.ok_or_else(|| row.wrong(row.line.span(), "an LMC from 0 to 7"))
+        // PortInfo:PortState: 1 Down, 2 Initialize, 3 Armed, 4 Active.
+        let state = row.number("PortState", 4)?;
+        let is_up = state.value > 1;
+        let width = row.optional("LinkWidthActv", u64::MAX)?.and_then(|code| width(code.value));
+        let speed = row.optional("LinkSpeedActv", u64::MAX)?.and_then(|code| speed(code.value));
+        if is_up && num.value > 0 && (width.is_none() || speed.is_none()) {
+            ledger.assume(row.line.span(), RATE_UNTOLD, "");
+        }
+        let data_vls = row.optional("VLCap", 0xf)?.filter(|cap| cap.value != 0);
+        let data_vls = data_vls.map(|cap| {
+            lines::data_vls(cap.value as u16).ok_or_else(|| row.wrong(cap.at, "a VLCap from 1 to 5, or 0 for none"))
         });
         let guid = row.number("PortGuid", u64::MAX)?;
         let end = ParsedEnd {
             guid: (guid.value != 0).then_some(Spanned { value: Guid(guid.value), at: guid.at }),
-            lid: Some(lid).filter(|lid| (1..=Lid::MAX_UNICAST.0).contains(&lid.value.0)),
-            lmc: lmc.transpose()?.unwrap_or_default(),
+            lid,
+            lmc: lmc.unwrap_or_default(),
         };
         self.ports.push(PortRow {
             at: row.line.span(),
             node: node.value,
             num: num.value as u8,
             end,
-            width: row.optional("LinkWidthActv").and_then(width),
-            speed: row.optional("LinkSpeedActv").and_then(speed),
-            data_vls: row.optional("VLCap").and_then(|cap| lines::data_vls(cap as u16)),
-            // PortInfo:PortState: 2 Initialize, 3 Armed, 4 Active.
-            is_up: row.optional("PortState").is_some_and(|state| (2..=4).contains(&state)),
+            width,
+            speed,
+            data_vls: data_vls.transpose()?,
+            is_up,
         });
         Ok(())
     }
@@ -220,7 +261,23 @@ impl<'a> Reader<'a> {
     }
 
     fn account(mut self, ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
-        let rows: FxHashMap<(Guid, u8), &PortRow> = self.ports.iter().map(|row| ((row.node, row.num), row)).collect();
+        if self.lacks_table {
+            return ParsedFabric::default();
+        }
+        let mut rows: FxHashMap<(Guid, u8), &PortRow> = FxHashMap::default();
+        for row in &self.ports {
+            let first = *rows.entry((row.node, row.num)).or_insert(row);
+            if first.at == row.at {
+                continue;
+            }
+            if first.says() == row.says() {
+                ledger.repair(row.at, "a repeated line is left out", "");
+                continue;
+            }
+            let problem = format!("two rows for port {} of {}, which differ", row.num, row.node);
+            let other = (first.at, "described here already");
+            ledger.fault(ledger.source.clash(row.at, problem, "expected each port once", other));
+        }
         for node in self.nodes.iter_mut().filter(|node| node.kind == NodeKind::Switch) {
             if let Some(zero) = rows.get(&(node.guid, 0)) {
                 node.zero = ParsedEnd { guid: node.zero.guid.or(zero.end.guid), ..zero.end };
@@ -281,6 +338,15 @@ impl<'a> Reader<'a> {
     }
 }
 
+impl PortRow {
+    /// All that a second row of the port must repeat.
+    fn says(&self) -> impl PartialEq + use<> {
+        let ParsedEnd { guid, lid, lmc } = self.end;
+        let end = (guid.map(|guid| guid.value), lid.map(|lid| lid.value), lmc);
+        (end, self.width, self.speed, self.data_vls, self.is_up)
+    }
+}
+
 impl<'a> Row<'a, '_> {
     /// The value in a column, whose name may be written in other letters.
     fn get(&self, column: &str) -> Result<Spanned<&'a str>, ReadError> {
@@ -314,8 +380,12 @@ impl<'a> Row<'a, '_> {
     }
 
     /// A number that some versions do not have, or give as `N/A`.
-    fn optional(&self, column: &str) -> Option<u64> {
-        self.get(column).ok().and_then(|text| number(text.value))
+    fn optional(&self, column: &str, most: u64) -> Result<Option<Spanned<u64>>, ReadError> {
+        let is_stated = self.columns.contains_key(&column.to_ascii_uppercase());
+        if !is_stated || self.get(column)?.value.eq_ignore_ascii_case("N/A") {
+            return Ok(None);
+        }
+        self.number(column, most).map(Some)
     }
 
     fn wrong(&self, at: Span, expected: &str) -> ReadError {
@@ -348,10 +418,7 @@ fn split(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
                 (start, next.unwrap_or(text.len()), next)
             }
         };
-        let value = text[from..to].trim();
-        let lead = text[from..to].len() - text[from..to].trim_start().len();
-        let at = line.start + from + lead;
-        values.push(Spanned { value, at: Span { start: at, end: at + value.len() } });
+        values.push(line.part(text[from..to].trim()));
         match next {
             Some(comma) => start = comma + 1,
             None => return values,

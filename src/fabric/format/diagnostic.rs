@@ -35,6 +35,12 @@ impl<'a> SourceLine<'a> {
         SourceLine { text: self.text.split(mark).next().unwrap_or_default(), ..self }
     }
 
+    /// A part of the line, which must be a slice of its text, with its place.
+    pub fn part(self, value: &'a str) -> Spanned<&'a str> {
+        let start = self.start + (value.as_ptr() as usize - self.text.as_ptr() as usize);
+        Spanned { value, at: Span { start, end: start + value.len() } }
+    }
+
     /// The line without blanks at its end.
     pub fn span(&self) -> Span {
         Span { start: self.start, end: self.start + self.text.trim_end().len() }

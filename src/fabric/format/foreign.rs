@@ -131,8 +131,7 @@ pub(super) fn recognise(source: SourceText<'_>) -> Result<Format, ReadError> {
     match lines().find(|line| !is_capture(line.text)) {
         Some(line) if !lines().any(|line| line.text.contains("id=0x")) => {
             let problem = "the file is no topology, and looks like nothing that is known";
-            let mend = "expected a topology: `ibnetdiscover`, `ibnetdiscover -p` and `iblinkinfo` print one, OpenSM and \
-                        ibdiagnet write a .lst";
+            let mend = "expected a topology in any form of docs/READING.md: `ibnetdiscover > FILE` captures one";
             Err(source.error(Span { start: line.start, end: line.start }, problem, mend))
         }
         _ => Ok(Format::Ibnetdiscover),

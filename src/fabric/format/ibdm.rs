@@ -18,7 +18,9 @@ use super::diagnostic::{ReadError, SourceLine, Span, Spanned};
 use super::ibnl::{Layout, SystemFiles, arrow};
 use super::ledger::FaultLedger;
 use crate::fabric::{LinkSpeed, LinkWidth};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 /// Whether a line describes a cable of a topology.
 pub(super) fn is_cable(line: &str) -> bool {
@@ -32,6 +34,11 @@ pub(super) fn is_cables_heading(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|rest| rest.trim_start().starts_with("<SysType> <sysName> <portName>"))
 }
 
+/// Whether a line is meant to be a cable, whether or not it can be read.
+fn has_arrow(line: SourceLine<'_>) -> bool {
+    line.text.contains("->")
+}
+
 /// Reads a topology, or a list of cables.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> ParsedFabric<'a> {
     let source = ledger.source;
@@ -39,22 +46,25 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
     let is_list = is_list.is_some_and(|line| is_cables_heading(line.text));
     let mut reader = Reader {
         files,
-        fabric: NamedFabric::new(),
+        fabric: NamedFabric::new(source),
         systems: FxHashMap::default(),
-        unknown: FxHashSet::default(),
-        told: FxHashSet::default(),
+        layouts: FxHashMap::default(),
     };
-    let mut section: Option<Named<'a>> = None;
+    reader.fabric.rate_untold(LinkWidth::X4, LinkSpeed::Sdr);
+    let mut section = Section::None;
     // A system's boards are chosen where it is declared, which may be after its first mention.
     if !is_list {
-        for line in source.lines().map(|line| line.before('#')).filter(|line| !is_cable(line.text)) {
+        for line in source.lines().map(|line| line.before('#')).filter(|line| !has_arrow(*line)) {
+            if ledger.is_full() || reader.fabric.is_full() {
+                break;
+            }
             if let Err(fault) = reader.declare(ledger, line) {
                 ledger.fault(fault);
             }
         }
     }
     for line in source.lines().map(|line| line.before('#')) {
-        if ledger.is_full() {
+        if ledger.is_full() || reader.fabric.is_full() {
             break;
         }
         let words = words(line);
@@ -69,23 +79,25 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
             (_, true) => {
                 Err(source.error(line.span(), "a line that is no cable", "expected type, name and port, twice"))
             }
-            (words, false) if is_cable(line.text) => {
-                let &[pin, _, of_type, name, port] = words else { continue };
-                let rate = arrow(line.text).map_or((None, None), |(_, rate, _)| rate);
-                match section {
-                    Some(own) => reader.cable(ledger, (own, pin), (Named { of_type, name }, port), rate),
-                    None => {
-                        let expected = "expected its system first: `TYPE NAME`";
-                        Err(source.error(line.span(), "a cable without a system", expected))
-                    }
+            (words, false) if has_arrow(line) => match (words, arrow(line.text), section) {
+                (&[pin, _, of_type, name, port], Some((_, rate, _)), Section::Of(own)) if is_cable(line.text) => {
+                    reader.cable(ledger, (own, pin), (Named { of_type, name }, port), rate)
                 }
-            }
+                _ if !is_cable(line.text) => {
+                    let expected = "expected `PORT -> TYPE NAME PORT`, or `PORT -4x-5G-> TYPE NAME PORT`";
+                    Err(source.error(line.span(), "a cable that cannot be read", expected))
+                }
+                (.., Section::None) => {
+                    let expected = "expected its system first: `TYPE NAME`";
+                    Err(source.error(line.span(), "a cable without a system", expected))
+                }
+                _ => Ok(()),
+            },
             // Declared, or told as a fault, above.
-            (&[of_type, name, ..], false) => {
-                section = Some(Named { of_type, name });
+            (words, false) => {
+                section = system(words).map_or(Section::Unreadable, Section::Of);
                 Ok(())
             }
-            (_, false) => Ok(()),
         };
         if let Err(fault) = result {
             ledger.fault(fault);
@@ -103,39 +115,57 @@ struct Named<'a> {
     name: Spanned<&'a str>,
 }
 
+/// The system to which cables belong.
+#[derive(Clone, Copy)]
+enum Section<'a> {
+    /// No line names one yet.
+    None,
+    /// The line that names it is at fault, so its cables are passed over.
+    Unreadable,
+    Of(Named<'a>),
+}
+
 struct System<'a> {
     of_type: Spanned<&'a str>,
     /// The index of its first node.
     first: usize,
-    layout: Layout,
+    layout: Arc<Layout>,
 }
+
+/// A type, and its boards as a line chooses them.
+type Choice<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 struct Reader<'a, 'f> {
     files: &'f SystemFiles,
     fabric: NamedFabric<'a>,
     systems: FxHashMap<&'a str, System<'a>>,
-    /// Types that no file has, or whose description is wrong.
-    unknown: FxHashSet<&'a str>,
-    /// Cables by both ends, so that one that both systems list is one line of each.
-    told: FxHashSet<[(usize, u8); 2]>,
+    /// None where the type is unknown or its description wrong, which is told once.
+    layouts: FxHashMap<Choice<'a>, Option<Arc<Layout>>>,
+}
+
+/// `TYPE NAME`, or `TYPE NAME CFG: …`.
+fn system<'a>(words: &[Spanned<&'a str>]) -> Option<Named<'a>> {
+    match *words {
+        [of_type, name] => Some(Named { of_type, name }),
+        [of_type, name, cfg, ..] if cfg.value.starts_with("CFG:") => Some(Named { of_type, name }),
+        _ => None,
+    }
 }
 
 impl<'a> Reader<'a, '_> {
     /// `TYPE NAME`, or `TYPE NAME CFG: board=modifier, board=modifier`.
     fn declare(&mut self, ledger: &mut FaultLedger<'a>, line: SourceLine<'a>) -> Result<(), ReadError> {
         let words = words(line);
-        let (of_type, name) = match words[..] {
-            [] => return Ok(()),
-            [of_type, name] => (of_type, name),
-            [of_type, name, cfg, ..] if cfg.value.starts_with("CFG:") => (of_type, name),
-            _ => {
-                let expected = "expected `TYPE NAME`, or `PORT -> TYPE NAME PORT` below it";
-                return Err(ledger.source.error(line.span(), "a line that is neither a system nor a cable", expected));
-            }
+        if words.is_empty() {
+            return Ok(());
+        }
+        let Some(Named { of_type, name }) = system(&words) else {
+            let expected = "expected `TYPE NAME`, or `PORT -> TYPE NAME PORT` below it";
+            return Err(ledger.source.error(line.span(), "a line that is neither a system nor a cable", expected));
         };
         let cfg = line.text.split_once("CFG:").map_or("", |(_, cfg)| cfg);
         let pairs = cfg.split(',').map(str::trim).filter(|pair| !pair.is_empty());
-        let modifiers: Option<Vec<(&str, &str)>> = pairs.map(|pair| pair.split_once('=')).collect();
+        let modifiers: Option<Vec<(&'a str, &'a str)>> = pairs.map(|pair| pair.split_once('=')).collect();
         let modifiers = modifiers.ok_or_else(|| {
             ledger.source.error(
                 line.span(),
@@ -147,51 +177,72 @@ impl<'a> Reader<'a, '_> {
             let problem = format!("two systems {:?}", name.value);
             return Err(ledger.source.error(name.at, problem, "expected each system once"));
         }
-        self.add(ledger, Named { of_type, name }, &modifiers).map(|_| ())
+        self.add(ledger, Named { of_type, name }, modifiers).map(|_| ())
     }
 
-    /// Adds a system's chips and inner wires; whether its type is known.
+    /// Adds a system's chips and inner wires; whether its type is known, and there is room.
     fn add(
         &mut self,
         ledger: &mut FaultLedger<'a>,
         system: Named<'a>,
-        modifiers: &[(&str, &str)],
+        modifiers: Vec<(&'a str, &'a str)>,
     ) -> Result<bool, ReadError> {
         let Named { of_type, name } = system;
-        let layout = match self.files.layout(of_type.value, modifiers) {
-            Some(Ok(layout)) => layout,
-            problem => {
-                if !self.unknown.insert(of_type.value) {
-                    return Ok(false);
-                }
-                let (problem, mend) = match problem {
-                    Some(Err(problem)) => {
-                        (format!("type {}: {problem}", of_type.value), "expected a whole system file")
-                    }
-                    _ => (
-                        format!("no system file describes type {}", of_type.value),
-                        "expected its IBNL file: `--systems FOLDER` names where they are (ibutils installs those of many \
-                         systems in lib/…/ibdm…/ibnl)",
-                    ),
-                };
-                return Err(ledger.source.error(of_type.at, problem, mend));
-            }
-        };
+        let Some(layout) = self.layout(ledger, of_type, modifiers)? else { return Ok(false) };
         let mut first = None;
         for (path, kind, ports) in &layout.chips {
             let label = if layout.chips.len() == 1 { name.value.to_string() } else { format!("{}/{path}", name.value) };
             let index = self.fabric.add(name.at, *kind, *ports, label, first);
             first = first.or(Some(index));
+            if self.fabric.is_full() {
+                return Ok(false);
+            }
         }
         let Some(first) = first else {
             return Err(ledger.source.error(of_type.at, format!("type {} has no chip", of_type.value), "expected one"));
         };
         let end = |(chip, num): (usize, u8)| NamedEnd { at: name.at, node: first + chip, num };
         for &(own, remote, rate) in &layout.wires {
-            self.fabric.link(end(own), end(remote), default_rate(rate));
+            self.fabric.link(end(own), end(remote), rate);
         }
         self.systems.insert(name.value, System { of_type, first, layout });
         Ok(true)
+    }
+
+    /// A type's layout; none if it is not known, which is told once.
+    fn layout(
+        &mut self,
+        ledger: &mut FaultLedger<'a>,
+        of_type: Spanned<&'a str>,
+        modifiers: Vec<(&'a str, &'a str)>,
+    ) -> Result<Option<Arc<Layout>>, ReadError> {
+        let modifiers = if self.files.has(of_type.value) { modifiers } else { Vec::new() };
+        let vacant = match self.layouts.entry((of_type.value, modifiers)) {
+            Entry::Occupied(known) => return Ok(known.get().clone()),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let (problem, mend) = match self.files.layout(of_type.value, &vacant.key().1) {
+            Some((layout, parts)) => {
+                self.fabric.spend(of_type.at, parts);
+                match layout {
+                    Ok(layout) => {
+                        if let Some(board) = &layout.unused {
+                            let kind = "a choice for a board that the system does not have is passed over: ";
+                            ledger.assume(of_type.at, kind, &format!("{board:?} of type {}", of_type.value));
+                        }
+                        return Ok(vacant.insert(Some(Arc::new(layout))).clone());
+                    }
+                    Err(problem) => (format!("type {}: {problem}", of_type.value), "expected a whole system file"),
+                }
+            }
+            None => (
+                format!("no system file describes type {}", of_type.value),
+                "expected its IBNL file: `--systems FOLDER` names where they are (ibutils installs those of many \
+                 systems in lib/…/ibdm…/ibnl)",
+            ),
+        };
+        vacant.insert(None);
+        Err(ledger.source.error(of_type.at, problem, mend))
     }
 
     fn cable(
@@ -203,11 +254,8 @@ impl<'a> Reader<'a, '_> {
     ) -> Result<(), ReadError> {
         let (own, remote) = (self.socket(ledger, own)?, self.socket(ledger, remote)?);
         let (Some((own, near)), Some((remote, far))) = (own, remote) else { return Ok(()) };
-        if !self.told.insert([(own.node, own.num), (remote.node, remote.num)]) {
-            return Ok(());
-        }
         let rate = (near.0.or(far.0).or(told.0), near.1.or(far.1).or(told.1));
-        self.fabric.link(own, remote, default_rate(rate));
+        self.fabric.link(own, remote, rate);
         Ok(())
     }
 
@@ -218,7 +266,7 @@ impl<'a> Reader<'a, '_> {
         (system, socket): (Named<'a>, Spanned<&'a str>),
     ) -> Result<Option<(NamedEnd, Rate)>, ReadError> {
         let Named { of_type, name } = system;
-        if !self.systems.contains_key(name.value) && !self.add(ledger, system, &[])? {
+        if !self.systems.contains_key(name.value) && !self.add(ledger, system, Vec::new())? {
             return Ok(None);
         }
         let known = &self.systems[name.value];
@@ -232,21 +280,17 @@ impl<'a> Reader<'a, '_> {
             let mut sockets: Vec<&str> = known.layout.sockets.keys().map(String::as_str).collect();
             sockets.sort_by_key(|name| (name.len(), *name));
             let shown = sockets.iter().take(3).copied().collect::<Vec<_>>().join(", ");
-            let label = format!("expected one of the {} ports of its type: {shown}, …", sockets.len());
+            let label = match sockets.len() {
+                0 => format!("expected a system with ports: type {} has none", known.of_type.value),
+                1..=3 => format!("expected a port of its type: {shown}"),
+                ports => format!("expected one of the {ports} ports of its type: {shown}, …"),
+            };
             return Err(ledger.source.error(socket.at, problem, label));
         };
         Ok(Some((NamedEnd { at: socket.at, node: known.first + chip, num }, rate)))
     }
 }
 
-fn default_rate((width, speed): Rate) -> Rate {
-    (width.or(Some(LinkWidth::X4)), speed.or(Some(LinkSpeed::Sdr)))
-}
-
 fn words(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
-    let words = line.text.split_whitespace().map(|word| {
-        let start = line.start + (word.as_ptr() as usize - line.text.as_ptr() as usize);
-        Spanned { value: word, at: Span { start, end: start + word.len() } }
-    });
-    words.collect()
+    line.text.split_whitespace().map(|word| line.part(word)).collect()
 }

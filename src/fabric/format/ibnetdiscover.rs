@@ -426,17 +426,8 @@ fn parsed_node<'a>(at: Span, guid: Guid, line: &NodeLine<'a>, ids: &Ids) -> Pars
 fn mentioned<'a>(kind: NodeKind, guid: Guid, line: &PortLine<'a>) -> ParsedNode<'a> {
     let lid = line.tail.lid.filter(|_| kind == NodeKind::Switch);
     ParsedNode {
-        at: line.id.at,
-        kind,
-        guid,
-        num_ports: None,
-        description: line.tail.description.unwrap_or_default().into(),
-        system_guid: None,
-        chassis: None,
-        vendor_id: 0,
-        device_id: 0,
-        port_zero: Default::default(),
         zero: ParsedEnd { lid, ..ParsedEnd::default() },
+        ..ParsedNode::bare(line.id.at, kind, guid, None, line.tail.description.unwrap_or_default())
     }
 }
 

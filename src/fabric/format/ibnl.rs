@@ -19,14 +19,17 @@ use super::by_name::Rate;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span};
 use super::encoding;
 use crate::fabric::{LinkSpeed, NodeKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Boards within boards: ibutils' deepest system has three levels.
 const MOST_LEVELS: usize = 8;
 
-/// Chips of one system: no director has as many.
-const MOST_CHIPS: usize = 10_000;
+/// Chips, boards and wires of one system, a wire at each board that it passes: ibutils' largest system has a tenth.
+const MOST_PARTS: usize = 100_000;
+
+/// So many bytes of a part's path count as one part.
+const PATH: usize = 32;
 
 /// What systems are made of, by type.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +80,8 @@ pub(super) struct Layout {
     pub wires: Vec<(ChipPort, ChipPort, Rate)>,
     /// By what is printed beside a socket.
     pub sockets: FxHashMap<String, (ChipPort, Rate)>,
+    /// The first choice of a board that the system does not have.
+    pub unused: Option<String>,
 }
 
 /// A chip's index and a port's number.
@@ -107,17 +112,30 @@ impl SystemFiles {
         Ok(())
     }
 
-    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there); none if no file has the type.
-    ///
-    /// # Errors
-    /// What is wrong with the description.
-    pub(super) fn layout(&self, of_type: &str, modifiers: &[(&str, &str)]) -> Option<Result<Layout, String>> {
+    /// Whether a file describes a type.
+    pub(super) fn has(&self, of_type: &str) -> bool {
+        self.by_type.contains_key(of_type)
+    }
+
+    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there), or what is wrong with the
+    /// description, and the number of parts that were looked at; none if no file has the type.
+    pub(super) fn layout<'a>(
+        &'a self,
+        of_type: &str,
+        modifiers: &[(&'a str, &'a str)],
+    ) -> Option<(Result<Layout, String>, usize)> {
         let file = self.by_type.get(of_type)?;
-        let mut resolver = Resolver { file, modifiers, chips: Vec::new(), wires: Vec::new() };
-        Some(resolver.board(&file.top, "", 0).map(|sockets| {
-            let Resolver { chips, wires, .. } = resolver;
-            Layout { chips, wires, sockets }
-        }))
+        let chosen = modifiers.iter().rev().copied().collect();
+        let (parts, passed) = (modifiers.len(), FxHashSet::default());
+        let mut resolver = Resolver { file, chosen, passed, parts, chips: Vec::new(), wires: Vec::new() };
+        let sockets = resolver.board(&file.top, "", 0);
+        let Resolver { chips, wires, parts, passed, .. } = resolver;
+        let unused = modifiers.iter().find(|(board, _)| !passed.contains(board)).map(|(board, _)| board.to_string());
+        let layout = sockets.map(|sockets| {
+            let sockets = sockets.into_iter().map(|(name, socket)| (name.to_string(), socket)).collect();
+            Layout { chips, wires, sockets, unused }
+        });
+        Some((layout, parts))
     }
 
     /// Whether two names stand for one type.
@@ -238,32 +256,37 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
 
 struct Resolver<'f> {
     file: &'f SystemFile,
-    modifiers: &'f [(&'f str, &'f str)],
+    /// Modifiers by the path of their board.
+    chosen: FxHashMap<&'f str, &'f str>,
+    /// The paths in `chosen` that are there.
+    passed: FxHashSet<&'f str>,
+    /// How many parts there are up to here.
+    parts: usize,
     chips: Vec<(String, NodeKind, u8)>,
     wires: Vec<(ChipPort, ChipPort, Rate)>,
 }
 
 /// The connectors of a board.
-type Connectors = FxHashMap<String, (ChipPort, Rate)>;
+type Connectors<'f> = FxHashMap<&'f str, (ChipPort, Rate)>;
 
 /// What is below a board.
-enum Inner {
+enum Inner<'f> {
     Chip {
         index: usize,
         ports: u8,
     },
-    Board(Connectors),
+    Board(Connectors<'f>),
     /// No board is in its place.
     Empty,
 }
 
-impl Resolver<'_> {
+impl<'f> Resolver<'f> {
     /// Adds a board's chips and wires; its connectors.
-    fn board(&mut self, board: &Board, path: &str, level: usize) -> Result<Connectors, String> {
+    fn board(&mut self, board: &'f Board, path: &str, level: usize) -> Result<Connectors<'f>, String> {
         if level > MOST_LEVELS {
             return Err(format!("boards within boards at {path:?}, more than {MOST_LEVELS} deep"));
         }
-        let mut inner: FxHashMap<&str, Inner> = FxHashMap::default();
+        let mut inner: FxHashMap<&str, Inner<'f>> = FxHashMap::default();
         for part in &board.0 {
             let path = if path.is_empty() { part.name.clone() } else { format!("{path}/{}", part.name) };
             let is = self.part(part, path, level)?;
@@ -273,12 +296,13 @@ impl Resolver<'_> {
         }
         let mut connectors = Connectors::default();
         for (part, wire) in board.0.iter().flat_map(|part| part.wires.iter().map(move |wire| (part, wire))) {
+            self.count(1)?;
             let Some((own, below)) = pin(&inner, &part.name, &wire.pin)? else { continue };
             // What is told nearest to the chip counts.
             let rate = (below.0.or(wire.rate.0), below.1.or(wire.rate.1));
             match &wire.to {
                 WireEnd::Connector(name) => {
-                    if connectors.insert(name.clone(), (own, rate)).is_some() {
+                    if connectors.insert(name, (own, rate)).is_some() {
                         return Err(format!("two wires at connector {name:?} of one board"));
                     }
                 }
@@ -293,18 +317,27 @@ impl Resolver<'_> {
         Ok(connectors)
     }
 
-    fn part(&mut self, part: &Part, path: String, level: usize) -> Result<Inner, String> {
+    /// Counts parts before anything is made of them.
+    fn count(&mut self, parts: usize) -> Result<(), String> {
+        self.parts += parts;
+        match self.parts > MOST_PARTS {
+            true => Err(format!("more than {MOST_PARTS} chips, boards and wires")),
+            false => Ok(()),
+        }
+    }
+
+    fn part(&mut self, part: &'f Part, path: String, level: usize) -> Result<Inner<'f>, String> {
+        self.count(1 + path.len() / PATH)?;
         let board = match &part.is {
             &PartKind::Chip { kind, ports } => {
                 self.chips.push((path, kind, ports));
-                if self.chips.len() > MOST_CHIPS {
-                    return Err(format!("more than {MOST_CHIPS} chips"));
-                }
                 return Ok(Inner::Chip { index: self.chips.len() - 1, ports });
             }
             PartKind::Board(board) => board,
         };
-        let modifier = self.modifiers.iter().find(|(at, _)| *at == path).map(|&(_, modifier)| modifier);
+        let chosen = self.chosen.get_key_value(&*path).map(|(&at, &modifier)| (at, modifier));
+        self.passed.extend(chosen.map(|(at, _)| at));
+        let modifier = chosen.map(|(_, modifier)| modifier);
         let file = self.file;
         let found = match modifier {
             Some("R") => return Ok(Inner::Empty),
@@ -320,7 +353,7 @@ impl Resolver<'_> {
 }
 
 /// Where a part's port leads; none where its board's variant lacks it.
-fn pin(inner: &FxHashMap<&str, Inner>, part: &str, pin: &str) -> Result<Option<(ChipPort, Rate)>, String> {
+fn pin(inner: &FxHashMap<&str, Inner<'_>>, part: &str, pin: &str) -> Result<Option<(ChipPort, Rate)>, String> {
     match inner.get(part) {
         None => Err(format!("a wire to {part:?}, which the board does not have")),
         Some(Inner::Empty) => Ok(None),

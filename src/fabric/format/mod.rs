@@ -338,7 +338,7 @@ pub fn read_with(bytes: &[u8], file: &str, tolerance: Tolerance, systems: &Syste
 
 /// Whether a file is a topology of ibdm, which is read with system files.
 pub fn needs_systems(bytes: &[u8]) -> bool {
-    Format::known(&String::from_utf8_lossy(bytes)) == Some(Format::Ibdm)
+    encoding::text(bytes, "").is_ok_and(|text| Format::known(&text.text) == Some(Format::Ibdm))
 }
 
 /// As [`read_noting`], for a known format.

@@ -25,7 +25,8 @@ pub(super) fn is_header(line: &str) -> bool {
 
 /// Reads a list of cables.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
-    let mut reader = Reader { fabric: NamedFabric::new(), by_name: FxHashMap::default(), columns: None };
+    let mut reader = Reader { fabric: NamedFabric::new(ledger.source), by_name: FxHashMap::default(), columns: None };
+    let mut heading_is_told = false;
     for line in ledger.source.lines() {
         if ledger.is_full() {
             break;
@@ -35,16 +36,27 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
         }
         if is_header(line.text) {
             reader.columns = columns(line.text);
+            if reader.columns.is_none() {
+                heading_is_told = true;
+                ledger.fault(ledger.source.error(line.span(), "a column is missing", COLUMNS));
+            }
         } else if line.text.starts_with('#') {
             continue;
-        } else if let Err(fault) = reader.row(ledger, line) {
-            ledger.fault(fault);
+        } else if let Some(columns) = reader.columns {
+            if let Err(fault) = reader.row(ledger, line, columns) {
+                ledger.fault(fault);
+            }
+        } else if !std::mem::replace(&mut heading_is_told, true) {
+            ledger.fault(ledger.source.error(line.span(), "no names of columns above", COLUMNS));
         }
     }
     let text = "the list has no rates: every link is taken as 4xQDR, and each port of a host as an adapter of its own";
     ledger.assume(Span { start: 0, end: 0 }, text, "");
     reader.fabric.finish(ledger)
 }
+
+/// What the line of column names must name.
+const COLUMNS: &str = "expected StartDevice, StartPort, EndDevice and EndPort, as the first line names them";
 
 /// Where a line has both devices and both ports.
 fn columns(header: &str) -> Option<[usize; 4]> {
@@ -62,16 +74,14 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn row(&mut self, ledger: &FaultLedger<'a>, line: SourceLine<'a>) -> Result<(), ReadError> {
+    fn row(&mut self, ledger: &FaultLedger<'a>, line: SourceLine<'a>, columns: [usize; 4]) -> Result<(), ReadError> {
         let source = ledger.source;
-        let expected = "expected StartDevice, StartPort, EndDevice and EndPort, as the first line names them";
-        let columns = self.columns.ok_or_else(|| source.error(line.span(), "no names of columns above", expected))?;
         let values: Vec<Spanned<&str>> = split(line);
         let mut ends = [None, None];
         for (end, pair) in ends.iter_mut().zip([[columns[0], columns[1]], [columns[2], columns[3]]]) {
             let value = |at: usize| {
                 let value = values.get(at).copied().filter(|value| !value.value.is_empty());
-                value.ok_or_else(|| source.error(line.span(), "the line names no device or no port", expected))
+                value.ok_or_else(|| source.error(line.span(), "the line names no device or no port", COLUMNS))
             };
             *end = Some(self.end(ledger, value(pair[0])?, value(pair[1])?)?);
         }
@@ -114,12 +124,5 @@ impl<'a> Reader<'a> {
 }
 
 fn split(line: SourceLine<'_>) -> Vec<Spanned<&str>> {
-    let mut start = line.start;
-    let values = line.text.split(',').map(|raw| {
-        let value = raw.trim();
-        let from = start + raw.len() - raw.trim_start().len();
-        start += raw.len() + 1;
-        Spanned { value, at: Span { start: from, end: from + value.len() } }
-    });
-    values.collect()
+    line.text.split(',').map(|value| line.part(value.trim())).collect()
 }

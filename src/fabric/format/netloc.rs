@@ -10,15 +10,18 @@
 //! stands for its NodeGUID; a CA of two ports is two nodes; a node has as many ports as the highest with a cable; every LMC
 //! is 0. Each cable is listed at both of its ends. The whole file is one line, so faults name the node or the cable.
 
-use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
+use super::assemble::{
+    EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,
+};
 use super::diagnostic::{ReadError, Span, Spanned};
 use super::ledger::FaultLedger;
-use crate::fabric::{NodeKind, PortZero};
-use crate::ids::{Guid, Lid, Lmc};
+use crate::fabric::NodeKind;
+use crate::ids::{Guid, Lmc};
 use rustc_hash::FxHashMap;
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 /// Whether a text that begins with a brace is one of netloc's files.
 pub(super) fn is_netloc(text: &str) -> bool {
@@ -29,15 +32,56 @@ pub(super) fn is_netloc(text: &str) -> bool {
     ["\"network_info\"", "\"node_info\"", "\"path_info\""].iter().any(|field| text[..end].contains(field))
 }
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct File<'a> {
     #[serde(borrow)]
-    node_info: Option<BTreeMap<Cow<'a, str>, Node<'a>>>,
+    node_info: Option<Entries<'a, Node<'a>>>,
     #[serde(borrow)]
-    edge_info: Option<BTreeMap<Cow<'a, str>, Edge<'a>>>,
+    edge_info: Option<Entries<'a, Edge<'a>>>,
 }
 
-#[derive(Deserialize)]
+/// The entries of an object, by name; those of one name in the order of the file.
+struct Entries<'a, T>(Vec<(Cow<'a, str>, T)>);
+
+impl<'a, 'de: 'a, T: Deserialize<'de>> Deserialize<'de> for Entries<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'a, T>, D::Error> {
+        struct All<'a, T>(PhantomData<(&'a (), T)>);
+
+        impl<'a, 'de: 'a, T: Deserialize<'de>> Visitor<'de> for All<'a, T> {
+            type Value = Entries<'a, T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries<'a, T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                entries.sort_by(|(one, _): &(Cow<'a, str>, T), (other, _)| one.cmp(other));
+                Ok(Entries(entries))
+            }
+        }
+
+        deserializer.deserialize_map(All(PhantomData))
+    }
+}
+
+impl<T> Entries<'_, T> {
+    /// Leaves out what has the name of another entry, which is a fault.
+    fn distinct(&mut self, ledger: &mut FaultLedger<'_>, what: &str) {
+        self.0.dedup_by(|(name, _), (first, _)| {
+            let repeated = name == first;
+            if repeated {
+                ledger.fault(fault(ledger, format!("{what} {name} is listed twice")));
+            }
+            repeated
+        });
+    }
+}
+
+#[derive(serde::Deserialize)]
 struct Node<'a> {
     node_type: u8,
     #[serde(borrow)]
@@ -46,7 +90,7 @@ struct Node<'a> {
     desc: Cow<'a, str>,
 }
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 struct Edge<'a> {
     #[serde(borrow)]
     src_node_id: Cow<'a, str>,
@@ -76,15 +120,17 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
             return ParsedFabric::default();
         }
     };
-    let (Some(nodes), Some(edges)) = (file.node_info, file.edge_info) else {
+    let (Some(mut nodes), Some(mut edges)) = (file.node_info, file.edge_info) else {
         let mend = "expected node_info and edge_info: read the …-nodes.ndat that netloc writes beside it";
         ledger.fault(source.error(START, "the file holds no nodes and cables", mend));
         return ParsedFabric::default();
     };
+    nodes.distinct(ledger, "node");
+    edges.distinct(ledger, "cable");
     let mut account = ParsedFabric { both_ends: true, ..ParsedFabric::default() };
     let mut by_id = FxHashMap::default();
-    for (id, node) in nodes {
-        match parsed_node(&id, node) {
+    for (id, node) in nodes.0 {
+        match parsed_node(ledger, &id, node) {
             Ok(node) => {
                 by_id.insert(id, account.nodes.len());
                 account.nodes.push(node);
@@ -92,12 +138,18 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
             Err(problem) => ledger.fault(fault(ledger, format!("node {id}: {problem}"))),
         }
     }
-    for (id, edge) in &edges {
+    for (id, edge) in &edges.0 {
         if ledger.is_full() {
             break;
         }
         match parsed_port(&mut account.nodes, &by_id, edge) {
-            Ok(port) => account.ports.push(port),
+            Ok(port) => {
+                if port.width.is_none() || port.speed.is_none() {
+                    let detail = format!(" (cable {id}: speed `{}`, width `{}`)", edge.speed, edge.width);
+                    ledger.assume(START, RATE_UNTOLD, &detail);
+                }
+                account.ports.push(port);
+            }
             Err(problem) => ledger.fault(fault(ledger, format!("cable {id}: {problem}"))),
         }
     }
@@ -116,32 +168,22 @@ fn fault(ledger: &FaultLedger<'_>, problem: String) -> ReadError {
     ledger.source.counted(problem, "expected what netloc writes; `ibnetdiscover > FILE` captures the same and more")
 }
 
-fn parsed_node<'a>(id: &str, node: Node<'a>) -> Result<ParsedNode<'a>, String> {
+fn parsed_node<'a>(ledger: &mut FaultLedger<'_>, id: &str, node: Node<'a>) -> Result<ParsedNode<'a>, String> {
     let value = guid(id).ok_or("its name is no GUID (four groups of four hexadecimal digits)")?;
     let kind = match node.node_type {
         1 => NodeKind::Switch,
         2 => NodeKind::Ca,
         other => return Err(format!("node_type {other}, expected 1 (switch) or 2 (host)")),
     };
-    let lid: u16 = node.log_id.parse().map_err(|_| format!("log_id `{}` is no LID", node.log_id))?;
-    let end = ParsedEnd {
-        guid: Some(Spanned { value, at: START }),
-        lid: (1..=Lid::MAX_UNICAST.0).contains(&lid).then_some(Spanned { value: Lid(lid), at: START }),
-        lmc: Lmc::default(),
-    };
-    Ok(ParsedNode {
-        at: START,
-        kind,
-        guid: value,
-        num_ports: Some(0),
-        description: unquoted(node.desc),
-        system_guid: None,
-        chassis: None,
-        vendor_id: 0,
-        device_id: 0,
-        port_zero: PortZero::default(),
-        zero: end,
-    })
+    // A LID at fault leaves the node as it is.
+    let lid = node.log_id.parse().map_err(|_| format!("log_id `{}` is no LID", node.log_id));
+    let lid = lid.and_then(|value| stated_lid(ledger, Spanned { value, at: START }));
+    let lid = lid.unwrap_or_else(|problem| {
+        ledger.fault(fault(ledger, format!("node {id}: {problem}, {EXPECTED_LID}")));
+        None
+    });
+    let zero = ParsedEnd { guid: Some(Spanned { value, at: START }), lid, lmc: Lmc::default() };
+    Ok(ParsedNode { zero, ..ParsedNode::bare(START, kind, value, Some(0), unquoted(node.desc)) })
 }
 
 /// netloc keeps the quotes of `ibnetdiscover -p`.

@@ -8,7 +8,7 @@
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::diagnostic::{ReadError, Span, Spanned};
 use super::ledger::FaultLedger;
-use crate::fabric::{LinkSpeed, LinkWidth, NodeKind, PortZero};
+use crate::fabric::{LinkSpeed, LinkWidth, NodeKind};
 use crate::ids::{Guid, Lid, Lmc};
 use rustc_hash::FxHashMap;
 
@@ -118,17 +118,8 @@ impl<'a> Nodes<'a> {
         let index = self.list.len();
         let end = end(port, guid);
         self.list.push(ParsedNode {
-            at: port.at,
-            kind,
-            guid,
-            num_ports,
-            description: port.name.into(),
-            system_guid: None,
-            chassis: None,
-            vendor_id: 0,
-            device_id: 0,
-            port_zero: PortZero::default(),
             zero: if kind == NodeKind::Switch { end } else { ParsedEnd::default() },
+            ..ParsedNode::bare(port.at, kind, guid, num_ports, port.name)
         });
         self.by_port.insert(guid, index);
         if kind == NodeKind::Ca {

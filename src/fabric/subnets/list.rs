@@ -8,7 +8,7 @@
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::format::{self, Format, ReadError, SourceText, Span, Tolerance, WriteError};
+use crate::fabric::format::{self, Format, ReadError, SourceText, Span, SystemFiles, Tolerance, WriteError};
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, GuidError};
 use serde::{Deserialize, Serialize};
@@ -77,18 +77,20 @@ pub fn read(
     file: &str,
     open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Subnets, ReadError> {
-    read_tolerating(bytes, file, Tolerance::default(), open)
+    read_with(bytes, file, Tolerance::default(), open, |_| Ok(SystemFiles::default()))
 }
 
-/// The same, with as much damage in captures as is tolerated; each must be complete.
+/// The same, with as much damage in captures as is tolerated; each must be complete. `systems` returns the system files for
+/// a topology of ibdm at a path.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_tolerating(
+pub fn read_with(
     bytes: &[u8],
     file: &str,
     tolerance: Tolerance,
     mut open: impl FnMut(&Path) -> std::io::Result<Vec<u8>>,
+    mut systems: impl FnMut(&Path) -> std::io::Result<SystemFiles>,
 ) -> Result<Subnets, ReadError> {
     // The parser counts a byte-order mark as a column.
     let source = SourceText { file, text: format::decode(bytes, file)?.trim_start_matches('\u{feff}') };
@@ -102,11 +104,15 @@ pub fn read_tolerating(
             Err(source.error(place(source, &entry.fabric), problem, "expected a file that holds one fabric"))
         };
         let name = path.display().to_string();
-        let fabric = match open(&path) {
+        let opened = open(&path).and_then(|bytes| {
+            let systems = if format::needs_systems(&bytes) { systems(&path)? } else { SystemFiles::default() };
+            Ok((bytes, systems))
+        });
+        let fabric = match opened {
             Err(error) => return unread(format!("cannot read {name}: {error}")),
-            Ok(bytes) if is_list(&name, &bytes) => return unread(format!("{name} is a list of subnets itself")),
-            Ok(bytes) => {
-                let reading = format::read_tolerating(&bytes, &name, tolerance)?;
+            Ok((bytes, _)) if is_list(&name, &bytes) => return unread(format!("{name} is a list of subnets itself")),
+            Ok((bytes, systems)) => {
+                let reading = format::read_with(&bytes, &name, tolerance, &systems)?;
                 reading.warn(&name);
                 reading.complete()?
             }

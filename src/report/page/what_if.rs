@@ -11,7 +11,7 @@ const MOST_LOSSES: usize = 5_000;
 
 /// The page of `reconfig what-if`.
 pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
-    let unproved = report.losses.iter().filter(|loss| loss.change.is_none()).count();
+    let unproved = report.refused();
     let size = report.fabric;
     let at_once = if report.at_once == 1 { "each loss alone" } else { "every two losses at once" };
     let page = ResultPage {
@@ -37,8 +37,7 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
 fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
     let losses = &report.losses;
     let number = |is: fn(&LossReport) -> bool| count(losses.iter().filter(|loss| is(loss)).count() as u64);
-    let longest = losses.iter().filter_map(|loss| loss.change.as_ref()).filter(|own| own.pairs > 0);
-    let longest = longest.map(|own| own.reconnected_ns).max().map_or("–".to_string(), duration);
+    let longest = losses.iter().filter_map(LossReport::back_ns).max().map_or("–".to_string(), duration);
     parts::figures(&[
         ("losses looked at", count(losses.len() as u64), ""),
         ("without a proved change", count(unproved as u64), if unproved > 0 { "bad" } else { "good" }),
@@ -67,13 +66,13 @@ fn row((rank, loss): (usize, &LossReport)) -> Vec<TableField> {
     let of = |value: fn(&ChangeFacts) -> u64| {
         own.map_or(TableField::ranked("–".to_string(), 0), |own| TableField::count(value(own)))
     };
-    let back = own.filter(|own| own.pairs > 0).map(|own| own.reconnected_ns);
+    let back = loss.back_ns();
     vec![
         TableField::text(&loss.dies.join(" and ")),
         TableField::count(rank as u64 + 1),
         TableField::count(loss.cut_off.len() as u64),
         TableField::count(loss.cut_off_elsewhere as u64),
-        of(|own| own.pairs),
+        TableField::count(loss.pairs),
         back.map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns)),
         TableField::text(what_if::scheme_name(loss)),
         of(|own| own.waves as u64),

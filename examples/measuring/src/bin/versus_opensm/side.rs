@@ -112,6 +112,14 @@ impl Manager {
         lossy(&self.log).map_or(0, |text| words.iter().map(|words| text.matches(words).count()).sum())
     }
 
+    /// Whether the plugin waits, or has a wave left.
+    pub fn goes_on(&self) -> bool {
+        let text = lossy(&self.log).unwrap_or_default();
+        let mut said = text.lines().rev().filter_map(|line| line.split_once("-> reconfig: ").map(|(_, said)| said));
+        let last = said.find(|said| !said.starts_with("multicast")).unwrap_or_default();
+        last.contains(" wait") || last.contains(" left") && !last.contains("; 0 are left")
+    }
+
     /// The engines whose tables OpenSM wrote, in order: `minhop` if the requested one gave up.
     pub fn engines(&self) -> Vec<String> {
         let text = lossy(&self.log).unwrap_or_default();

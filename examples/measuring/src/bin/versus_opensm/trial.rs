@@ -22,6 +22,10 @@ const QUIET: Duration = Duration::from_millis(400);
 const STUCK: Duration = Duration::from_millis(500);
 /// The same with age limits: at `--speed max` three times the longest that managers write, 1.07 s.
 const STUCK_PAST_LIMITS: Duration = Duration::from_secs(4);
+/// The same where ways are shortened afterwards, each wave so long after the last that no packet is left of before that.
+const PATIENCE_WITH_RENEWAL: Duration = Duration::from_secs(600);
+/// What OpenSM's plugin says when all is served.
+const RENEWAL: &[&str] = &["renewal waits"];
 /// The period of measurement in which it dies, and the one after the reaction.
 const REACTION: usize = 1;
 
@@ -139,11 +143,15 @@ impl Reaction {
         let mut reaction = Reaction { ended: false, last_set_ns: 0, over_ns: 0, over_real_s: 0.0, counts };
         let (mut sent, mut sets, mut since) = (0, 0, Instant::now());
         let mut told = said;
-        while !(reaction.ended && since.elapsed() > QUIET) && start.elapsed() < PATIENCE {
+        let renewals = manager.said(RENEWAL);
+        let patience = if side == Side::Plugin { PATIENCE_WITH_RENEWAL } else { PATIENCE };
+        while !(reaction.ended && since.elapsed() > QUIET && !manager.goes_on()) && start.elapsed() < patience {
             std::thread::sleep(LOOK);
             let counts = server.counts()?;
             let now_ns = counts.now_ns() - start_ns;
-            if counts.mads("Set(") != sets {
+            // Ways that are shortened once all is served are no part of the reaction, but of the counts.
+            let renews = manager.said(RENEWAL) > renewals;
+            if counts.mads("Set(") != sets && !renews {
                 (sets, reaction.last_set_ns) = (counts.mads("Set("), now_ns);
             }
             if counts.number("/mads_sent") != sent {
@@ -152,12 +160,15 @@ impl Reaction {
             if manager.said(side.last_words()) > told {
                 // Of several consecutive sweeps the last counts.
                 told = manager.said(side.last_words());
-                (reaction.ended, reaction.over_ns, reaction.over_real_s) =
-                    (true, now_ns, start.elapsed().as_secs_f64());
+                if !renews {
+                    (reaction.ended, reaction.over_ns, reaction.over_real_s) =
+                        (true, now_ns, start.elapsed().as_secs_f64());
+                }
                 since = Instant::now();
             }
             reaction.counts = counts;
         }
+        reaction.ended &= !manager.goes_on();
         Ok(reaction)
     }
 }

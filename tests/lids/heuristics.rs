@@ -3,7 +3,9 @@
 use super::net::{Net, random_net};
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
-use reconfig::lid::configure::{Colour, ColourReduced, Configurations, Configure, Greedy, Heuristic, HeuristicOrder, optimum};
+use reconfig::lid::configure::{
+    Colour, ColourReduced, Configurations, Configure, Greedy, Heuristic, HeuristicOrder, optimum,
+};
 use reconfig::lid::{PathLidError, Splits, number_paths, realise_paths};
 
 /// Figure 6: destination m0 on s0; p1 to p4 in their order.

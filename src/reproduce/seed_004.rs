@@ -309,7 +309,7 @@ fn bandwidth(bed: &Bed, _: &StudyRequest) -> Result<ResultTable, ReproduceError>
 
 /// Phases that stand for the applications.
 fn applications(bed: &Bed, request: &StudyRequest) -> Result<ResultTable, ReproduceError> {
-    let title = "Phases that stand for GROMACS and NAMD, a quarter of a step: no apparent difference";
+    let title = "Phases that stand for GROMACS and NAMD, assumed to be a quarter of a step: no apparent difference";
     let columns = ["one subnet µs", "two subnets µs", "longer %", "of a step %"];
     let mut table = ResultTable::new("seed-004 applications", title, "phases", &columns);
     let mut all = Phase::all();

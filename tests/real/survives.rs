@@ -9,6 +9,7 @@ use super::subnet::Subnet;
 use super::told::sminfo;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Half;
+use std::cell::Cell;
 use std::time::Duration;
 
 /// A fifth of the datagrams is lost each way, a fifth is late beyond the time-out, some come twice.
@@ -202,10 +203,13 @@ fn opensm_that_waits_through_every_phase_is_handed_over_to_at_the_end() {
     scene.subnet.wait("OpenSM to be master", AGREEING, || opensm.says("Entering MASTER state"));
     drop(opensm);
     scene.role_is(&manager, "master");
-    scene.subnet.wait("the subnet to be up again", AGREEING, || {
+    let written = Cell::new(None);
+    scene.subnet.wait("the subnet to be up again, and nothing to be written any more", AGREEING, || {
         // A recovery waits at its barriers too; without one there is nothing to be continued.
         let _ = manager.ask(&scene.subnet, "change", &["--continue"]);
-        manager.status(&scene.subnet)["subnet_up"] == true
+        let status = manager.status(&scene.subnet);
+        let now = status["smps"]["sent"]["LinearForwardingTable"]["Set"].as_u64();
+        status["subnet_up"] == true && written.replace(now) == now
     });
     let half = scene.half(&manager);
     all_is_well(&scene.subnet, &expected(&scene.rest(), 1, half), &[half]);

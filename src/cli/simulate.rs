@@ -526,6 +526,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         drawn.finish()?;
     }
     let mut report = outcome.map_err(failure)?;
+    report.notes.extend(in_place_refused(&routers, &scenario, &report));
     tell_renumbered(&report);
     let loads = shown_loads(&mut report, arguments.traffic.sources.hot_links.into());
     match arguments.accounting {
@@ -662,6 +663,22 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
         Ok(prepared) => AutoInstead::planned(&prepared),
         Err(failure) => AutoInstead::NotPossible { error: failure.text() },
     })
+}
+
+/// Rows (switch and LID owner) up to which another plan is judged in a time that nobody notices.
+const FREE_ROWS: usize = 100_000;
+
+/// What stands against rewriting tables in place as other managers do, where scheme `auto` took forwarding entries in proved
+/// waves; none where nothing does, or the fabric is large.
+fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
+    let size = report.fabric;
+    let rows = size.switches * (size.switches + size.cas);
+    if !scenario.auto || report.scheme != Scheme::Ordered || scenario.subnets.len() > 1 || rows > FREE_ROWS {
+        return None;
+    }
+    let in_place = Scenario { auto: false, scheme: Scheme::InPlace, ..scenario.clone() };
+    let judged = scenario::plan(&in_place, routers.engines().ok()?).ok()?;
+    judged.refusal().map(|refusal| format!("scheme {} was passed over: {refusal}", Scheme::InPlace))
 }
 
 /// Runs every scheme, first the one that is chosen by itself. The runs share nothing, so each has its own thread. The

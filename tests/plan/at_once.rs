@@ -188,6 +188,32 @@ fn what_entries_alone_can_serve_comes_before_double() {
     assert!(alone > 0 && partly > 0 && whole > 0, "{alone}, {partly} and {whole}");
 }
 
+/// Fifty losses and returns of cables in a row, each from the tables that the last change left: entries alone always
+/// do.
+#[test]
+fn many_losses_and_returns_in_a_row_are_repaired() {
+    for (topology, engine) in
+        [("torus:4x4,1", "up-down"), ("random-regular:16,4,2", "up-down-robust"), ("fat-tree:4,3", "fat-tree")]
+    {
+        let engine = engine_named(engine, &Parameters::default()).unwrap();
+        let known = known_by(topology, &*engine);
+        let is_switch = |port: PortId| known.fabric.node(known.fabric.port(port).node).is_switch();
+        let cables: Vec<PortId> =
+            known.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
+        let mut tables = known.tables.clone();
+        for event in 0..25 {
+            let rest = Arc::new(known.fabric.without_links(&[cables[event * 7 % cables.len()]]));
+            for (before, after) in [(&known.fabric, &rest), (&rest, &known.fabric)] {
+                let common = input(before, &tables, after, None);
+                let asked = ChangeInput { engine: &*engine, scheme: Scheme::Ordered, ..common };
+                let made = prepare(asked).unwrap_or_else(|error| panic!("{topology}, event {event}: {error}"));
+                tables = last_tables(&made).clone();
+                assert_eq!(lost_rows(after, &tables), (0, 0), "{topology}, event {event}");
+            }
+        }
+    }
+}
+
 /// Where nothing serves everybody, some are served, and no more than once.
 #[test]
 fn where_there_is_no_change_for_all_some_are_served() {

@@ -13,8 +13,8 @@
 
 use super::repairing::RepairSteps;
 use super::{
-    ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, absent, prepare_cheapest, refused,
-    repairing, served,
+    ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, absent, is_soon_judged,
+    prepare_cheapest, refused, repairing, served,
 };
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
@@ -51,7 +51,7 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
     }
     let Some(first) = prepare_partly(&input) else { return Ok(chosen) };
     // What follows would keep those waiting who can be served now.
-    if input.before.switches().count() * input.before.lid_ports().count() > FREE_ROWS {
+    if !is_soon_judged(&input.before) {
         return Ok(first);
     }
     let tables = first.plan.plan().tables_at(first.plan.plan().waves().len()).clone();

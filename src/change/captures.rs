@@ -7,8 +7,8 @@
 use super::absent::absent_rows;
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{
-    ChangeError, ChangeInput, FREE_ROWS, Prepared, prepare, prepare_baseline, prepare_cheapest, prepare_partly, served,
-    writes,
+    ChangeError, ChangeInput, Prepared, is_soon_judged, prepare, prepare_baseline, prepare_cheapest, prepare_partly,
+    served, writes,
 };
 use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, align, union};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -181,7 +181,7 @@ fn draw_on(
 /// What stands against writing the full re-route block by block, as other managers do; none where nothing does, or the
 /// fabric is so large that judging it would be noticed.
 fn in_place_refused(input: &ChangeInput<'_>) -> Option<String> {
-    if input.before.switches().count() * input.before.lid_ports().count() > FREE_ROWS {
+    if !is_soon_judged(&input.before) {
         return None;
     }
     match prepare(ChangeInput { scheme: Scheme::InPlace, ..input.clone() }) {

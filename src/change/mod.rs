@@ -37,14 +37,14 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{
-    self, DrainLayer, Lanes, LayerGraphError, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
+    self, CyclicDrain, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
 };
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
 use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
-use crate::verify::{self, Refusal, Scope};
+use crate::verify::{self, ChannelGraph, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
 use std::cell::OnceCell;
@@ -241,13 +241,9 @@ impl ChangeError {
     }
 }
 
-impl ChangeError {
-    /// The routing in force has no graph of channels.
-    fn of_old_layer(error: LayerGraphError) -> ChangeError {
-        match error {
-            LayerGraphError::Refused(refusal) => ChangeError::Old(refusal),
-            LayerGraphError::Cyclic(cycle) => ChangeError::Plan(cycle.into()),
-        }
+impl From<CyclicDrain> for ChangeError {
+    fn from(cycle: CyclicDrain) -> ChangeError {
+        ChangeError::Plan(cycle.into())
     }
 }
 
@@ -312,6 +308,11 @@ const ROWS_A_WRITE: usize = 100;
 /// Rows that are judged in a time that nobody notices.
 const FREE_ROWS: usize = 100_000;
 
+/// Whether one more change of a fabric is prepared and judged in a time that nobody notices.
+pub fn is_soon_judged(fabric: &Fabric) -> bool {
+    fabric.rows() <= FREE_ROWS
+}
+
 /// What a change starts from, before anything is routed.
 struct Outset<'a> {
     input: &'a ChangeInput<'a>,
@@ -363,7 +364,7 @@ impl<'a> Outset<'a> {
 
     /// Rows (switch and LID owner).
     fn rows(&self) -> usize {
-        self.whole.lid_ports().count() * self.whole.switches().count()
+        self.whole.rows()
     }
 
     /// The plan of a scheme that ends with the tables `target`. `led` are the virtual layers of the routing afterwards, and
@@ -762,9 +763,9 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
         let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
         // The drain must watch every lane of the set.
         let steady = Lanes::of_layer(resting, layer, count);
-        let found = DrainLayer::of(fabric, surviving, tables, input.old, steady, ways, &[]);
-        let found = found.map_err(ChangeError::of_old_layer)?;
-        Ok(DrainLayer { lanes: Lanes::of_layer(lanes.a, layer, count), ..found })
+        let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
+        let graph = graph.map_err(ChangeError::Old)?;
+        Ok(DrainLayer::of(surviving, Lanes::of_layer(lanes.a, layer, count), &graph)?)
     };
     (0..count).map(layer).collect()
 }

@@ -20,7 +20,7 @@ use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange, find_in};
 use clap::{Args, ValueEnum};
-use reconfig::change::BringUpError;
+use reconfig::change::{BringUpError, is_soon_judged};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::{Sl, SubnetId};
@@ -665,15 +665,14 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
     })
 }
 
-/// Rows (switch and LID owner) up to which another plan is judged in a time that nobody notices.
-const FREE_ROWS: usize = 100_000;
-
 /// What stands against rewriting tables in place as other managers do, where scheme `auto` took forwarding entries in proved
 /// waves; none where nothing does, or the fabric is large.
 fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
-    let size = report.fabric;
-    let rows = size.switches * (size.switches + size.cas);
-    if !scenario.auto || report.scheme != Scheme::Ordered || scenario.subnets.len() > 1 || rows > FREE_ROWS {
+    if !scenario.auto
+        || report.scheme != Scheme::Ordered
+        || scenario.subnets.len() > 1
+        || !is_soon_judged(scenario.fabric())
+    {
         return None;
     }
     let in_place = Scenario { auto: false, scheme: Scheme::InPlace, ..scenario.clone() };

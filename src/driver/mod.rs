@@ -451,10 +451,7 @@ impl ComputeTime {
     pub fn of(self, fabric: &Fabric, scheme: Scheme) -> u64 {
         match self {
             ComputeTime::Given(ns) => ns,
-            ComputeTime::Scaled => {
-                let rows = fabric.switches().count() * fabric.lid_ports().count();
-                ComputeTime::ROW_NS[usize::from(scheme != Scheme::Ordered)] * rows as u64
-            }
+            ComputeTime::Scaled => ComputeTime::ROW_NS[usize::from(scheme != Scheme::Ordered)] * fabric.rows() as u64,
         }
     }
 }

@@ -328,6 +328,11 @@ impl Fabric {
         self.origin
     }
 
+    /// Rows: switches times ports that own LIDs, present or not.
+    pub fn rows(&self) -> usize {
+        self.switches().count() * self.lid_ports().count()
+    }
+
     /// `node description [port]`, for people.
     pub fn describe_port(&self, port: PortId) -> String {
         let port = self.port(port);

@@ -2,13 +2,11 @@
 //! routing function, as plain data.
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, PortMask, PortNum, VlSet};
-use crate::tables::{PathLayers, SubnetTables};
+use crate::ids::{PortMask, PortNum, VlSet};
 use crate::verify::{ChannelGraph, Refusal};
 use petgraph::dot::{Config, Dot};
 use petgraph::graph::DiGraph;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// One direction of a link, named by the port that sends into it.
 pub type ChannelId = PortId;
@@ -65,21 +63,11 @@ pub struct DrainLayer {
 }
 
 impl DrainLayer {
-    /// The layer of a half under `tables` whose packets are on `lanes`, restricted to what survives: see
-    /// [`ChannelGraph::new`].
+    /// The layer on `lanes` of which these are the channels, on what survives.
     ///
     /// # Errors
-    /// Tables that are not free of deadlock, loops or black holes; channels that depend on one another in a cycle.
-    pub fn of(
-        fabric: &Fabric,
-        surviving: &Fabric,
-        tables: &SubnetTables,
-        half: Half,
-        lanes: VlSet,
-        ways: Option<&Arc<PathLayers>>,
-        stranded: &[PortId],
-    ) -> Result<DrainLayer, LayerGraphError> {
-        let graph = ChannelGraph::new(fabric, surviving, tables, half, lanes, ways, stranded)?;
+    /// Channels that depend on one another in a cycle.
+    pub fn of(surviving: &Fabric, lanes: VlSet, graph: &ChannelGraph) -> Result<DrainLayer, CyclicDrain> {
         let graph = DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?;
         Ok(DrainLayer { lanes, graph })
     }

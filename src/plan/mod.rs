@@ -41,7 +41,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    Binding, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation, Transition,
+    Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation,
+    Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -296,7 +297,8 @@ impl Plan {
         let count = ways.map_or(1, |ways| usize::from(ways.layers()));
         let layer = |layer: usize| {
             let lanes = Lanes::of_layer(lanes, layer, count);
-            DrainLayer::of(after, after, tables, self.new_half(), lanes, ways, stranded)
+            let graph = ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, stranded)?;
+            Ok::<_, LayerGraphError>(DrainLayer::of(after, lanes, &graph)?)
         };
         let layers = (0..count).map(layer).collect::<Result<Vec<_>, _>>()?;
         Ok(drain_graph::to_dot(after, &layers))

@@ -145,3 +145,33 @@ fn a_standby_without_the_journal_finds_the_rest_after_the_first_change() {
     let name = scene.fabric.node(host).description.trim().to_string();
     finds_the_rest(scene.succeeded_at(&name, SETUP), "a standby");
 }
+
+/// Where scheme `double` would be taken for a loss, waves of entries that serve some come first, and what follows them is part
+/// of the same change.
+#[test]
+fn what_entries_alone_serve_comes_before_double() {
+    let setup = Setup { is_threaded: false, engine: "lash", ..SETUP };
+    let mut scene = Scene::cold("mesh:4x4", SimConfig::default(), setup, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(S);
+    let is_switch = |port: PortId| scene.fabric.node(scene.fabric.port(port).node).is_switch();
+    let (cable, _) = scene.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).nth(12).expect("24 cables");
+    let before = changes(&scene);
+    scene.transport.with(|sim| sim.kill_link(cable));
+    assert!(scene.until(60 * S, |scene| changes(scene) > before), "{:?}", scene.failures());
+    let (schemes, restarts): (Vec<Scheme>, usize) = {
+        let said = scene.said.borrow();
+        let record = said.iter().rev().find_map(|said| match said {
+            Happening::Changed(record) => Some(&**record),
+            _ => None,
+        });
+        let record = record.expect("a change");
+        assert_eq!(record.outcome, Outcome::Completed);
+        assert!(record.plans[0].plan().leads_into_loss() && !record.plan.plan().leads_into_loss());
+        (record.plans.iter().map(|plan| plan.plan().scheme()).collect(), record.restarts)
+    };
+    // The first has served so many that nobody need move for the rest.
+    assert_eq!((&schemes[..], restarts), (&[Scheme::Ordered, Scheme::Ordered][..], 0));
+    scene.pass(S);
+    assert_eq!(scene.unreached(&[]), []);
+}

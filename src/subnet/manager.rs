@@ -98,7 +98,7 @@ pub struct Manager<T> {
     pub(super) fence: FenceState,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
-    /// Hops of the longest path of the routing in force.
+    /// Switches of the longest way of the routing in force.
     pub(super) longest_way: u32,
     /// From where counters of data count.
     pub(super) zero: CounterZero,
@@ -567,8 +567,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.sources.settle_ns()
     }
 
-    fn ways_are(&mut self, hops: u32) {
-        self.longest_way = hops;
+    fn ways_are(&mut self, switches: u32) {
+        self.longest_way = switches;
     }
 
     async fn drain(

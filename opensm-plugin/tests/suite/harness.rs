@@ -154,7 +154,12 @@ impl OpenSm {
     pub fn until(&self, what: &str, mut holds: impl FnMut(&OpenSm) -> bool) {
         let start = Instant::now();
         while !holds(self) {
-            assert!(start.elapsed() < patience(), "waited for {what}; the engine said:\n{}", self.said().join("\n"));
+            if start.elapsed() > patience() {
+                let log = self.log();
+                let last: Vec<&str> = log.lines().rev().take(20).collect();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                panic!("waited for {what}; the engine said:\n{}\nOpenSM:\n{}", self.said().join("\n"), last.join("\n"));
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }

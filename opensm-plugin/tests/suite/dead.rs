@@ -20,7 +20,8 @@ fn nobody_leads_to_what_died() {
     let topology = "torus:8x8,1".parse().expect("a topology");
     let fabric = generate(&topology, &Options::default()).expect("a fabric");
     let victim = node(&fabric, "switch-0-0");
-    let subnet = Subnet::serve(&fabric, 0.3);
+    // At three times the load the simulator answers too late for OpenSM where other work runs beside it.
+    let subnet = Subnet::serve(&fabric, 0.1);
     let manager = fabric.nodes().filter(|(_, node)| !node.is_switch()).last().expect("hosts").1.description.clone();
     let opensm = OpenSm::start_at(Some(&manager), &subnet.socket, subnet.folder(), "", "");
     opensm.until("SUBNET UP", |opensm| opensm.ups() > 0);

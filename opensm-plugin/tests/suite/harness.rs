@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// How long any step may take.
 pub fn patience() -> Duration {
-    Duration::from_secs(if std::env::var_os("RECONFIG_THOROUGH").is_some() { 1200 } else { 120 })
+    Duration::from_secs(if std::env::var_os("RECONFIG_THOROUGH").is_some() { 1200 } else { 300 })
 }
 
 /// How often OpenSM is started where it ends before it begins.

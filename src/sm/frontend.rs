@@ -596,13 +596,15 @@ mod tests {
     use super::super::mailbox::Mailbox;
     use super::*;
     use crate::ids::{Guid, PortNum};
+    use crate::subnet::DeviceProfile;
     use tokio_test::task::spawn;
 
     fn frontend() -> (Frontend, SharedMailbox) {
         let mailbox = Mailbox::new(false);
         let port = OwnPort { adapter: "mlx5_0".to_string(), port: PortNum(1), guid: Guid(7), priority: 3 };
         let [scheme, observer, arming, sources] = ["auto", "lifetime", "off", "fence"].map(str::to_string);
-        let policy = PolicyStatus { scheme, observer, arming, sources, partition: Default::default() };
+        let (devices, given) = (Some(DeviceProfile::Standard), Vec::new());
+        let policy = PolicyStatus { devices, given, scheme, observer, arming, sources, partition: Default::default() };
         let fixed = StaticStatus { port, engine: "updn".to_string(), data_vls: 4, policy };
         (Frontend::new(mailbox.clone(), fixed), mailbox)
     }

@@ -146,6 +146,25 @@ fn a_standby_without_the_journal_finds_the_rest_after_the_first_change() {
     finds_the_rest(scene.succeeded_at(&name, SETUP), "a standby");
 }
 
+/// The old routing's ways are short, though channels on lanes of several layers depend on each other in long chains: as many
+/// rounds of flushes as ways have channels are enough, and one question has room for them.
+#[test]
+fn double_by_an_engine_of_layers_ends() {
+    let setup = Setup { is_threaded: false, engine: "lash", ..SETUP };
+    let mut scene = Scene::cold("mesh:4x4", SimConfig::default(), setup, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(S);
+    let is_switch = |port: PortId| scene.fabric.node(scene.fabric.port(port).node).is_switch();
+    let (cable, _) = scene.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).nth(16).expect("24 cables");
+    let before = changes(&scene);
+    scene.transport.with(|sim| sim.kill_link(cable));
+    assert!(scene.until(60 * S, |scene| changes(scene) > before), "{:?}", scene.failures());
+    let schemes: Vec<Scheme> = plans(&scene).last().into_iter().map(Plan::scheme).collect();
+    assert_eq!(schemes, [Scheme::Double]);
+    scene.pass(S);
+    assert_eq!(scene.unreached(&[]), []);
+}
+
 /// Where scheme `double` would be taken for a loss, waves of entries that serve some come first, and what follows them is part
 /// of the same change.
 #[test]

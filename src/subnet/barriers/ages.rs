@@ -37,7 +37,6 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn drain_by_age(
         &mut self,
         ticket: Ticket,
-        depth: u32,
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
         let awaited = format!("drain of lanes {}, by age", retiring.lanes);
@@ -46,11 +45,11 @@ impl<T: Transport> Manager<T> {
         let question = self.age_question(ticket, retiring.lanes, &wait)?;
         let limited = switches.iter().copied();
         let mut judge = match self.sources.settle_ns() {
-            Some(_) => DrainAge::behind_fence(question, depth, limited),
+            Some(_) => DrainAge::behind_fence(question, self.longest_way, limited),
             // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
             None => {
                 let alive = retiring.sources.iter().copied().filter(|&port| self.is_linked(port));
-                DrainAge::new(question, depth, limited, retiring.in_use.half, alive)
+                DrainAge::new(question, self.longest_way, limited, retiring.in_use.half, alive)
             }
         };
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));

@@ -57,11 +57,7 @@ impl<T: Transport> Manager<T> {
         let Retiring { layers, lanes, .. } = *retiring;
         match (observer, layers) {
             (Observer::Conservation, _) => self.drain_by_counters(ticket, retiring).await,
-            (Observer::Lifetime, _) => {
-                // The longest path of all layers: time passes for all of them at once.
-                let depth = layers.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0);
-                self.drain_by_age(ticket, depth, retiring).await
-            }
+            (Observer::Lifetime, _) => self.drain_by_age(ticket, retiring).await,
             (_, [layer]) if layer.lanes == lanes => self.drain_layer(ticket, layer, observer).await,
             _ => self.drain_layers(ticket, layers, observer, lanes).await,
         }

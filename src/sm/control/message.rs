@@ -184,7 +184,7 @@ pub struct Status {
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.
     pub last_change: Option<Box<ChangeDone>>,
-    /// The last failure, which is retried at the next sweep.
+    /// The last failure, until a retry succeeds or finds nothing left to do.
     pub trouble: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Devices whose pairs of ports are gone through between two moments at which a request is taken.
-const DEVICES_AT_A_TIME: usize = 64;
+const DEVICES_AT_A_TIME: usize = 128;
 
 /// The tables of all devices, as reported.
 #[derive(Clone, Debug)]

@@ -14,7 +14,7 @@ use crate::verify::rounds_to_vacate;
 /// SMPs that OpenSM keeps outstanding by default.
 const OPENSM_WINDOW: u16 = 4;
 
-/// The most rounds that one question has round numbers for.
+/// The most rounds that one question asks for.
 const VACATING_ROUNDS: usize = 16;
 
 /// A single wave: every block that differs.

@@ -141,7 +141,7 @@ struct MethodArguments {
 struct TrafficArguments {
     /// Offered load, as a fraction of each end port's rate [default: 0.3, or less if that would fill the busiest link
     /// or make the run long].
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = fraction)]
     load: Option<f64>,
     /// The traffic pattern: uniform, permutation (drawn by the seed), a permutation of the textbook among the ranks of end
     /// ports (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
@@ -1019,6 +1019,11 @@ pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
         Some(("trace", file)) => trace(file, ends),
         _ => Err(unknown()),
     }
+}
+
+/// Whether it is a load is judged with the rest of the settings.
+fn fraction(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "expected a fraction, such as 0.3 for 30 %".to_string())
 }
 
 fn trace(file: &str, ends: usize) -> Result<Traffic, Failure> {

@@ -19,7 +19,7 @@ pub(super) fn subnets(setup: &Setup<'_>) -> Vec<SubnetReport> {
             name: subnet.name.clone(),
             prefix: subnet.prefix,
             fabric: FabricSize::of(&own.before),
-            hosts: setup.subnets.hosts(id).count(),
+            hosts: setup.subnets.hosts(id).filter(|&port| own.whole.is_host_port(port)).count(),
             lmc: sm.lmc.get(),
             sm: own.whole.describe_node(sm.node),
         }

@@ -1,6 +1,7 @@
 //! One run: setup, the change under traffic, and the report.
 
 use super::engines::Engines;
+use super::estimate::Outlook;
 use super::later::EventCourse;
 use super::outcome::SimulationReport;
 use super::setting::Scenario;
@@ -31,7 +32,7 @@ pub fn run(
     let engines = engines.into();
     let setup = Setup::new(scenario, &engines)?;
     let prepared = setup.prepare(&engines)?;
-    let (load, expected_hops) = load::load_and_hops(&setup, &prepared);
+    let Outlook { load, hops, full_at } = load::outlook(&setup, &prepared);
     let transports = setup.simulation(load)?;
     let acting = setup.acting_subnets(&transports);
     let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
@@ -44,7 +45,8 @@ pub fn run(
         let journal = Journal::create(path).map_err(|error| ScenarioError::Journal(error.to_string()))?;
         acting.journal.replace(Some(journal));
     }
-    watch.begins(expected_hops, load);
+    watch.is_full_at(full_at);
+    watch.begins(hops, load);
     let transport = transports[0].clone();
     let mut time = Time { transport: transport.clone(), watch };
     let at = |end: SubnetPort| setup.placement(end.subnet).port(end.port);

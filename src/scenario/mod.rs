@@ -47,7 +47,7 @@ pub use crate::change::Departure;
 pub use crate::driver::ComputeTime;
 pub use accounting::{Accounting, Line, PAPER_SMP_NS, PaperCounts, accounting};
 pub use cut_off::CutOffPort;
-pub use elements::{Element, Elements, Moves, MovesReport, ScenarioChange};
+pub use elements::{Element, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;
 pub use error::ScenarioError;
 pub use exchange::{ExchangeReport, HostMessage, SteadySubnets};

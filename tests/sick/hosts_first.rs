@@ -80,7 +80,7 @@ fn after_the_first(journal: Option<&Path>) -> (Scene, usize) {
         scene.pass(100 * MS);
         std::thread::sleep(Duration::from_secs(10));
         let earlier = changes(&scene);
-        scene.transport.with(|sim| sim.kill_link(cable));
+        scene.transport.with(|sim| sim.kill(cable));
         assert!(awaited(&mut scene, |scene| changes(scene) > earlier), "{:?}", scene.failures());
         let first = plans(&scene).swap_remove(earlier);
         if first.leads_into_loss() {
@@ -157,7 +157,7 @@ fn double_by_an_engine_of_layers_ends() {
     let is_switch = |port: PortId| scene.fabric.node(scene.fabric.port(port).node).is_switch();
     let (cable, _) = scene.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).nth(16).expect("24 cables");
     let before = changes(&scene);
-    scene.transport.with(|sim| sim.kill_link(cable));
+    scene.transport.with(|sim| sim.kill(cable));
     assert!(scene.until(60 * S, |scene| changes(scene) > before), "{:?}", scene.failures());
     let schemes: Vec<Scheme> = plans(&scene).last().into_iter().map(Plan::scheme).collect();
     assert_eq!(schemes, [Scheme::Double]);
@@ -176,7 +176,7 @@ fn what_entries_alone_serve_comes_before_double() {
     let is_switch = |port: PortId| scene.fabric.node(scene.fabric.port(port).node).is_switch();
     let (cable, _) = scene.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).nth(12).expect("24 cables");
     let before = changes(&scene);
-    scene.transport.with(|sim| sim.kill_link(cable));
+    scene.transport.with(|sim| sim.kill(cable));
     assert!(scene.until(60 * S, |scene| changes(scene) > before), "{:?}", scene.failures());
     let (schemes, restarts): (Vec<Scheme>, usize) = {
         let said = scene.said.borrow();

@@ -63,15 +63,15 @@ impl From<&Elements> for Elements {
 impl Sim {
     /// Nodes with all their cables, and cables, die. Nodes die all at once, such as those of one router in its subnets.
     pub fn kill(&mut self, what: impl Into<Elements>) {
-        self.lose(&what.into(), Loss::Failure);
+        self.take_out(&what.into(), Loss::Failure);
     }
 
     /// Nodes with all their cables, and cables, leave as planned: the packets they take along are not lost to a failure.
     pub fn retire(&mut self, what: impl Into<Elements>) {
-        self.lose(&what.into(), Loss::Planned);
+        self.take_out(&what.into(), Loss::Planned);
     }
 
-    fn lose(&mut self, what: &Elements, loss: Loss) {
+    fn take_out(&mut self, what: &Elements, loss: Loss) {
         if !what.nodes.is_empty() {
             self.lose_nodes(&what.nodes, loss);
         }

@@ -164,6 +164,18 @@ impl<T: Transport> Manager<T> {
         Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
     }
 
+    /// The most switches that a packet under way may have before it.
+    ///
+    /// # Errors
+    /// Nobody has said so: then no time and no number of rounds proves anything.
+    fn longest_way(&self, awaited: &str) -> Result<u32, SubnetError> {
+        let unknown = || SubnetError::NoVerdict {
+            awaited: awaited.to_string(),
+            reason: "the length of ways is unknown".to_string(),
+        };
+        self.longest_way.ok_or_else(unknown)
+    }
+
     fn name_of(&self, node: NodeId) -> String {
         self.topology.as_ref().map_or_else(|| format!("{node:?}"), |known| known.fabric.describe_node(node))
     }

@@ -366,11 +366,18 @@ impl LaneOrder {
             let mut bits = order.reach.take().map_or_else(Vec::new, |reach| reach.bits);
             bits.clear();
             bits.resize(lanes * words, 0u64);
-            let mut reached = vec![0u64; words];
+            let (mut reached, mut followers) = (vec![0u64; words], Vec::new());
             // What a lane leads to comes after it.
             for &lane in in_order.iter().rev() {
                 reached.fill(0);
-                for after in order.held.after(net, lane) {
+                followers.clear();
+                followers.extend(order.held.after(net, lane));
+                followers.sort_unstable_by_key(|&after| order.place[after as usize]);
+                for &after in &followers {
+                    // What another follower leads to is there already, with all beyond it.
+                    if reached[after as usize / 64] >> (after % 64) & 1 == 1 {
+                        continue;
+                    }
                     reached[after as usize / 64] |= 1 << (after % 64);
                     let beyond = &bits[after as usize * words..(after as usize + 1) * words];
                     reached.iter_mut().zip(beyond).for_each(|(word, more)| *word |= more);

@@ -5,7 +5,7 @@ use super::what_if::Pace;
 use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
 use crate::routing::RouteError;
-use crate::verify::{self, Scope};
+use crate::verify::Scope;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
 const ROUND: u64 = 2;
@@ -207,11 +207,7 @@ fn wait(barrier: Barrier, plan: &Plan, settle: u64) -> u64 {
         (Barrier::Vacated(rounds), _) => u64::from(rounds) * ROUND,
         // Behind a fence, strays of the spare half have a whole way before them (F.6), and what end ports had mapped
         // before it closed has its time to leave them.
-        (Barrier::Flushed(_), Observer::Lifetime) => {
-            let draft = plan.draft();
-            let way = verify::rounds_to_age(&draft.before, &draft.surviving, plan.tables_at(0));
-            settle + (1 + way as u64) * LIFETIME
-        }
+        (Barrier::Flushed(_), Observer::Lifetime) => settle + (2 + u64::from(plan.longest_way())) * LIFETIME,
         (Barrier::Flushed(_), Observer::Token | Observer::Poll | Observer::Conservation) => ROUND,
         (Barrier::Acknowledged | Barrier::SourcesMoved | Barrier::Drained(_), _) => 0,
     }

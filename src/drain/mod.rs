@@ -46,8 +46,9 @@ use crate::ids::{Half, VlSet};
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 
-/// The most parts of a question: eight virtual layers, each drained twice; or sixteen rounds of flushes.
-const PARTS: u32 = 16;
+/// The most parts of a question: eight virtual layers, each drained twice; or rounds of flushes, one for each channel of
+/// the longest way that a directed-route SMP can take (63), and one more.
+const PARTS: u32 = 64;
 
 impl Ticket {
     /// The round numbers of this question's tokens on the wire: for requests, then for the replies that they caused.
@@ -67,7 +68,7 @@ impl Ticket {
         Ticket(((now_ns / 1_000_000) as u32).wrapping_mul(PARTS))
     }
 
-    /// The ticket of one part of this question, 0 to 15.
+    /// The ticket of one part of this question, 0 to 63.
     fn part(self, part: usize) -> Ticket {
         Ticket(self.0.wrapping_add(part as u32 % PARTS))
     }

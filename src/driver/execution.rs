@@ -137,7 +137,7 @@ impl<S: SubnetManager> Driver<S> {
         if !matches!(first, Event::Resume) {
             self.subnet.outlook_is(self.running.outlook_of(plan));
         }
-        self.subnet.ways_are(plan.drain_depth());
+        self.subnet.ways_are(plan.longest_way());
         Ok(())
     }
 

@@ -45,16 +45,16 @@ impl Plan {
     /// cables, some microseconds, is ignored.
     pub fn waits_ns(&self, wave: &Wave, lifetime_ns: u64, settle_ns: Option<u64>) -> u64 {
         let settle = settle_ns.unwrap_or(0);
-        let depth = u64::from(self.drain_depth());
+        let way = u64::from(self.longest_way());
         let waits = |barrier: &Barrier| match (barrier, self.policy().observer) {
             (Barrier::SourcesMoved, _) => settle,
             // F.6 and F.7: behind a fence, strays of the spare half may have their whole way before them.
             (Barrier::Flushed(_), Observer::Lifetime) => {
-                settle + (2 + if settle_ns.is_some() { depth } else { 0 }) * lifetime_ns
+                settle + (2 + if settle_ns.is_some() { way } else { 0 }) * lifetime_ns
             }
             // D.6: behind a fence no reply enters, so there is one round.
             (Barrier::Drained(_), Observer::Lifetime) => {
-                settle + (if settle_ns.is_some() { 1 } else { 2 }) * depth * lifetime_ns
+                settle + (if settle_ns.is_some() { 1 } else { 2 }) * way * lifetime_ns
             }
             (Barrier::Vacated(rounds), Observer::Lifetime) => u64::from(*rounds) * lifetime_ns,
             (Barrier::Acknowledged, _)

@@ -41,8 +41,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder, Reservation,
-    Transition,
+    self, Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder,
+    Reservation, Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -192,6 +192,8 @@ pub struct Plan {
     digest: FabricDigest,
     /// Tables before wave 0, after wave 0, after wave 1, …: one more than the number of waves.
     states: Vec<SubnetTables>,
+    /// See [`Plan::longest_way`].
+    longest_way: u32,
     /// Whether the plan ends by being called off: elements that were to leave as planned then stay.
     called_off: bool,
 }
@@ -210,7 +212,13 @@ impl Plan {
             wave.writes.iter().for_each(|write| tables.apply(&draft.before, write));
             states.push(tables);
         }
-        Plan { digest: FabricDigest::of(&draft.before), draft, states, called_off: false }
+        let empties = |barrier: &Barrier| matches!(barrier, Barrier::Flushed(_) | Barrier::Drained(_));
+        let longest_way = if draft.waves.iter().flat_map(|wave| &wave.barriers).any(empties) {
+            verify::longest_way(&draft.before, &draft.surviving, &draft.initial) as u32
+        } else {
+            0
+        };
+        Plan { digest: FabricDigest::of(&draft.before), draft, states, longest_way, called_off: false }
     }
 
     /// Its parts.
@@ -276,7 +284,14 @@ impl Plan {
         HalfInForce { fabric, lfts, ways, half, answers: self.proves_answers() }
     }
 
-    /// The largest number of drained channels on a packet's path.
+    /// The most channels out of switches on a way by the tables that the plan begins with ([`verify::longest_way`]). It is
+    /// 0 where no barrier waits for lanes to be empty.
+    pub fn longest_way(&self) -> u32 {
+        self.longest_way
+    }
+
+    /// The most channels on a path of the drained graph. No packet need take that path: its dependencies may be those of
+    /// different packets.
     pub fn drain_depth(&self) -> u32 {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }

@@ -71,7 +71,7 @@ pub fn waits_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64
     match scheme {
         // Sources settle; by age the flush and the drain wait as long, and for the longest way each.
         Scheme::Double if by_age => {
-            let way = verify::rounds_to_age(&setup.before, &setup.after, &setup.tables) as u64;
+            let way = verify::longest_way(&setup.before, &setup.after, &setup.tables) as u64;
             3 * settle_ns + (2 + 2 * way) * life_ns
         }
         Scheme::Double => settle_ns,

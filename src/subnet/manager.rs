@@ -98,8 +98,8 @@ pub struct Manager<T> {
     pub(super) fence: FenceState,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
-    /// Hops of the longest path of the routing in force.
-    pub(super) longest_way: u32,
+    /// The most channels out of switches on a way of the routing in force, once it is known.
+    pub(super) longest_way: Option<u32>,
     /// From where counters of data count.
     pub(super) zero: CounterZero,
     /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
@@ -169,7 +169,7 @@ impl<T: Transport> Manager<T> {
             light_sweep_took_ns: None,
             fence: FenceState::default(),
             reserved: None,
-            longest_way: 0,
+            longest_way: None,
             zero: CounterZero::default(),
             found: Freshness::Stale,
             changed: BTreeSet::new(),
@@ -568,7 +568,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     fn ways_are(&mut self, hops: u32) {
-        self.longest_way = hops;
+        self.longest_way = Some(hops);
     }
 
     async fn drain(

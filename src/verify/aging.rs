@@ -15,10 +15,17 @@ const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 /// A way that ends at a hole ends there for packets too. Ways that lead into a ring are ignored: no packet is on one
 /// where the wave that led to the tables is free of loops.
 pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
+    1 + longest_way(before, surviving, tables)
+}
+
+/// The most channels out of switches on a way by the tables: so many lifetimes bring every packet that stands in a switch
+/// to its end, and as many rounds and a flush every packet that waits in an end port. Fabrics are those of
+/// [`rounds_to_age`].
+pub fn longest_way(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
     let mut ways = WayEnds::new(surviving.node_count());
     let lids =
         before.end_ports().flat_map(|port| HALVES.into_iter().flat_map(move |half| before.half_lids(port, half)));
-    1 + lids.map(|lid| longest(&mut ways, surviving, tables, lid)).max().unwrap_or(0)
+    lids.map(|lid| longest(&mut ways, surviving, tables, lid)).max().unwrap_or(0)
 }
 
 /// The most channels on a way to a LID.

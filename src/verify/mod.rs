@@ -41,7 +41,7 @@ mod walker;
 mod ways;
 mod witness;
 
-pub use aging::rounds_to_age;
+pub use aging::{longest_way, rounds_to_age};
 pub use answers::{AnswerWay, answer_ways};
 pub use base::{BaseInput, ProofBase};
 pub use certificate::{Binding, Certificate};

@@ -226,7 +226,7 @@ fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
     manager.move_sources(SourceControl::Fenced { settle_ns: MS });
     let mut manager = Witnessed::new(transport.clone(), manager, 0);
     manager.set_topology(&fabric, plan.draft().sm);
-    manager.ways_are(plan.drain_depth());
+    manager.ways_are(plan.longest_way());
     let table = |port: PortId| {
         let at = fabric.port(port);
         (port, *plan.tables_at(1).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num))
@@ -241,7 +241,7 @@ fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
     let orders = manager.smps().sent[&(AttributeId::Flush, Method::Set)];
     let devices = fabric.nodes().filter(|(_, node)| node.present).count() as u64;
     assert_eq!(orders % devices, 0, "{topology} {seed}: {orders} orders to {devices} devices");
-    (plan.drain_depth(), orders / devices)
+    (plan.longest_way(), orders / devices)
 }
 
 /// Tables of the split lead strays of the spare half into the lanes that are to be empty, wherever they stand: so every

@@ -543,6 +543,7 @@ fn what_died_is_excused() {
 fn limited(manager: &mut Manager<Fake>, graph: &DrainGraph) -> u64 {
     manager.transport_mut().devices.iter_mut().for_each(|device| device.life_time_value = 10);
     manager.transport_mut().devices[1].life_time_value = 13;
+    manager.ways_are(graph.depth());
     u64::from(graph.depth()) * (4096 << 13)
 }
 
@@ -600,7 +601,7 @@ fn behind_a_fence_age_counts_from_when_the_ports_lanes_have_run_empty() {
     assert!((bound_ns..bound_ns + MS).contains(&manager.now_ns()), "{} after {bound_ns}", manager.now_ns());
     let begin_ns = manager.now_ns();
     now(manager.flush(Ticket(9), Observer::Lifetime, B)).expect("every switch has a limit");
-    let flushed_ns = begin_ns + settle_ns + 2 * (4096 << 13);
+    let flushed_ns = begin_ns + settle_ns + round_ns + 2 * (4096 << 13);
     assert!((flushed_ns..flushed_ns + MS).contains(&manager.now_ns()), "{} after {flushed_ns}", manager.now_ns());
 }
 

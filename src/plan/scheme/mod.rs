@@ -11,6 +11,7 @@ mod in_place;
 mod ordered;
 mod recover;
 mod static_;
+mod urgency;
 
 pub use ordered::TableStep;
 

@@ -5,6 +5,7 @@
 //! New elements are made ready before the first wave and notified after the last. Section W of docs/PROTOCOL.md.
 
 use super::in_place::{VACATING_ROUNDS, vacated};
+use super::urgency::most_pairs_first;
 use super::{
     PlanInput, about_answers, about_other_packets, about_spare_half, block_writes, by_guid, new_port_writes,
     sl_to_vl_writes, welcome_writes,
@@ -82,7 +83,8 @@ fn rewrites(input: &PlanInput) -> Vec<Rewrite<'_>> {
     let (mut rewrites, mut aged) = (Vec::new(), false);
     for step in &input.steps {
         aged |= step.aged_before;
-        let writes = step_writes(input, held, &step.lfts);
+        let mut writes = step_writes(input, held, &step.lfts);
+        most_pairs_first(input, held, &step.lfts, &mut writes);
         if !writes.is_empty() {
             let aged_on = std::mem::take(&mut aged).then_some(&held[..]);
             rewrites.push(Rewrite { writes, aged_on });

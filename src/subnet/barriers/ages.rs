@@ -26,7 +26,7 @@ impl<T: Transport> Manager<T> {
         let switches = self.live_switches()?;
         // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each hop of
         // the longest path counts. Otherwise F.6 counts two lifetimes.
-        let hops = if self.sources.settle_ns().is_some() { self.longest_way } else { 0 };
+        let hops = if self.sources.settle_ns().is_some() { self.longest_way(&wait.awaited)? } else { 0 };
         let mut judge = FlushAge::new(self.age_question(ticket, lanes, &wait)?, switches.iter().copied(), hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
@@ -37,7 +37,6 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn drain_by_age(
         &mut self,
         ticket: Ticket,
-        depth: u32,
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
         let awaited = format!("drain of lanes {}, by age", retiring.lanes);
@@ -45,12 +44,13 @@ impl<T: Transport> Manager<T> {
         let switches = self.live_switches()?;
         let question = self.age_question(ticket, retiring.lanes, &wait)?;
         let limited = switches.iter().copied();
+        let way = self.longest_way(&awaited)?;
         let mut judge = match self.sources.settle_ns() {
-            Some(_) => DrainAge::behind_fence(question, depth, limited),
+            Some(_) => DrainAge::behind_fence(question, way, limited),
             // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
             None => {
                 let alive = retiring.sources.iter().copied().filter(|&port| self.is_linked(port));
-                DrainAge::new(question, depth, limited, retiring.in_use.half, alive)
+                DrainAge::new(question, way, limited, retiring.in_use.half, alive)
             }
         };
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));

@@ -32,7 +32,7 @@ impl<T: Transport> Manager<T> {
     /// `lanes`: so all that was sent before comes to its end first (F.7).
     async fn flush_behind_fence(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let awaited = format!("flush of lanes {lanes}");
-        let rounds = self.longest_way;
+        let rounds = self.longest_way(&awaited)?;
         if rounds > StraysJudge::MOST {
             let reason = format!("ways of {rounds} channels need more than {} rounds", StraysJudge::MOST);
             return Err(SubnetError::NoVerdict { awaited, reason });

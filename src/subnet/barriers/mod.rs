@@ -57,11 +57,7 @@ impl<T: Transport> Manager<T> {
         let Retiring { layers, lanes, .. } = *retiring;
         match (observer, layers) {
             (Observer::Conservation, _) => self.drain_by_counters(ticket, retiring).await,
-            (Observer::Lifetime, _) => {
-                // The longest path of all layers: time passes for all of them at once.
-                let depth = layers.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0);
-                self.drain_by_age(ticket, depth, retiring).await
-            }
+            (Observer::Lifetime, _) => self.drain_by_age(ticket, retiring).await,
             (_, [layer]) if layer.lanes == lanes => self.drain_layer(ticket, layer, observer).await,
             _ => self.drain_layers(ticket, layers, observer, lanes).await,
         }
@@ -166,6 +162,18 @@ impl<T: Transport> Manager<T> {
         })?;
         let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
         Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
+    }
+
+    /// The most channels out of switches that a packet under way may have before it.
+    ///
+    /// # Errors
+    /// Nobody has said so: then no time and no number of rounds proves anything.
+    fn longest_way(&self, awaited: &str) -> Result<u32, SubnetError> {
+        let unknown = || SubnetError::NoVerdict {
+            awaited: awaited.to_string(),
+            reason: "the length of ways is unknown".to_string(),
+        };
+        self.longest_way.ok_or_else(unknown)
     }
 
     fn name_of(&self, node: NodeId) -> String {

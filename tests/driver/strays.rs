@@ -27,8 +27,13 @@ fn witness(bench: &Bench, policy: Policy) -> Witness {
     let mut manager = Manager::new(bench.transport.clone(), timing, 0);
     manager.move_sources(SourceControl::Fenced { settle_ns: SETTLE_NS });
     let witnessed = Witnessed::new(bench.transport.clone(), manager, 0);
-    let intent =
-        Intent { engine: Arc::new(UpDown::default()), scheme: Scheme::Double, auto: false, policy, unproved_baselines: false };
+    let intent = Intent {
+        engine: Arc::new(UpDown::default()),
+        scheme: Scheme::Double,
+        auto: false,
+        policy,
+        unproved_baselines: false,
+    };
     Driver::new(witnessed, bench.driver.running().clone(), intent)
 }
 

@@ -87,7 +87,7 @@ properties! {
         } else {
             let after = Arc::new(fabric.without_nodes(&[switch]));
             came(&transport, async { driver.change_to(after).await.map(Some) }, Vec::new())?;
-            transport.with(|sim| sim.kill_node(switch));
+            transport.with(|sim| sim.kill(switch));
         }
         // The lower half stays closed: nothing has made it follow (P5.4).
         crowd(&transport, &[Half::Upper]);

@@ -155,8 +155,9 @@ pub enum ChangeError {
     Repair(#[from] RepairError),
     /// Forwarding entries alone do not give all rows a way.
     #[error(
-        "repairing the routing in force: {rows} rows (switch and LID) find no way that is free of deadlock beside the \
-         others, among them {switch} to LID {lid}: use scheme double, which gives them other LIDs and service levels"
+        "repairing the routing in force: {rows} rows (switch and LID) are left without a way that is free of deadlock \
+         beside the others, among them {switch} to LID {lid}: use scheme double, which gives them other LIDs and service \
+         levels"
     )]
     Unrepaired {
         /// Rows.

@@ -60,6 +60,7 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
     let blank = blanked(subject, start.columns, start.targets);
     let mut search = WaySearch::new(&subject.net);
     let (mut targets, mut best) = (start.targets.to_vec(), None::<Finished>);
+    // A search that serves everything may take what it takes; one that fails is not carried on for long.
     let limit = subject.work.get().saturating_add(STEP_WORK);
     for round in 0..ROUNDS {
         if round > 0 && subject.work.get() >= limit {
@@ -69,6 +70,10 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
         let mut load = start.load.clone();
         let mut left: Vec<Unserved> = Vec::new();
         for &target in &targets {
+            if !left.is_empty() && trial.work() >= limit {
+                left.extend(search.untried(&trial, target));
+                continue;
+            }
             // One after the other, each with several tastes: what one admits narrows what is left for the next.
             let served = (0..CHANGE.len()).any(|attempt| {
                 let (seed, stray) = match attempt + round {
@@ -114,10 +119,11 @@ pub(super) fn by_guide(
     let mut load = start.load.clone();
     let mut targets = start.targets.to_vec();
     let mut left = Vec::new();
+    let limit = subject.work.get().saturating_add(2 * STEP_WORK);
     // First the guide alone for all: what a search finds for one may stand in the way of the guide for the next.
     for taste in [Taste { explore: false, ..Taste::PLAIN }, Taste::PLAIN, Taste { seed: 7, stray: 3, ..Taste::PLAIN }] {
         let toward = (!taste.explore).then_some(guide);
-        let pass = Pass { targets, prefer: start.columns, toward, taste, whole: taste.seed == 0, limit: u64::MAX };
+        let pass = Pass { targets, prefer: start.columns, toward, taste, whole: taste.seed == 0, limit };
         left = serve(&mut trial, &mut search, &mut load, &pass);
         targets = left.iter().map(|unserved| unserved.target).collect();
     }

@@ -418,8 +418,11 @@ impl<'s, 'a> Making<'s, 'a> {
             let saved = self.save();
             for _ in 0..GUIDED {
                 let from = self.last().clone();
-                let moved = renew::toward(self.subject, &self.ground, &from, &guide);
-                if self.left.is_empty() || !moved.is_some_and(|moved| self.set_anew(WavePurpose::Relax, moved)) {
+                let moved = renew::toward(self.subject, &self.ground, &from, &guide, self.limit);
+                if self.left.is_empty()
+                    || self.is_spent()
+                    || !moved.is_some_and(|moved| self.set_anew(WavePurpose::Relax, moved))
+                {
                     break;
                 }
             }
@@ -502,7 +505,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let mut best = self.save();
         for _ in 0..most {
             let from = self.last().clone();
-            let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target) else { break };
+            let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target, u64::MAX) else { break };
             self.load.shift(self.subject, &from, &renewed, &concerned);
             self.push(WavePurpose::Renew, true, renewed);
             if self.load.cost() < best.load.cost() {

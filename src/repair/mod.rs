@@ -230,9 +230,9 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
         }
     }
     if !making.is_done() && !making.is_tried_in_full() {
-        // Nothing does without a wait: whoever can be served before it is.
+        // Nothing does without a wait: whoever can be served before it is, but for what would take too long to find.
         let mut trial = making.at_loss()?;
-        making.reconnect(&mut trial, u64::MAX);
+        making.reconnect(&mut trial, 8 * STEP_WORK);
     }
     making.finish()?;
     making.relax();

@@ -182,9 +182,8 @@ struct Ancestors {
     /// As of a [`Reach`].
     settled: usize,
     last: u64,
-    /// Lanes visited to find them, and by searches that ended in a refusal since.
+    /// Lanes visited to find them.
     cost: u64,
-    in_vain: u64,
 }
 
 /// Dependencies without a cycle, to which more can be added and taken back.
@@ -194,6 +193,10 @@ pub(super) struct LaneOrder {
     reach: Option<Reach>,
     /// What leads to a lane behind which something was refused, in place of `reach` where that takes too much.
     ancestors: FxHashMap<u32, Ancestors>,
+    /// Lanes visited by searches that ended in a refusal behind a lane, since what leads to it was found.
+    in_vain_behind: FxHashMap<u32, u64>,
+    /// What it cost to find that for the last lane: others are taken to be alike.
+    usual_cost: u64,
     most_words: usize,
     /// Lanes visited by searches that ended in a refusal, since that was computed.
     in_vain: u64,
@@ -221,6 +224,8 @@ impl LaneOrder {
         Some(LaneOrder {
             reach: None,
             ancestors: FxHashMap::default(),
+            in_vain_behind: FxHashMap::default(),
+            usual_cost: 0,
             most_words: MOST_WORDS,
             in_vain: 0,
             added: 0,
@@ -297,12 +302,12 @@ impl LaneOrder {
     /// Finds what leads to a lane by what is settled, once refusals have cost as much as that does.
     fn find_ancestors(&mut self, net: &Net, before: u32, visited: u64) {
         let words = self.place.len().div_ceil(64);
-        if let Some(known) = self.ancestors.get_mut(&before) {
-            known.in_vain += visited;
-            if known.in_vain < known.cost {
-                return;
-            }
+        let in_vain = self.in_vain_behind.entry(before).or_default();
+        *in_vain += visited;
+        if *in_vain < self.ancestors.get(&before).map_or(self.usual_cost, |known| known.cost) {
+            return;
         }
+        *in_vain = 0;
         if (self.ancestors.len() + 1) * words > self.most_words / 2 {
             self.ancestors.clear();
         }
@@ -323,7 +328,8 @@ impl LaneOrder {
             }
             let cost = found.len() as u64;
             order.visited += cost;
-            let known = Ancestors { bits, settled: order.settled, last, cost, in_vain: 0 };
+            order.usual_cost = cost;
+            let known = Ancestors { bits, settled: order.settled, last, cost };
             order.ancestors.insert(before, known);
         });
     }
@@ -366,11 +372,18 @@ impl LaneOrder {
             let mut bits = order.reach.take().map_or_else(Vec::new, |reach| reach.bits);
             bits.clear();
             bits.resize(lanes * words, 0u64);
-            let mut reached = vec![0u64; words];
+            let (mut reached, mut followers) = (vec![0u64; words], Vec::new());
             // What a lane leads to comes after it.
             for &lane in in_order.iter().rev() {
                 reached.fill(0);
-                for after in order.held.after(net, lane) {
+                followers.clear();
+                followers.extend(order.held.after(net, lane));
+                followers.sort_unstable_by_key(|&after| order.place[after as usize]);
+                for &after in &followers {
+                    // What another follower leads to is there already, with all beyond it.
+                    if reached[after as usize / 64] >> (after % 64) & 1 == 1 {
+                        continue;
+                    }
                     reached[after as usize / 64] |= 1 << (after % 64);
                     let beyond = &bits[after as usize * words..(after as usize + 1) * words];
                     reached.iter_mut().zip(beyond).for_each(|(word, more)| *word |= more);

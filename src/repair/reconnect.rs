@@ -114,6 +114,12 @@ impl WaySearch {
         (0..net.rows.len() as u32).filter(missing).collect()
     }
 
+    /// A target for which nothing is tried any more, if it has rows without a way.
+    pub fn untried(&mut self, trial: &Trial<'_, '_>, target: u32) -> Option<Unserved> {
+        let rows = self.missing(trial.subject, target as usize, trial.new.column(target as usize));
+        Some(Unserved { target, rows }).filter(|unserved| !unserved.rows.is_empty())
+    }
+
     /// The row that delivers needs its entry first.
     fn deliver(&mut self, trial: &mut Trial<'_, '_>) {
         let target = trial.subject.targets[trial.target];
@@ -312,8 +318,7 @@ pub(super) fn serve(
             continue;
         }
         if !left.is_empty() && trial.work() >= pass.limit {
-            let rows = search.missing(trial.subject, at, trial.new.column(at));
-            left.extend(Some(Unserved { target, rows }).filter(|unserved| !unserved.rows.is_empty()));
+            left.extend(search.untried(trial, target));
             continue;
         }
         trial.turn_to(at);

@@ -6,17 +6,22 @@ use super::net::{HERE, Net};
 use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::{Change, Trial};
 
-/// The tables after a wave towards `aim` that begins behind `aged`; none where it would change nothing.
+/// The tables after a wave towards `aim` that begins behind `aged`; none where it would change nothing. What is left once
+/// the subject's work exceeds a limit stays as it is.
 pub(super) fn toward(
     subject: &RepairSubject<'_>,
     ground: &Ground,
     from: &LidColumns,
     aim: &LidColumns,
+    limit: u64,
 ) -> Option<LidColumns> {
     let net = &subject.net;
     let mut trial = Trial::new(subject, ground, from, Moment::Aged)?;
     let (mut ways, mut moved) = (Ways::new(net), false);
     for at in (0..subject.targets.len()).filter(|&at| subject.targets[at].wanted && from.differs(aim, at)) {
+        if trial.work() >= limit {
+            break;
+        }
         let wanted = aim.column(at);
         trial.turn_to(at);
         ways.follow(net, wanted, &net.kept);

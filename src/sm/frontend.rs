@@ -273,20 +273,17 @@ impl Frontend {
 
     /// Shows the state, if it is time for that.
     fn show(&mut self) {
-        let stands = |progress: &ChangeProgress| (progress.wave(), progress.passed());
-        let now = self.mailbox.borrow().view.progress.as_ref().map(stands);
-        let is_due = |shown: &Shown| {
-            let pause = if shown.events.is_empty() && shown.stood == now { MEASURE } else { SHOW };
-            shown.last.is_none_or(|last| last.elapsed() >= pause)
-        };
-        if !self.shown.as_ref().is_some_and(is_due) {
+        let Some(shown) = &self.shown else { return };
+        let progress = self.mailbox.borrow().view.trail.progress();
+        let stood = progress.as_ref().map(|progress| (progress.wave(), progress.passed()));
+        let pause = if shown.events.is_empty() && shown.stood == stood { MEASURE } else { SHOW };
+        if shown.last.is_some_and(|last| last.elapsed() < pause) {
             return;
         }
         let status = self.status();
         let Some(shown) = &mut self.shown else { return };
-        let view = &self.mailbox.borrow().view;
-        let (running, progress) = (view.running.clone(), view.progress.clone());
-        (shown.last, shown.stood) = (Some(Instant::now()), now);
+        let running = self.mailbox.borrow().view.running.clone();
+        (shown.last, shown.stood) = (Some(Instant::now()), stood);
         (shown.show)(LiveState { status, running, progress, events: std::mem::take(&mut shown.events) });
     }
 

@@ -47,8 +47,8 @@ mod tests {
     use crate::fabric::generate::{Options, Topology, generate};
     use crate::ids::{Lmc, PortNum};
     use crate::lid;
-    use crate::tables::Lft;
     use crate::routing::{Demand, Engine, UpDown};
+    use crate::tables::Lft;
     use std::sync::Arc;
 
     fn rounds(topology: &str) -> usize {
@@ -80,7 +80,8 @@ mod tests {
         for (rank, &switch) in switches.iter().enumerate() {
             let mut lft = Lft::default();
             let next = switches.get(rank + 1).filter(|_| rank < 5);
-            let onward = next.and_then(|&next| fabric.ports_of(switch).find(|&port| fabric.neighbour(port) == Some(next)));
+            let onward =
+                next.and_then(|&next| fabric.ports_of(switch).find(|&port| fabric.neighbour(port) == Some(next)));
             lft.set(lid, onward.map_or(PortNum::NO_ROUTE, |port| fabric.port(port).num));
             tables.lfts[switch.index()] = Arc::new(lft);
         }

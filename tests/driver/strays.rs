@@ -27,8 +27,13 @@ fn witness(bench: &Bench, policy: Policy) -> Witness {
     let mut manager = Manager::new(bench.transport.clone(), timing, 0);
     manager.move_sources(SourceControl::Fenced { settle_ns: SETTLE_NS });
     let witnessed = Witnessed::new(bench.transport.clone(), manager, 0);
-    let intent =
-        Intent { engine: Arc::new(UpDown::default()), scheme: Scheme::Double, auto: false, policy, unproved_baselines: false };
+    let intent = Intent {
+        engine: Arc::new(UpDown::default()),
+        scheme: Scheme::Double,
+        auto: false,
+        policy,
+        unproved_baselines: false,
+    };
     Driver::new(witnessed, bench.driver.running().clone(), intent)
 }
 
@@ -82,7 +87,7 @@ properties! {
         } else {
             let after = Arc::new(fabric.without_nodes(&[switch]));
             came(&transport, async { driver.change_to(after).await.map(Some) }, Vec::new())?;
-            transport.with(|sim| sim.kill_node(switch));
+            transport.with(|sim| sim.kill(switch));
         }
         // The lower half stays closed: nothing has made it follow (P5.4).
         crowd(&transport, &[Half::Upper]);

@@ -89,7 +89,7 @@ fn auto_takes_what_is_proved_and_quicker_and_says_why() {
 fn what_entries_alone_cannot_do_is_done_by_the_double_scheme() {
     let scenario = removal("ring-8", Departure::Planned);
     let error = watched(&scenario, &mut Unwatched).expect_err("no wave moves rows across the ring");
-    assert!(error.to_string().contains("find no way that is free of deadlock"), "{error}");
+    assert!(error.to_string().contains("without a way that is free of deadlock"), "{error}");
     let report = run(&Scenario { auto: true, ..scenario });
     assert_eq!((report.scheme, report.packets.lost_to_change), (Scheme::Double, 0));
     assert!(report.notes.iter().any(|note| note.contains("scheme ordered was passed over")), "{:?}", report.notes);

@@ -187,7 +187,7 @@ fn figures(status: &Status) -> Markup {
         ("cables", count(status.fabric.links), ""),
         ("changes", count(changes), ""),
         ("SMPs sent", count(status.smps.total), ""),
-        ("of them again", count(status.smps.retries), ""),
+        ("SMPs sent again", count(status.smps.retries), ""),
         ("traps", count(traps), ""),
         ("sweeps", count(status.sweeps.heavy), ""),
     ])

@@ -198,7 +198,18 @@ impl<'a> Run<'a> {
     fn figures(&self) -> Markup {
         let report = self.report;
         let outage = report.outage.as_ref();
+        // How long others were out says little while some are.
+        let not_back = outage.map_or(0, |own| own.still_out + own.not_seen_again);
         let longest = outage.and_then(|own| own.longest.as_ref()).map_or("–".to_string(), |own| duration(own.ns));
+        let outages = match not_back {
+            0 => ("longest outage", longest, ""),
+            pairs => ("pairs not back", count(pairs as u64), "bad"),
+        };
+        let proof_class = match (&report.proof.refusal, report.proof.status) {
+            (Some(_), _) => "bad",
+            (None, "proved") => "good",
+            (None, _) => "",
+        };
         let took = report.change_ns.map_or("–".to_string(), duration);
         let lost_class = match (report.packets.lost_to_change, report.outcome) {
             (0, Ending::Completed) => "good",
@@ -209,10 +220,10 @@ impl<'a> Run<'a> {
             ("change took", took, ""),
             ("lost to the change", count(report.packets.lost_to_change), lost_class),
             ("lost in all", count(report.lost_in_all), ""),
-            ("longest outage", longest, ""),
+            outages,
             ("end ports cut off", count(report.change.cut_off.len() as u64), ""),
             ("SMPs", count(report.smps.total), ""),
-            ("proof", report.proof.status.to_string(), if report.proof.refusal.is_some() { "bad" } else { "" }),
+            ("proof", report.proof.status.to_string(), proof_class),
         ];
         parts::figures(&figures)
     }

@@ -72,7 +72,7 @@ fn absent(setup: &SubnetSetup) -> Option<String> {
 }
 
 /// The report of a finished run.
-pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
+pub(super) fn report_on(ran: Ran<'_>) -> SimulationReport {
     let Ran { setup, sim, changes, events, prepared, whole } = ran;
     let (scenario, first) = (setup.scenario, &setup.each[0]);
     let moved = match setup.each.len() {

@@ -25,7 +25,7 @@ const FLIGHT_NS: u64 = 2_500;
 
 /// What a run will be like.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Outlook {
+pub struct RunOutlook {
     /// Its load.
     pub load: f64,
     /// The packet-hops to expect.
@@ -35,7 +35,7 @@ pub struct Outlook {
 }
 
 /// What to expect of a change by `scheme`.
-pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> Outlook {
+pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> RunOutlook {
     let demand = demand(setup);
     let for_change = |change_ns: u64| {
         let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns + scenario.after_ns;
@@ -55,7 +55,7 @@ pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> Outl
         ScenarioChange::Nothing => for_change(0),
         _ => at_full_load(scheme),
     };
-    Outlook { load, hops: (expected * load.min(demand.saturation)) as u64, full_at: demand.saturation }
+    RunOutlook { load, hops: (expected * load.min(demand.saturation)) as u64, full_at: demand.saturation }
 }
 
 /// Packets that all end ports can send in a nanosecond.
@@ -253,7 +253,7 @@ mod tests {
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
             outlook(&scenario, &setup.each[0], *scheme)
         };
-        let loads: Vec<Outlook> = Scheme::ALL.iter().map(load_of).collect();
+        let loads: Vec<RunOutlook> = Scheme::ALL.iter().map(load_of).collect();
         assert!(loads[0].load < 0.1, "{loads:?}");
         assert!(loads.iter().all(|own| own.load == loads[0].load), "{loads:?}");
         assert!(loads.iter().any(|own| own.hops != loads[0].hops), "{loads:?}");

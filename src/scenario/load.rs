@@ -4,7 +4,7 @@
 //! Beyond saturation the buffers of routers fill, and packets that wait for them delay the subnets before: congestion
 //! crosses routers as packets do. A run that shows what a change does to others must stay well below.
 
-use super::estimate::{self, Outlook};
+use super::estimate::{self, RunOutlook};
 use super::setup::{Between, Setup};
 use crate::change::Prepared;
 use crate::fabric::subnets::SubnetPort;
@@ -33,10 +33,10 @@ struct Crossing {
 }
 
 /// What to expect of the run of these changes.
-pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> Outlook {
+pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> RunOutlook {
     // What `auto` has chosen, where it was to choose.
     let scheme = prepared.first().map_or(setup.scenario.scheme, |change| change.last().plan.plan().scheme());
-    let each: Vec<Outlook> = setup.each.iter().map(|own| estimate::outlook(setup.scenario, own, scheme)).collect();
+    let each: Vec<RunOutlook> = setup.each.iter().map(|own| estimate::outlook(setup.scenario, own, scheme)).collect();
     // A single subnet has no router whose buffers could fill, so its own estimate suffices.
     let Some(between) = &setup.between else { return each[0] };
     let least = each.iter().map(|own| own.load).fold(USUAL_LOAD, f64::min);
@@ -48,7 +48,7 @@ pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> Outlook {
         (most * scale).floor() / scale
     });
     let hops = each.iter().map(|own| if own.load > 0.0 { own.hops as f64 * load / own.load } else { 0.0 });
-    Outlook { load, hops: hops.sum::<f64>() as u64, full_at: if busiest > 0.0 { 1.0 / busiest } else { 1.0 } }
+    RunOutlook { load, hops: hops.sum::<f64>() as u64, full_at: if busiest > 0.0 { 1.0 / busiest } else { 1.0 } }
 }
 
 /// The load on the busiest channel, at full load of all hosts, before the change and after it.

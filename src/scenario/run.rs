@@ -1,7 +1,7 @@
 //! One run: setup, the change under traffic, and the report.
 
 use super::engines::Engines;
-use super::estimate::Outlook;
+use super::estimate::RunOutlook;
 use super::later::EventCourse;
 use super::outcome::SimulationReport;
 use super::report::{DrivenChange, Ran, report_on};
@@ -32,7 +32,7 @@ pub fn run(
     let engines = engines.into();
     let setup = Setup::new(scenario, &engines)?;
     let prepared = setup.prepare(&engines)?;
-    let Outlook { load, hops, full_at } = load::outlook(&setup, &prepared);
+    let RunOutlook { load, hops, full_at } = load::outlook(&setup, &prepared);
     let transports = setup.simulation(load)?;
     let acting = setup.acting_subnets(&transports);
     let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();

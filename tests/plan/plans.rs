@@ -371,7 +371,7 @@ fn a_chassis_of_many_boards_leaves_empty() {
     let mut add = |builder: &mut FabricBuilder, kind, name: String| {
         builder.node(kind, Guid(guids.next().expect("more")), 24, name)
     };
-    let mut used = vec![0; 64];
+    let mut used = [0; 64];
     let mut cable = |builder: &mut FabricBuilder, a: NodeId, b: NodeId| {
         let ends = [a, b].map(|node| {
             used[node.index()] += 1;

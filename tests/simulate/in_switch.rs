@@ -15,7 +15,7 @@ use std::sync::Arc;
 fn tree() -> Fabric {
     let mut builder = FabricBuilder::new();
     let names = ["leaf-1", "leaf-2", "leaf-3", "spine-1", "spine-2"];
-    let mut used = vec![0; 64];
+    let mut used = [0; 64];
     let switches: Vec<NodeId> =
         (0..).zip(names).map(|(at, name)| builder.node(NodeKind::Switch, Guid(0x100 + at), 16, name)).collect();
     for (&switch, at) in switches.iter().zip(0..) {

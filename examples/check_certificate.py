@@ -1302,12 +1302,12 @@ class Checker:
             for lid in owners:
                 outputs = [table[lid] if lid < len(table) else NO_ROUTE for table in (tables.lfts.get(p, b"") for p in self.switches)]
                 longest = max(longest, self.longest(number, outputs))
-            # A round for each channel, and one for what was on a cable, or latched by an older entry.
+            # A round for each switch, and one for what was on a cable, or latched by an older entry.
             if moment.aged < longest + 1:
                 raise Refused(f"wave {moment.name}: what was sent before has left after {longest + 1} rounds, not {moment.aged}")
 
     def longest(self, number, outputs):
-        """The channels of the longest way; ways that lead into a ring do not count."""
+        """The switches of the longest way, the last included; ways that lead into a ring do not count."""
         hops = {}
         for start in range(len(outputs)):
             row, passed, rest = start, [], None
@@ -1318,7 +1318,7 @@ class Checker:
                 passed.append(row)
                 channel = self.outlet(number, row, outputs[row])
                 if channel < 0 or self.into[channel][0] < 0:
-                    rest = -1 if channel < 0 else 0
+                    rest = 0
                 else:
                     row = self.into[channel][0]
             for row in reversed(passed):

@@ -258,7 +258,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} dies under traffic", fabric.describe_node(root));
     transport.with(|sim| {
         sim.run(MS, false);
-        sim.kill_node(root);
+        sim.kill(root);
     });
     // A trap wakes the driver, which does the rest.
     let report = run(&transport, driver.await_loss(100 * MS))?.ok_or("the loss was not noticed")?;

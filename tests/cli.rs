@@ -61,6 +61,32 @@ fn failures_say_what_is_wrong_on_standard_error_and_nothing_on_standard_output()
     }
 }
 
+/// A line of a file that a message quotes may be as long as the file.
+#[test]
+fn a_message_is_short_however_long_the_line_is_that_it_quotes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("long");
+    std::fs::write(&file, "a".repeat(3_000_000)).unwrap();
+    let (file, fabric) = (path_text(&file), "fixtures/topologies/ring-8.ibnetdiscover");
+    let (trace, pairs) = (format!("trace:{file}"), format!("permutation:{file}"));
+    let into = folder.path().join("into");
+    let cases: [&[&str]; 6] = [
+        &["simulate", "--remove-root", "--traffic", &trace, fabric],
+        &["simulate", "--remove-root", "--traffic", &pairs, fabric],
+        &["campaign", file, "--into", path_text(&into)],
+        &["audit", fabric, "--fdbs", file],
+        &["fabric", "show", file],
+        &["check", file],
+    ];
+    for arguments in cases {
+        let output = reconfig(arguments);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{arguments:?}");
+        let length = output.stderr.len();
+        assert!((20..8_000).contains(&length), "{arguments:?}: {length} bytes on standard error");
+    }
+    assert!(!into.exists(), "a folder for a campaign that was refused");
+}
+
 #[test]
 fn help_and_version_are_answers() {
     for arguments in [&["--help"][..], &["-V"], &["help", "fabric"], &["fabric", "generate", "--help"]] {

@@ -271,7 +271,8 @@ fn status() -> Status {
         "lids": {"lmc": 1, "given": 52, "highest": 53}, "engine": "updn",
         "root": {"guid": "0x0002c90300005678", "description": "spine-2"}, "data_vls": 4,
         "without_double": "host-7[1] has one LID", "aside": ["spine-1"],
-        "policy": {"scheme": "auto", "observer": "lifetime", "arming": "off", "sources": "fenced"},
+        "policy": {"devices": "agents", "given": ["drain", "sources"], "scheme": "auto", "observer": "lifetime", "arming": "off",
+            "sources": "fenced"},
         "smps": {"total": 12345, "retries": 6, "late": 1, "sent": {"PortInfo": {"Get": 12000, "Set": 345}}},
         "sweeps": {"heavy": 3, "last_heavy_ns": 12000000, "period_ns": 10000000000, "traps": {"128": 2}},
         "sa_requests": {"PathRecord": 9},
@@ -297,6 +298,7 @@ fn the_commands_show_what_the_manager_says() {
     assert_eq!(code, 0, "{said}");
     for word in [
         "master for 61.0 s",
+        "priority 3, devices agents (given: drain, sources)",
         "20 switches",
         "upper (LMC 1)",
         "spine-2",

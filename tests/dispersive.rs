@@ -1,6 +1,7 @@
 //! Sources that spread what they send over the paths of their half, from outside: which links carry it, what comes back
 //! where, what arrives out of order, and that a change under all of them loses nothing.
 
+use crate::support::is_thorough;
 use crate::support::with_tables::with_tables;
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
@@ -256,6 +257,11 @@ fn a_change_under_all_paths_loses_nothing() {
         for departure in [Departure::Sudden, Departure::Planned] {
             for choice in [PathChoice::Paired, PathChoice::All] {
                 for spray in [Spray::Message, Spray::Packet] {
+                    // In the brief form every two of these meet, and each is met with every case.
+                    let odd = [departure == Departure::Planned, choice == PathChoice::All, spray == Spray::Packet];
+                    if odd.iter().filter(|&&odd| odd).count() % 2 == 1 && !is_thorough() {
+                        continue;
+                    }
                     let report = changed(&case, departure, choice, spray);
                     let Case { topology, seed, engine, .. } = case;
                     let case = format!("{topology}, seed {seed}, {engine}, {departure:?}, {choice:?}, {spray:?}");

@@ -3,6 +3,8 @@
 //! A transcript is a `text` block after a `sh` block, whose last command printed it. A line `[…]` stands for lines that
 //! the page omits. Nothing in these outputs depends on the machine, trace hashes included, so nothing is masked.
 
+use crate::support::capture::capture;
+use std::path::Path;
 use std::process::Command;
 
 const PAGES: [&str; 3] = ["README.md", "docs/TOUR.md", "docs/OPERATING.md"];
@@ -40,20 +42,20 @@ fn transcripts(page: &'static str) -> Vec<Transcript> {
 }
 
 impl Transcript {
-    fn printed(&self) -> Vec<String> {
-        let words: Vec<&str> = self.command.split_whitespace().collect();
+    fn printed(&self, folder: &Path) -> Vec<String> {
+        let words: Vec<&str> = self.command.split_whitespace().map(|word| word.trim_matches('"')).collect();
         let arguments = words.strip_prefix(&["reconfig"][..]);
         let arguments = arguments.or_else(|| words.strip_prefix(&["cargo", "run", "--release", "--"][..]));
         let arguments = arguments.unwrap_or_else(|| panic!("{}: `{}` cannot be run here", self.page, self.command));
         let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
-        let output = command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("it runs");
+        let output = command.args(arguments).current_dir(folder).output().expect("it runs");
         String::from_utf8(output.stdout).expect("text").lines().map(str::to_string).collect()
     }
 
     /// Consecutive lines between omissions must be consecutive in the output, in the same order; without an omission at
     /// an end of the page's lines, the output begins or ends there too.
-    fn check(&self) {
-        let printed = self.printed();
+    fn check(&self, folder: &Path) {
+        let printed = self.printed(folder);
         let mut pieces = self.shown.split(|line| line == OMITTED).map(trimmed).peekable();
         let mut from = 0;
         let mut anchored = true;
@@ -99,5 +101,15 @@ fn the_pages_show_what_the_commands_print() {
         (1, 12),
         "README has one transcript, the tour four, the page for operators eight"
     );
-    here.iter().for_each(Transcript::check);
+    here.iter().for_each(|transcript| transcript.check(Path::new(env!("CARGO_MANIFEST_DIR"))));
+}
+
+/// The page about a real cluster: its commands run in the folder of the capture.
+#[test]
+fn the_page_of_a_real_cluster_shows_what_the_commands_print() {
+    let all = transcripts("docs/CLUSTER.md");
+    assert_eq!(all.len(), 7);
+    let Some(file) = capture("formats/plafrim/ibnetdiscover-p.txt") else { return };
+    let folder = file.parent().expect("a folder");
+    all.iter().for_each(|transcript| transcript.check(folder));
 }

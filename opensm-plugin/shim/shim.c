@@ -355,7 +355,8 @@ static unsigned send_blocks(osm_opensm_t *osm, osm_switch_t *sw)
 		/* As OpenSM does: a write that fails leaves what nobody takes for what the switch holds. */
 		memset(held, 0, BLOCK);
 		if (osm_req_set(&osm->sm, osm_physp_get_dr_path_ptr(physp), wanted, BLOCK, IB_MAD_ATTR_LIN_FWD_TBL,
-				cl_hton32(block), FALSE, 0, 0, CL_DISP_MSGID_NONE, &context) == IB_SUCCESS)
+				cl_hton32(block), FALSE, ib_port_info_get_m_key(&physp->port_info), 0,
+				CL_DISP_MSGID_NONE, &context) == IB_SUCCESS)
 			sent++;
 	}
 	return sent;
@@ -427,10 +428,14 @@ static int run_engine(struct plugin *plugin)
 /* Less than 0 is a failure; more than 0 would have OpenSM route by minhop, and is never returned. */
 static int build_tables(void *context)
 {
+	struct plugin *plugin = context;
 	int result;
 
+	/* Another master may have written since; OpenSM keeps what it wrote before. */
+	if (plugin->osm->subn.coming_out_of_standby)
+		reconfig_event(plugin->engine, RECONFIG_EVENT_TAKEN_OVER);
 	do
-		result = run_engine(context);
+		result = run_engine(plugin);
 	while (result > 0);
 	return result < 0 ? -1 : 0;
 }

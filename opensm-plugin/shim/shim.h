@@ -72,7 +72,8 @@ struct reconfig_member {
 enum reconfig_event {
 	RECONFIG_EVENT_HEAVY_SWEEP = 0,
 	RECONFIG_EVENT_WRITTEN = 1,
-	RECONFIG_EVENT_SUBNET_UP = 2
+	RECONFIG_EVENT_SUBNET_UP = 2,
+	RECONFIG_EVENT_TAKEN_OVER = 3	/* OpenSM was standby, and is master from now on */
 };
 
 enum reconfig_level {

@@ -226,7 +226,13 @@ impl Router {
     /// Service levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be kept,
     /// those of before that run. The subnet is taken as found.
     pub fn take_up(&mut self, levels: Option<Arc<PathLevels>>) {
-        (self.levels, self.memory, self.course) = (levels, None, None);
+        self.levels = levels;
+        self.forget();
+    }
+
+    /// Another master may have written: the subnet is taken as found.
+    pub fn forget(&mut self) {
+        (self.memory, self.course) = (None, None);
     }
 
     /// Service levels that were given out.
@@ -325,7 +331,7 @@ impl Router {
             self.renewal = true;
         }
         let known = self.memory.as_ref().and_then(|memory| memory.told(sight, &self.acknowledged));
-        let notes = match (&known, sight.silent.first()) {
+        let mut notes = match (&known, sight.silent.first()) {
             (_, None) => Vec::new(),
             (None, Some(&(silent, _))) => return self.without(&sight.fabric.describe_node(silent), sight),
             (Some(_), Some(&(silent, _))) => {
@@ -336,7 +342,15 @@ impl Router {
                 vec![Note { level: Level::Error, text }]
             }
         };
-        let sight = &match self.on_lanes(known.as_ref().unwrap_or(sight)) {
+        let sight = known.as_ref().unwrap_or(sight);
+        if let Some(note) = self.unheard(sight) {
+            notes.push(note);
+            if self.memory.is_some() && self.config.on_refusal == OnRefusal::Keep {
+                return Ok(Answer { notes, ..self.answer(Outcome::Kept, sight.lfts.clone(), String::new(), None) });
+            }
+        }
+        notes.extend(self.passed_over(sight));
+        let sight = &match self.on_lanes(sight) {
             Ok(sight) => sight,
             Err(why) => return self.refused(sight, &why),
         };
@@ -370,11 +384,53 @@ impl Router {
         Ok(sight)
     }
 
+    /// What is said of a switch whose management does not answer while links to it are up: it forwards by the tables that it
+    /// has, and is in no proof of a change that takes it for dead. Where nothing is remembered, what it is is not known.
+    fn unheard(&self, sight: &Sight) -> Option<Note> {
+        let text = match &self.memory {
+            None => {
+                let &(switch, port) = sight.open.first()?;
+                let switch = sight.fabric.describe_node(switch);
+                format!(
+                    "port {port} of {switch} is up and leads to nothing that OpenSM knows: if that is a switch, nothing is \
+                     proved beside what it sends"
+                )
+            }
+            Some(memory) => {
+                let found = memory.unheard(sight)?;
+                match self.config.on_refusal {
+                    OnRefusal::Keep => format!(
+                        "{found}: it may go on forwarding, so the tables in force stay, lost ways included, until it \
+                         answers, or OpenSM has taken its links down"
+                    ),
+                    OnRefusal::Rewrite => format!(
+                        "WARNING: {found}: it counts as dead, as `on_refusal: rewrite` wants it, and what it still sends is \
+                         in NO proof"
+                    ),
+                }
+            }
+        };
+        Some(Note { level: Level::Error, text })
+    }
+
+    /// Why `layers` of the settings goes unused where nothing is remembered, if it does.
+    fn passed_over(&self, sight: &Sight) -> Option<Note> {
+        self.config.layers.as_ref().filter(|_| self.memory.is_none() && self.levels.is_none())?;
+        let why = match (sight.fabric.has_both_halves(), sight.lanes) {
+            (true, _) => "LMC is above 0, and levels are proved for one LID of each port only",
+            (false, 0 | 1) => "OpenSM offers one data lane: see `qos`, `qos_sl2vl` and the VLs of all links",
+            (false, _) => return None,
+        };
+        let text = format!("`layers` of the settings goes unused, and all is on one lane: {why}");
+        Some(Note { level: Level::Error, text })
+    }
+
     /// A switch does not tell its table: what was handed over last is written to its end.
     fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
         let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
         let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
         let lfts = self.written_as(&sight.fabric, lfts);
+        self.since = None;
         let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
         let notes = vec![Note { level: Level::Error, text }];
         Ok(Answer { notes, ..self.answer(Outcome::Repeated, lfts, String::new(), None) })
@@ -385,6 +441,8 @@ impl Router {
         let memory = self.memory.as_ref().expect("what is unfinished was begun");
         let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
         let lfts = self.written_as(&sight.fabric, lfts);
+        // Until now switches have sent by entries of before.
+        self.since = None;
         let again = self.again(false);
         self.answer(
             Outcome::Repeated,
@@ -460,8 +518,11 @@ impl Router {
         self.since = None;
         self.levels = levels.map(Arc::new);
         self.remember(&sight, &lfts, None);
-        let on = self.levels.as_ref().map(|levels| format!("; hosts send on {} service levels", levels.layers()));
-        let on = on.unwrap_or_default();
+        let on = match (&self.levels, &self.config.layers) {
+            (Some(levels), _) => format!("; hosts send on {} service levels", levels.layers()),
+            (None, Some(_)) => "; on one lane".to_string(),
+            (None, None) => String::new(),
+        };
         let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}{on}", counted(&proof));
         let accepted = Some(Accepted::BringUp { sight: Box::new(sight), lfts: lfts.clone() });
         Answer { accepted, ..self.answer(Outcome::BroughtUp, lfts, text, self.again(true)) }

@@ -9,8 +9,8 @@ use crate::levels::PathLevels;
 use crate::metrics::{Metrics, Run, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};
 use crate::plain::{
-    BLOCK_SILENT, BLOCK_WANTED, EVENT_HEAVY_SWEEP, EVENT_SUBNET_UP, EVENT_WRITTEN, LEVEL_ERROR, LEVEL_INFO, NO_PEER,
-    PlainFabric, PlainMember, PlainNode, PlainPort, PlainTree,
+    BLOCK_SILENT, BLOCK_WANTED, EVENT_HEAVY_SWEEP, EVENT_SUBNET_UP, EVENT_TAKEN_OVER, EVENT_WRITTEN, LEVEL_ERROR,
+    LEVEL_INFO, NO_PEER, PlainFabric, PlainMember, PlainNode, PlainPort, PlainTree,
 };
 use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
 use crate::watch::{Surroundings, Watch};
@@ -378,6 +378,9 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
         let now = engine.now();
         let mut guard = engine.state();
         let state = &mut *guard;
+        if event == EVENT_TAKEN_OVER {
+            return taken_over(engine, state);
+        }
         let due = match (event, state.again) {
             (EVENT_WRITTEN, Some(Again::Written)) | (EVENT_SUBNET_UP, Some(Again::Up)) => Some(Duration::ZERO),
             (EVENT_WRITTEN, Some(Again::Later(wait))) => Some(wait),
@@ -408,6 +411,18 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
         if let Some(wait) = due {
             state.again = None;
             engine.worker.run_in(wait);
+        }
+    });
+}
+
+/// OpenSM was standby: tables, and service levels, may be another master's.
+fn taken_over(engine: &Engine, state: &mut State) {
+    let router = std::mem::replace(&mut state.router, Err("service levels are being read".to_string()));
+    state.router = router.and_then(|mut router| {
+        router.forget();
+        match &engine.kept {
+            Some(file) => with_levels(engine.osm, router, file),
+            None => Ok(router),
         }
     });
 }

@@ -85,6 +85,19 @@ impl Memory {
         Some(told)
     }
 
+    /// A switch of the last run that OpenSM does not see any more, although a link to it carries data.
+    pub fn unheard(&self, sight: &Sight) -> Option<String> {
+        sight.open.iter().find_map(|&(switch, num)| {
+            let own = self.seen.by_guid(sight.fabric.node(switch).guid)?;
+            let far = self.seen.neighbour(self.seen.port_at(own, num)?)?;
+            let is_there = sight.fabric.by_guid(self.seen.node(far).guid).is_some();
+            (self.seen.node(far).is_switch() && !is_there).then(|| {
+                let [far, own] = [far, own].map(|node| self.seen.describe_node(node));
+                format!("{far} does not answer, although its link to port {num} of {own} is up")
+            })
+        })
+    }
+
     /// What the last run says of this sight.
     pub fn compare(&self, sight: &Sight) -> Recollection {
         let whole = match union(&self.fabric, &sight.fabric) {

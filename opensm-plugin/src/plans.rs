@@ -33,7 +33,7 @@ pub enum NoPlan {
     /// What the base engine computed needs service levels that OpenSM's hosts do not have.
     #[error(
         "engine {engine} separates paths by {layers} virtual layers, and hosts have no service levels for them: name \
-         another under `engine`, such as nue, which makes do with one, or see `layers` in OPENSM.md"
+         another under `engine`, such as nue, which makes do with one, or see `layers` in OPENSM.md and what it takes"
     )]
     Layers {
         /// The engine.

@@ -94,6 +94,8 @@ pub struct Sight {
     pub lfts: Vec<Arc<Lft>>,
     /// OpenSM's port.
     pub sm: PortId,
+    /// Ports of switches that carry data, and lead to nothing that OpenSM knows.
+    pub open: Vec<(NodeId, PortNum)>,
     /// Blocks that switches did not tell.
     pub silent: Vec<(NodeId, u16)>,
     /// SwitchInfo:LifeTimeValue.
@@ -177,6 +179,7 @@ impl Seen {
         };
         Ok(Sight {
             sm: sm.ok_or(SightError::NoManager(guid))?,
+            open: self.open(),
             lfts: self.nodes.iter().map(table).collect(),
             silent: self.nodes.iter().zip(0..).flat_map(silent).collect(),
             life_time: self.life_time,
@@ -216,12 +219,23 @@ impl Seen {
         Ok(())
     }
 
+    fn open(&self) -> Vec<(NodeId, PortNum)> {
+        let is_open = |port: &SeenPort| port.peer.is_none() && port.state >= ARMED;
+        let switches = self.nodes.iter().zip(0..).filter(|(node, _)| node.kind == 2);
+        let ports = switches.flat_map(|(node, id)| (1..=node.num_ports).map(move |num| (node, NodeId(id), num)));
+        let open = ports.filter(|(node, _, num)| is_open(&self.ports[node.first_port + usize::from(*num)]));
+        open.map(|(_, id, num)| (id, PortNum(num))).collect()
+    }
+
     /// By port: its node, and its number there.
     fn owners(&self) -> Vec<(NodeId, PortNum)> {
         let own = |(node, id): (&SeenNode, u32)| (0..=node.num_ports).map(move |num| (NodeId(id), PortNum(num)));
         self.nodes.iter().zip(0..).flat_map(own).collect()
     }
 }
+
+/// PortInfo:PortState from which on a port takes data in.
+const ARMED: u8 = 3;
 
 /// Data VLs by PortInfo:OperationalVLs.
 fn lanes(op_vls: u8) -> u8 {

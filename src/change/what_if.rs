@@ -13,7 +13,7 @@ use super::cheapest::{keeps_hosts_waiting, reconnection_ns};
 use super::unserved::{self, ProvedRouting, Survivors};
 use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
 use crate::fabric::difference::union;
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::plan::Scheme;
 use crate::routing::stranded;
 use rayon::prelude::*;
@@ -203,7 +203,8 @@ impl<'a> WhatIf<'a> {
         let stays = seat(self.named_sm).ok().filter(|&port| port == self.begun.sm);
         let needs_standby = stays.is_none();
         let Some(sm) = stays.or_else(|| seat(None).ok()) else {
-            let cut_off: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
+            let all: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
+            let cut_off = of_their_own(fabric, all);
             let at_the_dead = at_dead(&rest, &cut_off);
             return (None, AfterLoss { cut_off, at_the_dead, needs_standby, pairs: 0, change: None });
         };
@@ -211,7 +212,9 @@ impl<'a> WhatIf<'a> {
         let lfts = &self.begun.tables.lfts;
         let proved = Some(ProvedRouting { fabric, lfts });
         let among = Survivors { fabric: &rest, stranded: &cut_off, half: self.begun.old };
-        let (pairs, at_the_dead) = (unserved::pairs(proved, among, lfts), at_dead(&rest, &cut_off));
+        let pairs = unserved::pairs(proved, among, lfts);
+        let cut_off = of_their_own(fabric, cut_off);
+        let at_the_dead = at_dead(&rest, &cut_off);
         (Some(Rest { fabric: rest, sm }), AfterLoss { cut_off, at_the_dead, needs_standby, pairs, change: None })
     }
 }
@@ -238,6 +241,12 @@ fn each(losses: &[Loss], passed: impl Fn() + Sync, after: impl Fn(&Loss) -> Afte
         after
     });
     looked_at.collect()
+}
+
+/// Those of these end ports that somebody misses: parts of switches come and go with them.
+fn of_their_own(fabric: &Fabric, mut ports: Vec<PortId>) -> Vec<PortId> {
+    ports.retain(|&port| fabric.role(fabric.port(port).node) != NodeRole::InSwitch);
+    ports
 }
 
 /// How many of these ports lost their cable, or the switch at its other end.

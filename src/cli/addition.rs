@@ -94,6 +94,10 @@ impl AdditionArguments {
                 let port = growing.fabric.describe_port(from);
                 return Err(Failure::input(anyhow!("--move-cable {text}: {port} has no cable that could be moved")));
             }
+            if from == to {
+                let port = growing.fabric.describe_port(from);
+                return Err(Failure::input(anyhow!("--move-cable {text}: the cable is at {port} already")));
+            }
             leaving.push((("move_cable", rank), Element::Link(from)));
             plugged.push((from, to));
         }

@@ -1,6 +1,7 @@
 //! How a command ends, and the exit code for it.
 
 use clap::builder::styling::AnsiColor;
+use std::borrow::Cow;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -8,6 +9,9 @@ use std::process::ExitCode;
 pub(super) const USAGE: u8 = 2;
 const NO: u8 = 1;
 const UNDONE: u8 = 3;
+
+/// Bytes from which on a line of a message is shortened.
+const LONGEST_LINE: usize = 4_000;
 
 /// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +94,16 @@ fn titled(error: &anyhow::Error) -> String {
 
 /// If standard error is closed, the exit code alone must do.
 fn tell(text: &str, code: u8) -> ExitCode {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let shown: Vec<_> = text.lines().map(shortened).collect();
+    let _ = writeln!(anstream::stderr(), "{}", shown.join("\n"));
     code.into()
+}
+
+/// A line of a message, which may quote a line of a file however long that is.
+fn shortened(line: &str) -> Cow<'_, str> {
+    if line.len() <= LONGEST_LINE {
+        return line.into();
+    }
+    let start: String = line.chars().take(LONGEST_LINE / 4).collect();
+    format!("{start} … ({} bytes in all)", line.len()).into()
 }

@@ -1,6 +1,8 @@
 //! `reconfig simulate`: a change on a simulated copy of a fabric, under traffic.
 
 mod change;
+mod management;
+mod traffic;
 
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
@@ -8,38 +10,36 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
-use super::input::{Captured, check_options, read_captured, read_text};
+use super::input::{Captured, check_options, read_captured};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::Page;
-use super::permutation::NAMED;
 use super::plan::certified;
 use super::progress::{Progress, Waiting};
 use super::{Common, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
-use change::{ChangeArguments, NamedChange, find_in};
+use change::{ChangeArguments, NamedChange};
 use clap::{Args, ValueEnum};
+use management::ManagementArguments;
 use reconfig::change::{BringUpError, is_soon_judged};
 use reconfig::fabric::Fabric;
-use reconfig::fabric::subnets::{SubnetPort, Subnets};
-use reconfig::ids::{Sl, SubnetId};
+use reconfig::fabric::subnets::Subnets;
+use reconfig::ids::SubnetId;
 use reconfig::plan::{Policy, Scheme};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
-    self, Accounting, ComputeTime, Departure, Detection, Element, Engines, LaterEvent, LinkLoads, Moves, Periods,
-    Scenario, ScenarioChange, ScenarioError, SimulationReport, Standby, adversary,
+    self, Accounting, Departure, Element, Engines, LaterEvent, LinkLoads, Moves, Periods, Scenario, ScenarioChange,
+    ScenarioError, SimulationReport, adversary,
 };
-use reconfig::sim::{
-    ArrivalProcess, AttributeTime, Dispersal, Latch, MessageShare, Monitor, PathChoice, SimConfig, SimError, Spray,
-    Traffic,
-};
+use reconfig::sim::{Latch, SimConfig, SimError};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
-use reconfig::wire::AttributeId;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
+pub(super) use traffic::traffic;
+use traffic::{TrafficArguments, WORST};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -137,143 +137,6 @@ struct MethodArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Traffic")]
-struct TrafficArguments {
-    /// Offered load, as a fraction of each end port's rate [default: 0.3, or less if that would fill the busiest link
-    /// or make the run long].
-    #[arg(long, allow_negative_numbers = true)]
-    load: Option<f64>,
-    /// The traffic pattern: uniform, permutation (drawn by the seed), a permutation of the textbook among the ranks of end
-    /// ports (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
-    /// permutation:FILE (lines of a destination rank, or
-    /// of a source and a destination rank; end ports without a line are silent), worst (the permutation that the old
-    /// routing serves worst; for one fabric only), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
-    /// destination rank, bytes). FILE `-` is standard input.
-    #[arg(long, default_value = "uniform")]
-    traffic: String,
-    #[command(flatten)]
-    sources: SourceArguments,
-    /// Every host also asks one switch after the other for its counters, by packets to their LIDs on this service level,
-    /// whatever half is in use.
-    #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
-    monitor_sl: Option<u8>,
-    /// Nanoseconds from one question of a host to its next [default: 1000]
-    #[arg(long, value_name = "NS", requires = "monitor_sl", value_parser = clap::value_parser!(u64).range(1..))]
-    monitor_every: Option<u64>,
-    /// Share of the packets that are requests; each is answered on the half on which it arrived.
-    #[arg(long, default_value_t = 0.0)]
-    replies: f64,
-    /// Bytes in a packet, headers included; a trace gives the size of each packet [default: 1024]
-    #[arg(long, value_name = "BYTES")]
-    packet_bytes: Option<u16>,
-    /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
-    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
-    send_queue: Option<u16>,
-    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be repeated.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], action = clap::ArgAction::Append)]
-    connect: Vec<String>,
-    /// Traffic before the measured period, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
-    warm_up: u64,
-    /// Length of the period measured before the change, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
-    before: u64,
-    /// Length of the period measured after the change, in microseconds.
-    #[arg(long, value_name = "US", default_value_t = 500, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
-    after: u64,
-}
-
-/// How sources use the paths that LMC gives them (docs/DISPERSIVE.md).
-#[derive(Debug, Args)]
-struct SourceArguments {
-    /// The pairs of LIDs, of the half in use, that sources use towards a destination.
-    #[arg(long, value_enum, value_name = "CHOICE", default_value_t = PathChoiceName::Single)]
-    path_selection: PathChoiceName,
-    /// The most LIDs of the half used at either end; not with --path-selection base [default: all]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
-    paths: Option<u8>,
-    /// What advances to the next pair of LIDs if pairs are used in turn (--path-selection paired or all) [default:
-    /// message]
-    #[arg(long, value_enum, value_name = "UNIT")]
-    spray: Option<SprayName>,
-    /// Packets in a message, sent back to back (each packet of a trace is a message of its own).
-    #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    message: u16,
-    /// Sizes of messages in bytes, each with its share of the messages, in place of --message: 256:0.9,65536:0.1 is nine
-    /// short ones to a long one. A message travels in packets of --packet-bytes, the last of which takes the rest.
-    #[arg(long, value_name = "BYTES:SHARE,…", value_delimiter = ',', value_parser = message_share, conflicts_with = "message")]
-    message_mix: Vec<MessageShare>,
-    /// How the messages of a host follow each other: poisson, or on-off:MESSAGES (bursts of so many on average at the rate
-    /// of the link, with silences between them, at the same load).
-    #[arg(long, value_name = "PROCESS", default_value = "poisson", value_parser = arrivals)]
-    arrivals: ArrivalProcess,
-    /// Count packets that arrive after a later one of their flow, and of their class (SLID, DLID, SL); implied by any of
-    /// the options above.
-    #[arg(long)]
-    count_order: bool,
-    /// Name this many of the busiest links between switches, before and after the change.
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    hot_links: u16,
-}
-
-impl TrafficArguments {
-    fn monitor(&self) -> Option<Monitor> {
-        let sl = self.monitor_sl.and_then(Sl::new)?;
-        Some(Monitor { sl, every_ns: self.monitor_every.unwrap_or(1000) })
-    }
-}
-
-impl SourceArguments {
-    fn dispersal(&self) -> Dispersal {
-        let choice = match self.path_selection {
-            PathChoiceName::Single => PathChoice::Single,
-            PathChoiceName::Base => PathChoice::Base,
-            PathChoiceName::Paired => PathChoice::Paired,
-            PathChoiceName::All => PathChoice::All,
-        };
-        let spray = match self.spray {
-            None | Some(SprayName::Message) => Spray::Message,
-            Some(SprayName::Packet) => Spray::Packet,
-        };
-        Dispersal { choice, paths: self.paths, spray }
-    }
-
-    /// Refuses an option about turns if none are taken, or about paths if only the first is used.
-    fn check(&self) -> Result<(), Failure> {
-        let spread = "choose --path-selection paired or all";
-        let refuse =
-            |what: &str, why: &str, fix: &str| Err(Failure::input(anyhow!("{what}: {why}; omit it, or {fix}")));
-        match self.path_selection {
-            PathChoiceName::Paired | PathChoiceName::All => Ok(()),
-            PathChoiceName::Base if self.paths.is_some() => {
-                refuse("--paths", "with --path-selection base every pair of end ports uses its first path", spread)
-            }
-            PathChoiceName::Single | PathChoiceName::Base if self.spray.is_some() => {
-                refuse("--spray", "one path for each destination takes no turns", spread)
-            }
-            PathChoiceName::Single | PathChoiceName::Base => Ok(()),
-        }
-    }
-
-    /// Refuses options whose results the table of schemes cannot show.
-    fn check_compared(&self, in_table: bool) -> Result<(), Failure> {
-        let given = [(self.hot_links > 0, "--hot-links"), (self.count_order, "--count-order")];
-        let name = given.into_iter().find(|(given, _)| *given && in_table).map(|(_, name)| name);
-        name.map_or(Ok(()), |name| {
-            Err(Failure::input(anyhow!(
-                "{name}: the table of --compare does not show it; use the full reports (--json), or one scheme"
-            )))
-        })
-    }
-
-    /// Whether order is counted: by default if it can be lost without a change, or if messages have several packets.
-    fn counts_order(&self) -> bool {
-        let whole = self.message == 1 && self.message_mix.is_empty();
-        self.count_order || self.dispersal() != Dispersal::default() || !whole
-    }
-}
-
-#[derive(Debug, Args)]
 #[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
 pub(super) struct SubnetsArguments {
     /// The subnet that changes [default: the one that has the element, else the first].
@@ -328,97 +191,6 @@ struct HardwareArguments {
     path_cache: PathCacheChoice,
 }
 
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Management")]
-struct ManagementArguments {
-    /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
-    #[arg(long, value_name = "NODE")]
-    sm: Option<String>,
-    /// The standby manager. It takes over if the manager's node or its only cable is lost, and relies only on what it reads from devices.
-    #[arg(long, value_name = "NODE", conflicts_with_all = ["adversary", "accounting"])]
-    standby: Option<String>,
-    /// Delay from that loss to the takeover, in microseconds; stands for the standby's polling (with OpenSM's defaults, 40 s) [default: 1000]
-    #[arg(long, value_name = "US", requires = "standby", value_parser = clap::value_parser!(u64).range(..=600_000_000))]
-    standby_after: Option<u64>,
-    /// SMPs outstanding over all devices [default: one for each device; on standard devices 16]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    window: Option<u32>,
-    /// Time that a device takes to serve one SMP, in nanoseconds.
-    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
-    smp_time: u64,
-    /// An attribute that takes another time, in nanoseconds, such as LinearForwardingTable=40000; may be repeated.
-    #[arg(long, value_name = "ATTRIBUTE=NS", value_parser = attribute_time, action = clap::ArgAction::Append)]
-    smp_time_of: Vec<AttributeTime>,
-    /// The processor of a switch hands directed-route SMPs on, one at a time, each in so many nanoseconds, and serves SMPs
-    /// besides; 0: its hardware does, at once.
-    #[arg(long, value_name = "NS", default_value_t = 0)]
-    smi_processor: u64,
-    /// SMPs that came by one port and wait for a device's processor (the VL 15 buffer); the next is dropped. 0: any number.
-    #[arg(long, value_name = "SMPS", default_value_t = 0)]
-    vl15_buffer: u16,
-    /// How the manager hears of the change: by traps, or because it polls the switches (light sweeps; devices send no
-    /// traps then, and each event occurs just after a sweep, which is the worst case).
-    #[arg(long, value_enum, value_name = "WAY", default_value_t = DetectionChoice::Trap)]
-    detect: DetectionChoice,
-    /// Time from a light sweep to the next, as a multiple of the duration of a sweep (--detect sweep) [default: 99]
-    #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
-    sweep_factor: Option<u32>,
-    /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme static,
-    /// once ports are stopped. `scaled` takes what was measured for each switch and LID owner
-    #[arg(long, value_name = "US|scaled", default_value = "0", value_parser = compute_time)]
-    compute_time: ComputeTime,
-    /// Time without an answer after which a request is repeated, in microseconds [default: 2000; on standard devices
-    /// 200000]
-    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
-    smp_timeout: Option<u64>,
-    /// How often a request is repeated before its device counts as gone [default: 11; on standard devices 3]
-    #[arg(long, value_name = "COUNT")]
-    smp_retries: Option<u32>,
-    /// Probability that a MAD is lost.
-    #[arg(long, default_value_t = 0.0)]
-    smp_loss: f64,
-    /// Probability that a MAD is delivered a second time, late.
-    #[arg(long, default_value_t = 0.0)]
-    smp_duplicates: f64,
-    /// The longest additional delay of a MAD, in nanoseconds.
-    #[arg(long, value_name = "NS", default_value_t = 0)]
-    smp_delay: u64,
-    /// Simulated time after which a barrier is given up, in milliseconds [default: 100; on standard devices 60000]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
-    barrier_timeout: Option<u64>,
-    /// With --drain poll: devices answer only once they are empty; after this time without an answer, in microseconds,
-    /// and a pause, both of which double each time, the manager asks again [default: devices answer at once]
-    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
-    poll_silence: Option<u64>,
-}
-
-impl ManagementArguments {
-    /// The manager that stands by, if one does.
-    fn standby(&self, scenario: &Scenario) -> Result<Option<Standby>, Failure> {
-        let Some(name) = &self.standby else { return Ok(None) };
-        let node = find_node(scenario.fabric(), name)?;
-        Ok(Some(Standby { node, after_ns: self.standby_after.unwrap_or(1_000) * 1_000 }))
-    }
-
-    fn detection(&self) -> Result<Detection, Failure> {
-        match (self.detect, self.sweep_factor) {
-            (DetectionChoice::Trap, None) => Ok(Detection::Trap),
-            (DetectionChoice::Trap, Some(_)) => Err(Failure::input(anyhow!(
-                "--sweep-factor: traps report the change at once; choose --detect sweep, or omit it"
-            ))),
-            (DetectionChoice::Sweep, factor) => Ok(Detection::Sweep { factor: factor.unwrap_or(Detection::FACTOR) }),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DetectionChoice {
-    /// Switches report that a link changed.
-    Trap,
-    /// The manager asks each switch for its SwitchInfo, again and again.
-    Sweep,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum LatchChoice {
     /// On arrival: the hardest case.
@@ -427,26 +199,6 @@ pub(super) enum LatchChoice {
     Head,
     /// Anew at every attempt.
     Grant,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PathChoiceName {
-    /// The same pair throughout, for each destination.
-    Single,
-    /// The first pair.
-    Base,
-    /// SLID + i with DLID + i in turn, i below 8, as the PSM library does.
-    Paired,
-    /// Every SLID with every DLID in turn.
-    All,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum SprayName {
-    /// Each message advances.
-    Message,
-    /// Each packet advances.
-    Packet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -919,159 +671,12 @@ impl Arguments {
     }
 }
 
-/// The permutation that the old routing serves worst: only the run can compute it.
-const WORST: &str = "worst";
-
-impl TrafficArguments {
-    /// Refuses options without effect.
-    fn check(&self) -> Result<(), Failure> {
-        let given = [
-            (self.load.is_some(), "--load"),
-            (self.packet_bytes.is_some(), "--packet-bytes"),
-            (self.sources.message > 1, "--message"),
-            (!self.sources.message_mix.is_empty(), "--message-mix"),
-            (self.sources.arrivals != ArrivalProcess::Poisson, "--arrivals"),
-        ];
-        let given = given.into_iter().find(|(given, _)| *given && self.traffic.starts_with("trace:"));
-        if let Some((_, name)) = given {
-            return Err(Failure::input(anyhow!(
-                "{name}: a trace gives time and length of each packet, and each is a message of its own; omit it"
-            )));
-        }
-        self.sources.check()
-    }
-
-    /// The end ports of the hosts that set up connections.
-    fn connections(&self, subnets: &Subnets) -> Result<Vec<[SubnetPort; 2]>, Failure> {
-        let end = |name: &str| {
-            let (subnet, node) = find_in(subnets, None, name, |fabric| find_node(fabric, name))?;
-            let fabric = subnets.fabric(subnet);
-            let port = fabric.ports_of(node).find(|&port| fabric.peer(port).is_some());
-            let port = port.ok_or_else(|| Failure::input(anyhow!("--connect: no port of {name} is cabled")))?;
-            Ok::<_, Failure>(SubnetPort { subnet, port })
-        };
-        self.connect.chunks(2).map(|pair| Ok([end(&pair[0])?, end(&pair[1])?])).collect()
-    }
-
-    /// The pattern among `ends` end ports.
-    fn pattern(&self, ends: usize) -> Result<Traffic, Failure> {
-        if self.traffic == WORST { Ok(Traffic::default()) } else { traffic(&self.traffic, ends) }
-    }
-}
-
 impl From<LatchChoice> for Latch {
     fn from(choice: LatchChoice) -> Latch {
         match choice {
             LatchChoice::Arrival => Latch::Arrival,
             LatchChoice::Head => Latch::Head,
             LatchChoice::Grant => Latch::Grant,
-        }
-    }
-}
-
-/// Parses an entry of `--message-mix`.
-fn message_share(text: &str) -> Result<MessageShare, String> {
-    let parts = text.split_once(':').and_then(|(bytes, share)| Some((bytes.parse().ok()?, share.parse().ok()?)));
-    let (bytes, share) = parts.ok_or("expected BYTES:SHARE, such as 65536:0.1")?;
-    Ok(MessageShare { bytes, share })
-}
-
-/// Parses `--arrivals`.
-fn arrivals(text: &str) -> Result<ArrivalProcess, String> {
-    let burst = text.strip_prefix("on-off:").and_then(|burst| burst.parse().ok());
-    match (text, burst) {
-        ("poisson", _) => Ok(ArrivalProcess::Poisson),
-        (_, Some(burst)) => Ok(ArrivalProcess::OnOff { burst }),
-        _ => Err("expected poisson, or on-off:MESSAGES with the mean number of messages of a burst".to_string()),
-    }
-}
-
-/// Parses an entry of `--smp-time-of`.
-fn attribute_time(text: &str) -> Result<AttributeTime, String> {
-    let (name, time) = text.split_once('=').ok_or("expected ATTRIBUTE=NS, such as LinearForwardingTable=40000")?;
-    let service_ns = time.parse().map_err(|_| format!("{time:?} is no number of nanoseconds"))?;
-    let served = AttributeId::ALL.iter().find(|attribute| format!("{attribute:?}").eq_ignore_ascii_case(name));
-    let attribute = u16::from(*served.ok_or_else(|| {
-        let names: Vec<String> = AttributeId::ALL.iter().map(|attribute| format!("{attribute:?}")).collect();
-        format!("no attribute is called {name:?}; there are {}", names.join(", "))
-    })?);
-    Ok(AttributeTime { attribute, service_ns })
-}
-
-/// Parses `--traffic` for `ends` end ports.
-pub(super) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failure> {
-    let unknown = || {
-        let expected = "expected uniform, permutation, complement, reverse, shuffle, transpose, tornado, neighbour, permutation:FILE, \
-             worst (simulate only), hot-spot:RANK,SHARE or trace:FILE";
-        Failure::input(anyhow!("`{text}` is not a traffic pattern here: {expected}"))
-    };
-    match text.split_once(':') {
-        None if text == "uniform" => Ok(Traffic::Uniform),
-        None if text == "permutation" => Ok(Traffic::Permutation),
-        None if NAMED.contains(&text) => super::permutation::named(text, ends).map(Traffic::Pairs),
-        Some(("hot-spot", spot)) => {
-            let (destination, share) = spot.split_once(',').ok_or_else(unknown)?;
-            let share: f64 = share.parse().map_err(|_| unknown())?;
-            let destination = destination.parse().map_err(|_| unknown())?;
-            if (0.0..=1.0).contains(&share) { Ok(Traffic::HotSpot { destination, share }) } else { Err(unknown()) }
-        }
-        Some(("permutation", file)) => super::permutation::read(file, ends).map(Traffic::Pairs),
-        Some(("trace", file)) => trace(file, ends),
-        _ => Err(unknown()),
-    }
-}
-
-fn trace(file: &str, ends: usize) -> Result<Traffic, Failure> {
-    let (file, text) = read_text(file)?;
-    let mut entries: Vec<(u64, u32, u32, u16)> = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
-    {
-        let refuse = |why: &str| Failure::input(anyhow!("{file}:{}: {why}\n  {line}", number + 1));
-        let fields: Vec<&str> = line.split([',', ' ', '\t']).filter(|field| !field.is_empty()).collect();
-        let [time, source, destination, bytes] = fields[..] else {
-            return Err(refuse("expected four fields: time in ns, source rank, destination rank, bytes"));
-        };
-        let whole = "expected whole numbers: time in ns, source rank, destination rank, bytes";
-        let entry = (time.parse(), source.parse(), destination.parse(), bytes.parse());
-        let (Ok(time), Ok(source), Ok(destination), Ok(bytes)) = entry else { return Err(refuse(whole)) };
-        if let Some(rank) = [source, destination].into_iter().find(|&rank| rank as usize >= ends) {
-            let last = ends.saturating_sub(1);
-            return Err(refuse(&format!("there is no rank {rank}: {ends} end ports send, of ranks 0 to {last}")));
-        }
-        if entries.last().is_some_and(|last| last.0 > time) {
-            return Err(refuse("this packet is earlier than the one before: sort the trace by time"));
-        }
-        entries.push((time, source, destination, bytes));
-    }
-    if entries.is_empty() {
-        return Err(Failure::input(anyhow!(
-            "{file} holds no packets: expected lines of time, source, destination, bytes"
-        )));
-    }
-    Ok(Traffic::Trace(entries))
-}
-
-/// Microseconds, or `scaled`.
-fn compute_time(text: &str) -> Result<ComputeTime, String> {
-    const MOST_US: u64 = 60_000_000;
-    match (text, text.parse()) {
-        ("scaled", _) => Ok(ComputeTime::Scaled),
-        (_, Ok(us @ ..=MOST_US)) => Ok(ComputeTime::Given(us * 1_000)),
-        _ => Err(format!("expected microseconds, {MOST_US} at most, or `scaled`")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_to_compute_is_given_or_scaled() {
-        assert_eq!(compute_time("0"), Ok(ComputeTime::Given(0)));
-        assert_eq!(compute_time("60000000"), Ok(ComputeTime::Given(60_000_000_000)));
-        assert_eq!(compute_time("scaled"), Ok(ComputeTime::Scaled));
-        for bad in ["", "-1", "60000001", "measured"] {
-            assert!(compute_time(bad).is_err(), "{bad}");
         }
     }
 }

@@ -25,7 +25,7 @@ use reconfig::sm::{
     AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox,
     Takeover, lid_file, prefix_file, systemd,
 };
-use reconfig::subnet::{DeviceProfile, Manager, SubnetManager as _, Timing};
+use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;
 use reconfig::transport::faults::{Chances, Faulty};
 use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRole};
@@ -326,15 +326,18 @@ fn draw(states: &Receiver<LiveState>, parts: &watch::Sender<PageParts>) {
 }
 
 fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
+    let (devices, own) = (arguments.devices(), arguments.device_settings());
     StaticStatus {
         port,
         engine: arguments.engine.join(","),
         data_vls: arguments.vls.unwrap_or(Config::DATA_VLS),
         policy: PolicyStatus {
+            devices: Some(devices),
+            given: own.unlike(devices).into_iter().map(str::to_string).collect(),
             scheme: arguments.scheme.clone(),
-            sources: arguments.devices.sources(arguments.devices()).name().to_string(),
-            observer: arguments.devices.observer(arguments.devices()).to_string(),
-            arming: arguments.devices.arming(arguments.devices()).to_string(),
+            sources: own.sources.name().to_string(),
+            observer: own.observer.to_string(),
+            arming: own.arming.to_string(),
             partition: arguments.partition.chosen(),
         },
     }
@@ -394,11 +397,11 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
 
 fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let engine = change::engine_listed(&arguments.engine, &Parameters::default()).map_err(Failure::input)?;
-    let observer = arguments.devices.observer(arguments.devices());
+    let devices = arguments.device_settings();
     Ok(Config {
         policy: Policy {
-            observer,
-            arming: arguments.devices.arming(arguments.devices()),
+            observer: devices.observer,
+            arming: devices.arming,
             partition: arguments.partition.chosen(),
             turned_back: arguments.turn_back.chosen(),
             reserved_sl: arguments.reserved.chosen(),
@@ -406,7 +409,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         },
         auto: arguments.scheme == "auto",
         foresee: arguments.foresee.map(|mib| usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX)),
-        sources: arguments.devices.sources(arguments.devices()),
+        sources: devices.sources,
         lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
         lmc_is_required: arguments.lmc.is_some(),
         data_vls: arguments.vls.unwrap_or(Config::DATA_VLS),
@@ -496,6 +499,17 @@ fn tell(now_ns: u64, happening: &Happening) {
 impl Arguments {
     fn devices(&self) -> DeviceProfile {
         self.devices.devices_or(DeviceProfile::Standard)
+    }
+
+    /// What the profile settles, and what was given beside it: the manager has time-outs of its own.
+    fn device_settings(&self) -> DeviceSettings {
+        let devices = self.devices();
+        DeviceSettings {
+            observer: self.devices.observer(devices),
+            sources: self.devices.sources(devices),
+            arming: self.devices.arming(devices),
+            ..devices.settings()
+        }
     }
 
     /// Whether the log is JSON.

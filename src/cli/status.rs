@@ -18,7 +18,7 @@ Examples:
   reconfig status --sweep
   reconfig status --log debug,reconfig::subnet=trace
 
-Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up or a device is degraded, 2 wrong usage, 3 no manager answered.")]
+Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, a device is degraded, or something failed and is retried, 2 wrong usage, 3 no manager answered.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
@@ -48,6 +48,6 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     } else {
         output::print(&report::manager_status(&status))?;
     }
-    let is_well = status.subnet_up && status.degraded.is_empty();
+    let is_well = status.subnet_up && status.degraded.is_empty() && status.trouble.is_none();
     Ok((is_well || status.role != "master").into())
 }

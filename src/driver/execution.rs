@@ -1,8 +1,8 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
+use super::sighting::{common, lacks};
 use super::standing::moved_alike;
-use super::watch::{common, lacks};
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};

@@ -14,15 +14,15 @@ mod error;
 mod execution;
 mod foreseen;
 mod record;
+mod sighting;
 mod standing;
-mod watch;
 
 use ahead::BaseKeeper;
 pub use error::DriverError;
 pub use foreseen::{ForeseenCount, Foreseer};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
+pub use sighting::Sighting;
 pub use standing::StandingChange;
-pub use watch::Sighting;
 
 use crate::change::{self, ChangeBase, ChangeInput, InForce, KnownBase, Prepared};
 use crate::fabric::{Fabric, PortId};
@@ -289,7 +289,7 @@ impl<S: SubnetManager> Driver<S> {
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
         let Driver { running, intent, .. } = self;
         // An element that has left the routing, and does not return, takes no part.
-        let surviving = Arc::new(watch::in_either(&running.alive, [&running.routed, &after]));
+        let surviving = Arc::new(sighting::in_either(&running.alive, [&running.routed, &after]));
         let settle_ns = self.subnet.settle_ns();
         let foreseen = self.foreseer.as_ref().and_then(|own| own.find(running, intent, settle_ns, &surviving, &after));
         match foreseen {
@@ -346,7 +346,7 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// The sweep failed or found something unknown, or the change cannot be prepared.
     pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeRecord>, DriverError> {
-        let left = |running: &Running| watch::common(&running.alive, &running.routed);
+        let left = |running: &Running| sighting::common(&running.alive, &running.routed);
         self.await_difference(until_ns, |running| running.has_lost_something().then(|| left(running))).await
     }
 
@@ -370,7 +370,7 @@ impl<S: SubnetManager> Driver<S> {
         aside: impl Fn(&Fabric) -> Fabric,
     ) -> Result<Option<ChangeRecord>, DriverError> {
         let wanted = |running: &Running| match running.has_lost_something() {
-            true => watch::common(&running.alive, &running.routed),
+            true => sighting::common(&running.alive, &running.routed),
             false => aside(&running.alive),
         };
         self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
@@ -420,7 +420,7 @@ impl<S: SubnetManager> Driver<S> {
         prepared: Prepared,
     ) -> Result<ChangeRecord, DriverError> {
         // Elements that are alive but not part of this change are left for the next one.
-        self.noticed |= watch::lacks(after, &self.running.alive);
+        self.noticed |= sighting::lacks(after, &self.running.alive);
         let mut report = self.run(prepared).await?;
         report.sweep = Some(found);
         Ok(report)
@@ -513,7 +513,7 @@ impl Running {
     pub fn outlook(&self) -> Outlook {
         let Running { routed, alive, tables, ways, half, sm, .. } = self;
         // Of what is lost and still routed there is nothing to answer.
-        let fabric = if self.has_lost_something() { Arc::new(watch::common(alive, routed)) } else { routed.clone() };
+        let fabric = if self.has_lost_something() { Arc::new(sighting::common(alive, routed)) } else { routed.clone() };
         Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
     }
 

@@ -155,18 +155,6 @@ pub enum PlanError {
         /// The end port.
         port: String,
     },
-    /// Vacating takes more rounds than one question can ask for: two more than there are joined switches that leave.
-    #[error(
-        "{} of the switches that leave are cabled to each other, and a plan can wait for {} such switches to run empty: let \
-         fewer of them leave at once, in two changes or more",
-        .rounds.saturating_sub(2), .most - 2
-    )]
-    TooMuchLeaves {
-        /// Rounds needed.
-        rounds: usize,
-        /// Rounds available.
-        most: usize,
-    },
     /// The channels have no order in which to drain.
     #[error(transparent)]
     Drain(#[from] CyclicDrain),

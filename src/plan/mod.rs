@@ -198,6 +198,20 @@ pub struct Plan {
     called_off: bool,
 }
 
+/// See [`Plan::longest_way`].
+fn longest_way(draft: &Draft, last: &SubnetTables) -> u32 {
+    let empties = |barrier: &Barrier| matches!(barrier, Barrier::Flushed(_) | Barrier::Drained(_));
+    if !draft.waves.iter().flat_map(|wave| &wave.barriers).any(empties) {
+        return 0;
+    }
+    let passes = |tables| verify::longest_way(&draft.before, &draft.surviving, tables);
+    let way = passes(&draft.initial);
+    // P0.8: answers on levels of the upper half follow entries of the lower one, which are written while that half
+    // retires; one more switch may hold an answer that an older entry has latched.
+    let rewritten = draft.old == Half::Upper && draft.new == Half::Lower;
+    (if rewritten { way.max(1 + passes(last)) } else { way }) as u32
+}
+
 impl Plan {
     /// Seals a draft: computes the tables at every barrier.
     pub fn seal(draft: Draft) -> Plan {
@@ -212,12 +226,7 @@ impl Plan {
             wave.writes.iter().for_each(|write| tables.apply(&draft.before, write));
             states.push(tables);
         }
-        let empties = |barrier: &Barrier| matches!(barrier, Barrier::Flushed(_) | Barrier::Drained(_));
-        let longest_way = if draft.waves.iter().flat_map(|wave| &wave.barriers).any(empties) {
-            verify::longest_way(&draft.before, &draft.surviving, &draft.initial) as u32
-        } else {
-            0
-        };
+        let longest_way = longest_way(&draft, states.last().unwrap_or(&draft.initial));
         Plan { digest: FabricDigest::of(&draft.before), draft, states, longest_way, called_off: false }
     }
 
@@ -284,8 +293,8 @@ impl Plan {
         HalfInForce { fabric, lfts, ways, half, answers: self.proves_answers() }
     }
 
-    /// The most channels out of switches on a way by the tables that the plan begins with ([`verify::longest_way`]). It is
-    /// 0 where no barrier waits for lanes to be empty.
+    /// The most switches that a packet passes which must have left before some lanes count as empty, from any moment of
+    /// the plan on ([`verify::longest_way`]). It is 0 where no barrier waits for lanes to be empty.
     pub fn longest_way(&self) -> u32 {
         self.longest_way
     }

@@ -31,7 +31,7 @@ pub(super) const ROWS: [Row; 24] = [
     ("outage longest", |r| outage(r, |own| own.longest.as_ref().map_or("–".into(), |longest| duration(longest.ns)))),
     ("outage mean", |r| outage(r, |own| own.mean_ns.map_or("–".into(), duration))),
     ("pairs still out", |r| outage(r, |own| count(own.still_out as u64))),
-    ("pairs not seen again", |r| outage(r, |own| count(own.not_seen_again as u64))),
+    ("pairs that sent nothing more", |r| outage(r, |own| count(own.not_seen_again as u64))),
     ("pairs cut off for good", |r| outage(r, |own| count(own.cut_off as u64))),
 ];
 

@@ -6,14 +6,18 @@ use reconfig::driver::ForeseenCount;
 use reconfig::machine::ChangeProgress;
 use reconfig::plan::{LanePartition, Plan, Scheme};
 use reconfig::sm::control::{
-    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, Status, SweepStatus,
+    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, PolicyStatus, Status,
+    SweepStatus,
 };
 
 /// Who a running manager is.
 pub fn manager_line(status: &Status) -> String {
     let (port, up) = (&status.port, duration(status.uptime_ns));
     let OwnPort { adapter, port: number, guid, priority } = port;
-    format!("{} for {up}, through {adapter} port {number} (GUID {guid}), priority {priority}", status.role)
+    let PolicyStatus { devices, given, .. } = &status.policy;
+    let given = if given.is_empty() { String::new() } else { format!(" (given: {})", given.join(", ")) };
+    let devices = devices.map_or_else(String::new, |profile| format!(", devices {}{given}", profile.name()));
+    format!("{} for {up}, through {adapter} port {number} (GUID {guid}), priority {priority}{devices}", status.role)
 }
 
 /// What a running manager does, in a table.

@@ -258,7 +258,7 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
         }
         _ => String::new(),
     };
-    let missing = [(still_out, "still out"), (not_seen_again, "not seen again")];
+    let missing = [(still_out, "still out"), (not_seen_again, "sent nothing more")];
     let missing: Vec<String> = missing.into_iter().filter(|(pairs, _)| *pairs > 0).map(told_pairs).collect();
     let back = if missing.is_empty() { "all back".to_string() } else { missing.join(", ") };
     line(

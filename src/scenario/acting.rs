@@ -5,10 +5,10 @@ use super::elements::Moves;
 use super::engines::Engines;
 use super::later::{EventCourse, NextEvent};
 use super::outcome::Ending;
+use super::report::DrivenChange;
 use super::setting::{Detection, Scenario};
 use super::standby::TakeoverReport;
 use super::subnet_setup::{self, Placement, SubnetSetup};
-use super::summary::DrivenChange;
 use super::time::ManagerTask;
 use super::witness::Witnessed;
 use crate::change::{Departure, Prepared};
@@ -19,7 +19,7 @@ use crate::journal::Journal;
 use crate::machine::Outcome;
 use crate::plan::Scheme;
 use crate::routing::Engine;
-use crate::sim::{Sim, SimTransport};
+use crate::sim::{Elements, Sim, SimTransport};
 use crate::subnet::{Manager, SubnetManager};
 use crate::transport::Transport;
 use std::cell::{Cell, RefCell};
@@ -164,10 +164,9 @@ impl ActingSubnet<'_> {
     pub fn strike(&self) {
         let (moves, place) = (&self.setup.moves, self.placement);
         self.with(|sim| {
-            moves.coming.nodes.iter().for_each(|&node| sim.revive_node(place.node(node)));
-            moves.coming.links.iter().for_each(|&port| sim.revive_link(place.port(port)));
+            sim.revive(place.elements(&moves.coming));
             if self.is_sudden() {
-                moves.leaving.links.iter().for_each(|&port| sim.kill_link(place.port(port)));
+                sim.kill(Elements { nodes: Vec::new(), ..place.elements(&moves.leaving) });
             }
         });
     }
@@ -199,17 +198,9 @@ impl ActingSubnet<'_> {
 
     /// Performs the planned departure, if there is one.
     pub fn depart(&self) {
-        let (leaving, place) = (&self.setup.moves.leaving, self.placement);
-        if !self.has_departure() {
-            return;
+        if self.has_departure() {
+            self.with(|sim| sim.retire(self.placement.elements(&self.setup.moves.leaving)));
         }
-        let nodes: Vec<NodeId> = leaving.nodes.iter().map(|&node| place.node(node)).collect();
-        self.with(|sim| {
-            if !nodes.is_empty() {
-                sim.retire_nodes(&nodes);
-            }
-            leaving.links.iter().for_each(|&port| sim.retire_link(place.port(port)));
-        });
     }
 
     /// The result of the change.

@@ -3,9 +3,9 @@
 
 use super::measures::{self, AFTER, BEFORE, DURING};
 use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};
+use super::report;
 use super::setup::{Between, Setup};
 use super::subnet_setup::SubnetSetup;
-use super::summary;
 use crate::fabric::PortId;
 use crate::fabric::subnets::{Router, SubnetPort};
 use crate::routing::Connectivity;
@@ -19,7 +19,7 @@ pub(super) fn subnets(setup: &Setup<'_>) -> Vec<SubnetReport> {
             name: subnet.name.clone(),
             prefix: subnet.prefix,
             fabric: FabricSize::of(&own.before),
-            hosts: setup.subnets.hosts(id).count(),
+            hosts: setup.subnets.hosts(id).filter(|&port| own.whole.is_host_port(port)).count(),
             lmc: sm.lmc.get(),
             sm: own.whole.describe_node(sm.node),
         }
@@ -52,7 +52,7 @@ pub(super) fn routers(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<Ro
 
 /// The load of a port's link, by period.
 fn carried(between: &Between, sim: &Sim) -> impl Fn(PortId) -> Periods<PortLoad> {
-    let sent = summary::periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
+    let sent = report::periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
     let fabric = &between.joined.fabric;
     move |port| {
         let of = |(sent, length_ns): &(Vec<u64>, u64)| {

@@ -19,7 +19,7 @@ pub struct CutOffPort {
 }
 
 impl CutOffPort {
-    /// The end ports of a list, by their names in `fabric`; a node that `leaves` takes them along. What is a part of a
+    /// The end ports of a list in the order of their names in `fabric`, numbers by value; a node that `leaves` takes them along. What is a part of a
     /// switch goes with it and is cut off from nothing.
     pub fn named(fabric: &Fabric, ports: &[PortId], leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
         let name = |&id: &PortId| {
@@ -29,8 +29,30 @@ impl CutOffPort {
             CutOffPort { node: description, guid: node.guid, port: port.num.0, leaves: leaves(node.guid) }
         };
         let is_own = |port: &&PortId| fabric.role(fabric.port(**port).node) != NodeRole::InSwitch;
-        ports.iter().filter(is_own).map(name).collect()
+        let mut named: Vec<CutOffPort> = ports.iter().filter(is_own).map(name).collect();
+        named.sort_by_cached_key(|port| (by_number(&port.node), port.guid, port.port));
+        named
     }
+}
+
+/// A name in pieces that sort as people number: `node9` before `node10`.
+fn by_number(name: &str) -> Vec<(String, u64)> {
+    let mut pieces: Vec<(String, u64)> = vec![(String::new(), 0)];
+    let mut in_number = false;
+    for char in name.chars() {
+        let digit = char.to_digit(10).map(u64::from);
+        if in_number && digit.is_none() {
+            pieces.push((String::new(), 0));
+        }
+        in_number = digit.is_some();
+        if let Some((text, number)) = pieces.last_mut() {
+            match digit {
+                Some(digit) => *number = number.saturating_mul(10).saturating_add(digit),
+                None => text.push(char),
+            }
+        }
+    }
+    pieces
 }
 
 impl fmt::Display for CutOffPort {

@@ -4,6 +4,7 @@ use super::ScenarioError;
 use crate::fabric::difference::Union;
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
 use crate::ids::SubnetId;
+use crate::sim::Elements;
 use serde::Serialize;
 use std::fmt;
 
@@ -75,41 +76,6 @@ impl From<&Union> for ScenarioChange {
     }
 }
 
-/// Nodes and cables of a fabric.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Elements {
-    /// The nodes, each once.
-    pub nodes: Vec<NodeId>,
-    /// One end of each cable, each cable once.
-    pub links: Vec<PortId>,
-}
-
-impl Elements {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty() && self.links.is_empty()
-    }
-
-    /// The fabric without them.
-    pub fn taken_from(&self, fabric: &Fabric) -> Fabric {
-        fabric.without_nodes(&self.nodes).without_links(&self.links)
-    }
-
-    fn add_node(&mut self, node: NodeId) {
-        if !self.nodes.contains(&node) {
-            self.nodes.push(node);
-        }
-    }
-
-    fn add_link(&mut self, fabric: &Fabric, port: PortId) -> Result<(), ScenarioError> {
-        let peer = fabric.peer(port).ok_or_else(|| ScenarioError::NoCable { port: fabric.describe_port(port) })?;
-        if !self.links.contains(&port) && !self.links.contains(&peer) {
-            self.links.push(port);
-        }
-        Ok(())
-    }
-}
-
 /// What leaves and what comes, resolved.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moves {
@@ -137,16 +103,16 @@ impl Moves {
             match element {
                 Element::Root => {
                     let root = root()?;
-                    leaving.add_node(root);
+                    add_node(leaving, root);
                     moves.root = Some(root);
                 }
                 Element::Switch(node) if !whole.node(node).is_switch() => {
                     return Err(ScenarioError::NoSuchSwitch { node: whole.describe_node(node) });
                 }
-                Element::Switch(node) | Element::EndNode(node) => leaving.add_node(node),
-                Element::Link(port) => leaving.add_link(whole, port)?,
-                Element::Newcomer(node) => coming.add_node(node),
-                Element::NewLink(port) => coming.add_link(whole, port)?,
+                Element::Switch(node) | Element::EndNode(node) => add_node(leaving, node),
+                Element::Link(port) => add_link(leaving, whole, port)?,
+                Element::Newcomer(node) => add_node(coming, node),
+                Element::NewLink(port) => add_link(coming, whole, port)?,
             }
         }
         Ok(moves)
@@ -168,6 +134,20 @@ impl Moves {
             |Elements { nodes, links }: &Elements| nodes.iter().map(node).chain(links.iter().map(link)).collect();
         MovesReport { leaves: names(&self.leaving), comes: names(&self.coming) }
     }
+}
+
+fn add_node(elements: &mut Elements, node: NodeId) {
+    if !elements.nodes.contains(&node) {
+        elements.nodes.push(node);
+    }
+}
+
+fn add_link(elements: &mut Elements, fabric: &Fabric, port: PortId) -> Result<(), ScenarioError> {
+    let peer = fabric.peer(port).ok_or_else(|| ScenarioError::NoCable { port: fabric.describe_port(port) })?;
+    if !elements.links.contains(&port) && !elements.links.contains(&peer) {
+        elements.links.push(port);
+    }
+    Ok(())
 }
 
 /// What a node is to those who name it.

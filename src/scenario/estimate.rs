@@ -7,7 +7,6 @@ use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{NodeId, PortId};
-use crate::ids::PortNum;
 use crate::plan::{Observer, Scheme};
 use crate::tables::PathLayers;
 use crate::verify;
@@ -18,11 +17,25 @@ const USUAL_LOAD: f64 = 0.3;
 const BELOW_SATURATION: f64 = 0.8;
 const USUAL_HOPS: f64 = 1.5e8;
 
+/// The packet-hops where the Double Scheme cannot run, which loses most by little traffic.
+const USUAL_HOPS_OF_ENTRIES: f64 = 3e7;
+
 /// The round trip of a MAD adds about this much to its service.
 const FLIGHT_NS: u64 = 2_500;
 
-/// The load of a run, and the packet-hops to expect of a change by `scheme`.
-pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> (f64, u64) {
+/// What a run will be like.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Outlook {
+    /// Its load.
+    pub load: f64,
+    /// The packet-hops to expect.
+    pub hops: u64,
+    /// The load at which the busiest link is full.
+    pub full_at: f64,
+}
+
+/// What to expect of a change by `scheme`.
+pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> Outlook {
     let demand = demand(setup);
     let for_change = |change_ns: u64| {
         let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns + scenario.after_ns;
@@ -31,8 +44,9 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -
     let at_full_load = |scheme: Scheme| for_change(change_ns(scenario, setup, scheme));
     let load = scenario.load.unwrap_or_else(|| {
         // The same for all schemes, or what they lose could not be compared. Two digits are enough, and easier to read.
-        let most =
-            (USUAL_HOPS / at_full_load(Scheme::Double)).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
+        let slowest = slowest(setup);
+        let hops = if slowest == Scheme::Double { USUAL_HOPS } else { USUAL_HOPS_OF_ENTRIES };
+        let most = (hops / at_full_load(slowest)).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
     });
@@ -41,7 +55,7 @@ pub fn load_and_hops(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -
         ScenarioChange::Nothing => for_change(0),
         _ => at_full_load(scheme),
     };
-    (load, (expected * load.min(demand.saturation)) as u64)
+    Outlook { load, hops: (expected * load.min(demand.saturation)) as u64, full_at: demand.saturation }
 }
 
 /// Packets that all end ports can send in a nanosecond.
@@ -50,7 +64,17 @@ fn packets_per_ns(setup: &SubnetSetup) -> f64 {
         let port = setup.whole.port(port);
         port.width.data_rate_kbps(port.speed) as f64 / 1e6
     };
-    setup.before.end_ports().map(rate).sum::<f64>() / setup.config.mean_packet_bytes()
+    senders(setup).map(rate).sum::<f64>() / setup.config.mean_packet_bytes()
+}
+
+/// The scheme that takes longest of those that can run: the Double Scheme needs two LIDs at every end port.
+pub fn slowest(setup: &SubnetSetup) -> Scheme {
+    if setup.whole.port(setup.sm).lmc.get() == 0 { Scheme::InPlace } else { Scheme::Double }
+}
+
+/// The end ports that offer traffic.
+fn senders(setup: &SubnetSetup) -> impl Iterator<Item = PortId> + '_ {
+    setup.before.end_ports().filter(|&port| setup.before.is_host_port(port))
 }
 
 /// About how long the change takes: the busiest device's SMPs, one after the other, each as slow as the slowest.
@@ -75,7 +99,9 @@ pub fn waits_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64
             3 * settle_ns + (2 + 2 * way) * life_ns
         }
         Scheme::Double => settle_ns,
-        Scheme::Ordered | Scheme::InPlace if by_age && scenario.departure == Departure::Planned => 3 * life_ns,
+        Scheme::Ordered | Scheme::InPlace if by_age && scenario.departure == Departure::Planned => {
+            verify::rounds_to_vacate(&setup.before, &setup.after).unwrap_or(0) as u64 * life_ns
+        }
         Scheme::Ordered | Scheme::InPlace | Scheme::Static | Scheme::Recover => 0,
     }
 }
@@ -110,7 +136,7 @@ fn demand(setup: &SubnetSetup) -> Demand {
         let port = setup.whole.port(port);
         port.width.data_rate_kbps(port.speed) as f64
     };
-    let ends: Vec<PortId> = setup.before.end_ports().collect();
+    let ends: Vec<PortId> = senders(setup).collect();
     let each = 1.0 / (ends.len() - 1).max(1) as f64;
     let (load, visits) = match setup.function.path_layers() {
         Some(ways) => by_pairs(setup, ways, &ends, |source| rate(source) * each),
@@ -127,7 +153,7 @@ fn by_pairs(setup: &SubnetSetup, ways: &PathLayers, ends: &[PortId], sends: impl
     let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
     for (destination, &port) in setup.function.destinations().iter().enumerate() {
-        for &source in ends.iter().filter(|&&source| source != port) {
+        for &source in ends.iter().filter(|&&source| source != port && setup.before.is_host_port(port)) {
             let Some((path, _)) = ways.ways(source, port).next() else { continue };
             let Some(home) = setup.before.neighbour(source) else { continue };
             for out in setup.function.way(&setup.before, home, destination, path) {
@@ -152,8 +178,8 @@ fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64)
     let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
     for (destination, &port) in setup.function.destinations().iter().enumerate() {
-        // Traffic goes to end ports; a switch is a destination of management only.
-        if setup.whole.port(port).num == PortNum::ZERO {
+        // Traffic goes to hosts; a switch and what is a part of it are destinations of management only.
+        if !setup.before.is_host_port(port) {
             continue;
         }
         // Starts with what the switches' own hosts send. The destination is counted among them; one sender more does
@@ -225,12 +251,12 @@ mod tests {
             let mut scenario = Scenario { scheme: *scheme, ..Scenario::remove_root(fabric.clone()) };
             scenario.sim.sma_service_ns = 50_000_000;
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
-            load_and_hops(&scenario, &setup.each[0], *scheme)
+            outlook(&scenario, &setup.each[0], *scheme)
         };
-        let loads: Vec<(f64, u64)> = Scheme::ALL.iter().map(load_of).collect();
-        assert!(loads[0].0 < 0.1, "{loads:?}");
-        assert!(loads.iter().all(|&(load, _)| load == loads[0].0), "{loads:?}");
-        assert!(loads.iter().any(|&(_, hops)| hops != loads[0].1), "{loads:?}");
+        let loads: Vec<Outlook> = Scheme::ALL.iter().map(load_of).collect();
+        assert!(loads[0].load < 0.1, "{loads:?}");
+        assert!(loads.iter().all(|own| own.load == loads[0].load), "{loads:?}");
+        assert!(loads.iter().any(|own| own.hops != loads[0].hops), "{loads:?}");
     }
     /// Packets of a mix are shorter than the longest, and one slow attribute or a processor slows a change.
     #[test]
@@ -241,7 +267,7 @@ mod tests {
         let hops = |sim: SimConfig| {
             let scenario = Scenario { sim, ..base.clone() };
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
-            load_and_hops(&scenario, &setup.each[0], scheme).1 as f64
+            outlook(&scenario, &setup.each[0], scheme).hops as f64
         };
         let plain = hops(base.sim.clone());
         // Of three packets two have 1024 bytes and one 512: 2560 for three.

@@ -183,11 +183,7 @@ impl<'a> EventCourse<'a> {
     /// What was planned to leave leaves, if it has not.
     pub fn depart(&self, sim: &mut Sim) {
         let Some(own) = self.own.filter(|_| !self.departed.replace(true)) else { return };
-        let leaving = &own.moves.leaving;
-        if !leaving.nodes.is_empty() {
-            sim.retire_nodes(&leaving.nodes);
-        }
-        leaving.links.iter().for_each(|&port| sim.retire_link(port));
+        sim.retire(&own.moves.leaving);
     }
 
     /// Whether what was planned to leave has left.
@@ -236,14 +232,10 @@ impl<'a> EventCourse<'a> {
         let Some(own) = self.own else { return };
         self.struck.borrow_mut()[rank] = Some(Struck { at_ns: sim.now_ns(), during: self.state.get() });
         let LaterMoves { moves: Moves { leaving, coming, .. }, plugged, .. } = &own.later[rank];
-        coming.nodes.iter().for_each(|&node| sim.revive_node(node));
-        coming.links.iter().for_each(|&port| sim.revive_link(port));
-        if !leaving.nodes.is_empty() {
-            sim.kill_nodes(&leaving.nodes);
-        }
-        leaving.links.iter().for_each(|&port| sim.kill_link(port));
+        sim.revive(coming);
+        sim.kill(leaving);
         // A cable that still stands where another one is to be plugged in is pulled first.
-        plugged.iter().flat_map(|&(a, b)| [a, b]).for_each(|port| sim.kill_link(port));
+        plugged.iter().flat_map(|&(a, b)| [a, b]).for_each(|port| sim.kill(port));
         plugged.iter().for_each(|&(a, b)| sim.plug(a, b));
         self.look_for_master(sim);
     }

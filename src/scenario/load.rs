@@ -4,7 +4,7 @@
 //! Beyond saturation the buffers of routers fill, and packets that wait for them delay the subnets before: congestion
 //! crosses routers as packets do. A run that shows what a change does to others must stay well below.
 
-use super::estimate;
+use super::estimate::{self, Outlook};
 use super::setup::{Between, Setup};
 use crate::change::Prepared;
 use crate::fabric::subnets::SubnetPort;
@@ -32,24 +32,23 @@ struct Crossing {
     through: BTreeMap<(PortId, PortId), f64>,
 }
 
-/// The load, and the packet-hops to expect.
-pub(super) fn load_and_hops(setup: &Setup<'_>, prepared: &[Prepared]) -> (f64, u64) {
+/// What to expect of the run of these changes.
+pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> Outlook {
     // What `auto` has chosen, where it was to choose.
     let scheme = prepared.first().map_or(setup.scenario.scheme, |change| change.last().plan.plan().scheme());
-    let estimate = |own| estimate::load_and_hops(setup.scenario, own, scheme);
-    let each: Vec<(f64, u64)> = setup.each.iter().map(estimate).collect();
+    let each: Vec<Outlook> = setup.each.iter().map(|own| estimate::outlook(setup.scenario, own, scheme)).collect();
     // A single subnet has no router whose buffers could fill, so its own estimate suffices.
     let Some(between) = &setup.between else { return each[0] };
-    let least = each.iter().map(|&(load, _)| load).fold(USUAL_LOAD, f64::min);
+    let least = each.iter().map(|own| own.load).fold(USUAL_LOAD, f64::min);
+    let busiest = busiest(setup, between, prepared) * concentration(setup, between);
     let load = setup.scenario.load.unwrap_or_else(|| {
-        let busiest = busiest(setup, between, prepared) * concentration(setup, between);
         let most = if busiest > 0.0 { least.min(BELOW_SATURATION / busiest) } else { least };
         // Two digits are enough, and easier to read.
         let scale = 10f64.powi(1 - most.log10().floor() as i32);
         (most * scale).floor() / scale
     });
-    let hops = each.iter().map(|&(own, hops)| if own > 0.0 { hops as f64 * load / own } else { 0.0 });
-    (load, hops.sum::<f64>() as u64)
+    let hops = each.iter().map(|own| if own.load > 0.0 { own.hops as f64 * load / own.load } else { 0.0 });
+    Outlook { load, hops: hops.sum::<f64>() as u64, full_at: if busiest > 0.0 { 1.0 / busiest } else { 1.0 } }
 }
 
 /// The load on the busiest channel, at full load of all hosts, before the change and after it.

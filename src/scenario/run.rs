@@ -1,11 +1,12 @@
 //! One run: setup, the change under traffic, and the report.
 
 use super::engines::Engines;
+use super::estimate::Outlook;
 use super::later::EventCourse;
 use super::outcome::SimulationReport;
+use super::report::{DrivenChange, Ran, report_on};
 use super::setting::Scenario;
 use super::setup::Setup;
-use super::summary::{DrivenChange, Ran, summary};
 use super::time::Time;
 use super::timeline::{RoutesChange, Timeline};
 use super::watch::Watch;
@@ -31,7 +32,7 @@ pub fn run(
     let engines = engines.into();
     let setup = Setup::new(scenario, &engines)?;
     let prepared = setup.prepare(&engines)?;
-    let (load, expected_hops) = load::load_and_hops(&setup, &prepared);
+    let Outlook { load, hops, full_at } = load::outlook(&setup, &prepared);
     let transports = setup.simulation(load)?;
     let acting = setup.acting_subnets(&transports);
     let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
@@ -44,7 +45,8 @@ pub fn run(
         let journal = Journal::create(path).map_err(|error| ScenarioError::Journal(error.to_string()))?;
         acting.journal.replace(Some(journal));
     }
-    watch.begins(expected_hops, load);
+    watch.is_full_at(full_at);
+    watch.begins(hops, load);
     let transport = transports[0].clone();
     let mut time = Time { transport: transport.clone(), watch };
     let at = |end: SubnetPort| setup.placement(end.subnet).port(end.port);
@@ -79,7 +81,7 @@ pub fn run(
     let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();
     let same = ran.iter().zip(&plans).all(|(ran, plan)| ran.plan() == plan.plan());
     let whole = if same { whole } else { setup.prove(&ran) };
-    Ok(transport.with(|sim| summary(Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
+    Ok(transport.with(|sim| report_on(Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
 }
 
 /// The plan with which the change of one subnet begins, as far as it is known beforehand; nothing is simulated.

@@ -2,7 +2,7 @@
 //! (docs/SIMULATOR.md, *Time series*).
 
 use super::measures::{AFTER, BEFORE, DURING};
-use super::summary::smp_name;
+use super::report::smp_name;
 use crate::sim::wheel::TICKS_PER_NS;
 use crate::sim::{Bin, OutageEnd, PairOutage, Sim};
 use std::collections::BTreeMap;

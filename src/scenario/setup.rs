@@ -119,12 +119,8 @@ impl<'a> Setup<'a> {
         let own = &self.each[0];
         let mut sim = Sim::new(&own.whole, config, own.sm)?;
         own.load(&mut sim, Placement::default());
-        own.moves.coming.nodes.iter().for_each(|&node| sim.keep_away(node));
-        own.moves.coming.links.iter().for_each(|&port| sim.keep_link_away(port));
-        for event in &own.later {
-            event.moves.coming.nodes.iter().for_each(|&node| sim.keep_away(node));
-            event.moves.coming.links.iter().for_each(|&port| sim.keep_link_away(port));
-        }
+        sim.keep_away(&own.moves.coming);
+        own.later.iter().for_each(|event| sim.keep_away(&event.moves.coming));
         own.standby.into_iter().for_each(|port| sim.stand_by(port));
         Ok(SimTransport::new(sim))
     }

@@ -8,7 +8,7 @@ use super::acting::ActingSubnet;
 use super::engines::Engines;
 use super::later::EventCourse;
 use super::outcome::{Ending, PhaseReport};
-use super::summary::phase;
+use super::report::phase;
 use super::time::{ManagerTask, Time};
 use crate::driver::Trail;
 use crate::fabric::NodeId;

@@ -12,7 +12,9 @@ use crate::ids::{Half, Lmc, Sl, SubnetId};
 use crate::lid;
 use crate::plan::{Arming, Lanes};
 use crate::routing::{Connectivity, choose_root};
-use crate::sim::{ArmedPort, Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Sim, SimConfig, Traffic};
+use crate::sim::{
+    ArmedPort, Dispersal, Elements, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Sim, SimConfig, Traffic,
+};
 use crate::tables::{Crossings, NodeSlToVl, PathLayers, RoutingFunction, Selection, SubnetTables, address};
 use std::sync::Arc;
 
@@ -31,6 +33,13 @@ impl Placement {
 
     pub fn port(self, port: PortId) -> PortId {
         PortId(port.0 + self.first_port)
+    }
+
+    pub fn elements(self, elements: &Elements) -> Elements {
+        Elements {
+            nodes: elements.nodes.iter().map(|&node| self.node(node)).collect(),
+            links: elements.links.iter().map(|&port| self.port(port)).collect(),
+        }
     }
 }
 

@@ -5,14 +5,14 @@ use super::acting::{ActingSubnet, ManagerReaction};
 use super::engines::Engines;
 use super::later::EventCourse;
 use super::outcome::Ending;
+use super::report::DrivenChange;
 use super::setting::{Detection, Scenario};
 use super::standby::take_over;
-use super::summary::DrivenChange;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::PortId;
 use crate::routers::Routes;
-use crate::sim::Sim;
+use crate::sim::{Elements, Sim};
 use std::rc::Rc;
 
 /// The routes between subnets, before and after the change, as subnet administrations and routers know them.
@@ -138,10 +138,8 @@ impl Timeline<'_> {
 
     /// Kills what dies before the change, and adds newcomers. All nodes die at the same moment.
     fn strike(&self, time: &Time<'_>) {
-        let victims: Vec<NodeId> = self.acting.iter().flat_map(ActingSubnet::victims).collect();
-        if !victims.is_empty() {
-            time.transport.with(|sim| sim.kill_nodes(&victims));
-        }
+        let nodes = self.acting.iter().flat_map(ActingSubnet::victims).collect();
+        time.transport.with(|sim| sim.kill(Elements { nodes, ..Elements::default() }));
         self.acting.iter().for_each(ActingSubnet::strike);
     }
 }

@@ -4,6 +4,9 @@ use crate::sim::Sim;
 
 /// An observer of the progress of a run.
 pub trait Watch {
+    /// The busiest link is full at this load of uniform traffic; told before the run begins.
+    fn is_full_at(&mut self, _load: f64) {}
+
     /// The run begins; this many packet-hops are expected at the chosen load.
     fn begins(&mut self, expected_hops: u64, load: f64);
 

@@ -178,8 +178,8 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         self.manager.settle_ns()
     }
 
-    fn ways_are(&mut self, hops: u32) {
-        self.manager.ways_are(hops);
+    fn ways_are(&mut self, switches: u32) {
+        self.manager.ways_are(switches);
     }
 
     async fn drain(

@@ -30,22 +30,22 @@ pub fn carry_out(board: &mut Switchboard, command: &ConsoleCommand) -> Result<Co
     let done = match command {
         ConsoleCommand::Unlink(place) => {
             let cables = place.cables(board.fabric())?;
-            cables.iter().for_each(|&port| board.sim_mut().kill_link(port));
+            cables.iter().for_each(|&port| board.sim_mut().kill(port));
             format!("{} unlinked", number(cables.len(), "cable"))
         }
         ConsoleCommand::Relink(place) => {
             let cables = place.cables(board.fabric())?;
-            cables.iter().for_each(|&port| board.sim_mut().revive_link(port));
+            cables.iter().for_each(|&port| board.sim_mut().revive(port));
             format!("{} relinked", number(cables.len(), "cable"))
         }
         ConsoleCommand::Kill(name) => {
             let node = find_node(board.fabric(), name)?;
-            board.sim_mut().kill_node(node);
+            board.sim_mut().kill(node);
             format!("{} killed", board.fabric().describe_node(node))
         }
         ConsoleCommand::Revive(name) => {
             let node = find_node(board.fabric(), name)?;
-            board.sim_mut().revive_node(node);
+            board.sim_mut().revive(node);
             format!("{} revived", board.fabric().describe_node(node))
         }
         ConsoleCommand::Sicken(name, sick) => {

@@ -7,7 +7,7 @@ use super::device::{SickAttribute, Sickness};
 use super::index::{By, Dense, EndPortRank};
 use super::plane::PortRole;
 use super::{PortId, Sim, power_on};
-use crate::fabric::NodeId;
+use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, Lmc};
 use crate::wire::{AttributeId, PortState, capability};
 
@@ -20,10 +20,62 @@ enum Loss {
     Planned,
 }
 
+/// Nodes and cables of a fabric that leave or come at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Elements {
+    /// The nodes, each once.
+    pub nodes: Vec<NodeId>,
+    /// One end of each cable, each cable once.
+    pub links: Vec<PortId>,
+}
+
+impl Elements {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.links.is_empty()
+    }
+
+    /// The fabric without them.
+    pub fn taken_from(&self, fabric: &Fabric) -> Fabric {
+        fabric.without_nodes(&self.nodes).without_links(&self.links)
+    }
+}
+
+impl From<NodeId> for Elements {
+    fn from(node: NodeId) -> Elements {
+        Elements { nodes: vec![node], links: Vec::new() }
+    }
+}
+
+impl From<PortId> for Elements {
+    /// The cable at a port.
+    fn from(port: PortId) -> Elements {
+        Elements { nodes: Vec::new(), links: vec![port] }
+    }
+}
+
+impl From<&Elements> for Elements {
+    fn from(elements: &Elements) -> Elements {
+        elements.clone()
+    }
+}
+
 impl Sim {
-    /// Kills the cable at a port.
-    pub fn kill_link(&mut self, port: PortId) {
-        self.lose_link(port, Loss::Failure);
+    /// Nodes with all their cables, and cables, die. Nodes die all at once, such as those of one router in its subnets.
+    pub fn kill(&mut self, what: impl Into<Elements>) {
+        self.take_out(&what.into(), Loss::Failure);
+    }
+
+    /// Nodes with all their cables, and cables, leave as planned: the packets they take along are not lost to a failure.
+    pub fn retire(&mut self, what: impl Into<Elements>) {
+        self.take_out(&what.into(), Loss::Planned);
+    }
+
+    fn take_out(&mut self, what: &Elements, loss: Loss) {
+        if !what.nodes.is_empty() {
+            self.lose_nodes(&what.nodes, loss);
+        }
+        what.links.iter().for_each(|&port| self.lose_link(port, loss));
     }
 
     fn lose_link(&mut self, port: PortId, loss: Loss) {
@@ -43,9 +95,96 @@ impl Sim {
         self.assert_conserved();
     }
 
-    /// Kills a node with all its cables.
-    pub fn kill_node(&mut self, node: NodeId) {
-        self.kill_nodes(&[node]);
+    fn lose_nodes(&mut self, nodes: &[NodeId], loss: Loss) {
+        nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
+        let ports: Vec<PortId> = nodes.iter().flat_map(|&node| self.fabric.ports_of(node)).collect();
+        let cabled: Vec<PortId> = ports.iter().copied().filter(|&port| self.plane.ports[port].is_up()).collect();
+        // All cables go down first, those of several nodes at once too, so that no packet moves from one dead node to
+        // another.
+        for &port in &cabled {
+            self.take_down(port, loss);
+            self.take_down(self.plane.ports[port].peer, loss);
+        }
+        // Packets may also stand at a port whose cable died earlier, and at port 0 those that the node was to send.
+        for port in ports {
+            self.empty_buffers(port);
+        }
+        for &port in &cabled {
+            let peer = self.plane.ports[port].peer;
+            self.port_changed(peer);
+            self.notice_link_state(peer);
+        }
+        self.find_cut_off();
+        self.assert_conserved();
+    }
+
+    /// Takes nodes and cables away before the run begins, until [`Sim::revive`]; cables of such nodes are loose. The end
+    /// ports that this cuts off are hidden from the others.
+    pub fn keep_away(&mut self, what: impl Into<Elements>) {
+        let what = what.into();
+        what.nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
+        let own = what.nodes.iter().flat_map(|&node| self.fabric.ports_of(node));
+        let loose: Vec<PortId> = own.chain(what.links.iter().copied()).collect();
+        for port in loose {
+            if self.plane.ports[port].is_up() {
+                for end in [port, self.plane.ports[port].peer] {
+                    self.plane.ports[end].state = PortState::Down;
+                }
+            }
+        }
+        self.find_cut_off();
+        self.hide_cut_off();
+    }
+
+    /// Brings nodes and cables that were kept away or died. A node comes as after its power was cut: its tables are
+    /// empty, its cables and its neighbours' ports come up in INITIALIZE, as both ends of a cable do. No other end port
+    /// knows those that join again, and they are silent until they are assigned a half. What is up, or has a dead node at
+    /// its other end, stays as it is.
+    pub fn revive(&mut self, what: impl Into<Elements>) {
+        let what = what.into();
+        what.nodes.iter().for_each(|&node| self.revive_node(node));
+        what.links.iter().for_each(|&port| self.revive_link(port));
+    }
+
+    fn revive_node(&mut self, node: NodeId) {
+        self.forget(node);
+        let was_cut_off = self.sources.cut_off.clone();
+        for port in self.fabric.ports_of(node).filter(|&port| self.can_come_up(port)).collect::<Vec<_>>() {
+            let peer = self.plane.ports[port].peer;
+            self.bring_up(port);
+            self.bring_up(peer);
+            self.notice_link_state(peer);
+        }
+        self.welcome_joined(&was_cut_off);
+    }
+
+    fn revive_link(&mut self, port: PortId) {
+        if self.plane.ports[port].is_up() || !self.can_come_up(port) {
+            return;
+        }
+        let was_cut_off = self.sources.cut_off.clone();
+        let peer = self.plane.ports[port].peer;
+        for end in [port, peer] {
+            self.bring_up(end);
+            self.notice_link_state(end);
+        }
+        self.welcome_joined(&was_cut_off);
+    }
+
+    /// Plugs a cable in between two ports that are down, whose own cables have left for good. Both ends come up in
+    /// INITIALIZE, at the rate of the first one.
+    ///
+    /// # Panics
+    /// One of the ports is up, or is no external port.
+    pub fn plug(&mut self, a: PortId, b: PortId) {
+        let rate = self.plane.ports[a].ticks_per_byte;
+        for (port, peer) in [(a, b), (b, a)] {
+            assert!(!self.plane.ports[port].is_up(), "a port whose cable is up takes no other one");
+            let sink = !self.plane.is_switch(self.plane.ports[peer].node);
+            let own = &mut self.plane.ports[port];
+            (own.peer, own.ticks_per_byte, own.sink) = (peer, rate, sink);
+        }
+        self.revive_link(a);
     }
 
     /// Lets a device's management agent fall silent, or answer again: its ports stay up, and it forwards data and
@@ -76,105 +215,6 @@ impl Sim {
             let mask = &mut self.devices.ports[port].capability_mask;
             *mask = if lacks_it { *mask & !capability::SL_TO_VL } else { *mask | capability::SL_TO_VL };
         }
-    }
-
-    /// Kills nodes with all their cables at once, such as the nodes of one router in its subnets.
-    pub fn kill_nodes(&mut self, nodes: &[NodeId]) {
-        self.lose_nodes(nodes, Loss::Failure);
-    }
-
-    fn lose_nodes(&mut self, nodes: &[NodeId], loss: Loss) {
-        nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
-        let ports: Vec<PortId> = nodes.iter().flat_map(|&node| self.fabric.ports_of(node)).collect();
-        let cabled: Vec<PortId> = ports.iter().copied().filter(|&port| self.plane.ports[port].is_up()).collect();
-        // All cables go down first, those of several nodes at once too, so that no packet moves from one dead node to
-        // another.
-        for &port in &cabled {
-            self.take_down(port, loss);
-            self.take_down(self.plane.ports[port].peer, loss);
-        }
-        // Packets may also stand at a port whose cable died earlier, and at port 0 those that the node was to send.
-        for port in ports {
-            self.empty_buffers(port);
-        }
-        for &port in &cabled {
-            let peer = self.plane.ports[port].peer;
-            self.port_changed(peer);
-            self.notice_link_state(peer);
-        }
-        self.find_cut_off();
-        self.assert_conserved();
-    }
-
-    /// Takes a node away before the run begins: its cables are loose until [`Sim::revive_node`]. The end ports that
-    /// this cuts off are hidden from the others.
-    pub fn keep_away(&mut self, node: NodeId) {
-        self.devices.list[node].alive = false;
-        for port in self.fabric.ports_of(node).filter(|&port| self.plane.ports[port].is_up()).collect::<Vec<_>>() {
-            for end in [port, self.plane.ports[port].peer] {
-                self.plane.ports[end].state = PortState::Down;
-            }
-        }
-        self.find_cut_off();
-        self.hide_cut_off();
-    }
-
-    /// Takes a cable away before the run begins, until [`Sim::revive_link`]. The end ports that this cuts off are hidden
-    /// from the others.
-    pub fn keep_link_away(&mut self, port: PortId) {
-        if self.plane.ports[port].is_up() {
-            for end in [port, self.plane.ports[port].peer] {
-                self.plane.ports[end].state = PortState::Down;
-            }
-        }
-        self.find_cut_off();
-        self.hide_cut_off();
-    }
-
-    /// Brings a node that was kept away or died, as after its power was cut: its tables are empty, its cables and its
-    /// neighbours' ports come up in INITIALIZE. No other end port knows those that it joins again, and they are silent
-    /// until they are assigned a half.
-    pub fn revive_node(&mut self, node: NodeId) {
-        self.forget(node);
-        let was_cut_off = self.sources.cut_off.clone();
-        for port in self.fabric.ports_of(node).filter(|&port| self.can_come_up(port)).collect::<Vec<_>>() {
-            let peer = self.plane.ports[port].peer;
-            self.bring_up(port);
-            self.bring_up(peer);
-            self.notice_link_state(peer);
-        }
-        self.welcome_joined(&was_cut_off);
-    }
-
-    /// Puts the cable at a port back in: both ends come up in INITIALIZE. Does nothing if it is up, or if the node at
-    /// one of its ends is dead.
-    pub fn revive_link(&mut self, port: PortId) {
-        if self.plane.ports[port].is_up() || !self.can_come_up(port) {
-            return;
-        }
-        let was_cut_off = self.sources.cut_off.clone();
-        let peer = self.plane.ports[port].peer;
-        for end in [port, peer] {
-            self.bring_up(end);
-            self.notice_link_state(end);
-        }
-        self.welcome_joined(&was_cut_off);
-    }
-
-    /// Plugs a cable in between two ports that are down, whose own cables have left for good. Both ends come up in
-    /// INITIALIZE, at the rate of the first one.
-    ///
-    /// # Panics
-    /// One of the ports is up, or is no external port.
-    pub fn plug(&mut self, a: PortId, b: PortId) {
-        let rate = self.plane.ports[a].ticks_per_byte;
-        for (port, peer) in [(a, b), (b, a)] {
-            assert!(!self.plane.ports[port].is_up(), "a port whose cable is up takes no other one");
-            let sink = !self.plane.is_switch(self.plane.ports[peer].node);
-            let own = &mut self.plane.ports[port];
-            (own.peer, own.ticks_per_byte, own.sink) = (peer, rate, sink);
-        }
-        self.revive_link(a);
     }
 
     /// Whether the cable at a port and both of its ends live.
@@ -237,21 +277,6 @@ impl Sim {
         self.plane.ports[port].state = PortState::Initialize;
         self.ledger.revived(port, self.clock.now());
         self.plane.out_lanes(port).for_each(|lane| self.plane.restore_credits(lane));
-    }
-
-    /// Takes a node away as planned.
-    pub fn retire_node(&mut self, node: NodeId) {
-        self.retire_nodes(&[node]);
-    }
-
-    /// Takes nodes away as planned, all at once: the packets they take along are not lost to a failure.
-    pub fn retire_nodes(&mut self, nodes: &[NodeId]) {
-        self.lose_nodes(nodes, Loss::Planned);
-    }
-
-    /// Pulls a cable as planned.
-    pub fn retire_link(&mut self, port: PortId) {
-        self.lose_link(port, Loss::Planned);
     }
 
     fn take_down(&mut self, port: PortId, loss: Loss) {

@@ -67,6 +67,7 @@ pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
 pub use dispersal::{Dispersal, MOST_PAIRED, OpenPath, OpenPaths, PathChoice, Spray};
 pub use errand::HeldSet;
+pub use fault::Elements;
 pub use gmp::{GMP_BYTES, GmpCounts};
 pub use ledger::{PacketCounts, Period};
 pub use monitor::{Monitor, QuestionCounts};

@@ -69,7 +69,7 @@ impl Sim {
     pub(super) fn ask_next(&mut self) {
         let Some(monitor) = self.config.monitor else { return };
         let switches = &self.questions.switches;
-        let (hosts, turn) = (self.sources.list.len() as u64, self.questions.turn);
+        let (hosts, turn) = (u64::from(self.sources.host_count()), self.questions.turn);
         let next = self.clock.now() + (monitor.every_ns * TICKS_PER_NS / hosts).max(1);
         self.clock.push(next, SimEvent::new(kind::INJECT, MONITOR, 0));
         let rank = EndPortRank((turn % hosts) as u32);

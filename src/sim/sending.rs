@@ -32,7 +32,7 @@ impl Sim {
             return;
         }
         for rank in self.sources.list.keys() {
-            if self.sources.list[rank].application == Application::Idle {
+            if self.sources.list[rank].application == Application::Idle && self.sources.is_host(rank) {
                 self.schedule_first(rank);
             }
         }

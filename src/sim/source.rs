@@ -480,6 +480,11 @@ impl Sources {
         rank.0 < self.hosts
     }
 
+    /// The end ports that offer traffic: theirs are the lowest ranks.
+    pub(super) fn host_count(&self) -> u32 {
+        self.hosts
+    }
+
     /// Whether an end port is ACTIVE and holds a LID.
     pub(super) fn is_ready(&self, plane: &DataPlane, rank: EndPortRank) -> bool {
         let source = &self.list[rank];

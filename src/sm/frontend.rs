@@ -231,6 +231,9 @@ impl Frontend {
             on(at_ns, &happening);
             self.pass_on(at_ns, happening);
         }
+        if self.mailbox.borrow().lifecycle().is_done() {
+            self.history.trouble = None;
+        }
         while let Some(request) = self.requests.as_mut().and_then(|requests| requests.try_recv().ok()) {
             self.answer(request);
         }
@@ -270,20 +273,17 @@ impl Frontend {
 
     /// Shows the state, if it is time for that.
     fn show(&mut self) {
-        let stands = |progress: &ChangeProgress| (progress.wave(), progress.passed());
-        let now = self.mailbox.borrow().view.progress.as_ref().map(stands);
-        let is_due = |shown: &Shown| {
-            let pause = if shown.events.is_empty() && shown.stood == now { MEASURE } else { SHOW };
-            shown.last.is_none_or(|last| last.elapsed() >= pause)
-        };
-        if !self.shown.as_ref().is_some_and(is_due) {
+        let Some(shown) = &self.shown else { return };
+        let progress = self.mailbox.borrow().view.trail.progress();
+        let stood = progress.as_ref().map(|progress| (progress.wave(), progress.passed()));
+        let pause = if shown.events.is_empty() && shown.stood == stood { MEASURE } else { SHOW };
+        if shown.last.is_some_and(|last| last.elapsed() < pause) {
             return;
         }
         let status = self.status();
         let Some(shown) = &mut self.shown else { return };
-        let view = &self.mailbox.borrow().view;
-        let (running, progress) = (view.running.clone(), view.progress.clone());
-        (shown.last, shown.stood) = (Some(Instant::now()), now);
+        let running = self.mailbox.borrow().view.running.clone();
+        (shown.last, shown.stood) = (Some(Instant::now()), stood);
         (shown.show)(LiveState { status, running, progress, events: std::mem::take(&mut shown.events) });
     }
 
@@ -593,16 +593,19 @@ fn lids(fabric: &Fabric) -> LidStatus {
 #[cfg(test)]
 mod tests {
     use super::super::control::ChangeOrder;
+    use super::super::lifecycle::{LifecycleState, RetiredHalf, Unfinished};
     use super::super::mailbox::Mailbox;
     use super::*;
     use crate::ids::{Guid, PortNum};
+    use crate::subnet::DeviceProfile;
     use tokio_test::task::spawn;
 
     fn frontend() -> (Frontend, SharedMailbox) {
         let mailbox = Mailbox::new(false);
         let port = OwnPort { adapter: "mlx5_0".to_string(), port: PortNum(1), guid: Guid(7), priority: 3 };
         let [scheme, observer, arming, sources] = ["auto", "lifetime", "off", "fence"].map(str::to_string);
-        let policy = PolicyStatus { scheme, observer, arming, sources, partition: Default::default() };
+        let (devices, given) = (Some(DeviceProfile::Standard), Vec::new());
+        let policy = PolicyStatus { devices, given, scheme, observer, arming, sources, partition: Default::default() };
         let fixed = StaticStatus { port, engine: "updn".to_string(), data_vls: 4, policy };
         (Frontend::new(mailbox.clone(), fixed), mailbox)
     }
@@ -700,6 +703,12 @@ mod tests {
         assert_eq!(status.role, "master");
         assert_eq!(status.sweeps.traps, BTreeMap::from([("128".to_string(), 1)]));
         assert_eq!(status.trouble.as_deref(), Some("two nodes have one GUID"));
+        // It lasts until a retry leaves nothing to do.
+        for (retry_ns, lasts) in [(Some(9), true), (None, false)] {
+            mailbox.borrow_mut().enter(LifecycleState::Idle(Unfinished { retry_ns, retired: RetiredHalf::Current }));
+            frontend.look(|_, _| {});
+            assert_eq!(frontend.status().trouble.is_some(), lasts, "{retry_ns:?}");
+        }
     }
 
     /// A manager that is taken over from amid a change, and is master again later: until the subnet is up under it anew,

@@ -11,6 +11,9 @@ use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVl
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// Devices whose pairs of ports are gone through between two moments at which a request is taken.
+const DEVICES_AT_A_TIME: usize = 128;
+
 /// The tables of all devices, as reported.
 #[derive(Clone, Debug)]
 pub(super) struct InstalledTables {
@@ -41,7 +44,7 @@ pub(super) async fn read<T: Transport>(
     let half = half_in_use(manager, fabric, sm);
     let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| Vl::MANAGEMENT), half);
     tables.port_states = states.to_vec();
-    let questions = questions(manager, fabric, &mut tables, top);
+    let questions = questions(manager, fabric, &mut tables, top).await?;
     let mut unread = BTreeSet::new();
     for part in questions.chunks(REQUESTS_AT_A_TIME) {
         let part: Vec<Question> = part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
@@ -58,8 +61,11 @@ pub(super) async fn read<T: Transport>(
     }
     let silent = unread.iter().map(|&node| fabric.describe_node(node)).collect();
     let unread = unread.into_iter().collect();
-    for (node, _) in fabric.nodes().filter(|(_, node)| node.present) {
-        simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
+    for part in present(fabric).chunks(DEVICES_AT_A_TIME) {
+        manager.breathe().await?;
+        for &node in part {
+            simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
+        }
     }
     Ok(InstalledTables { tables, half, silent, unread })
 }
@@ -108,14 +114,18 @@ impl Question {
     }
 }
 
+fn present(fabric: &Fabric) -> Vec<NodeId> {
+    fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect()
+}
+
 /// What to ask, devices in turn, so that any part of it keeps as many busy as can be; what is known without asking goes into
-/// the tables.
-fn questions<T: Transport>(
-    manager: &Manager<T>,
+/// the tables. In parts: a thousand switches have a million pairs of ports, and whoever asks meanwhile does not wait for all.
+async fn questions<T: Transport>(
+    manager: &mut Manager<T>,
     fabric: &Fabric,
     tables: &mut SubnetTables,
     top: Lid,
-) -> Vec<Question> {
+) -> Result<Vec<Question>, SubnetError> {
     let blocks = top.index() / LFT_BLOCK + 1;
     let mut asked = Vec::new();
     for block in 0..blocks {
@@ -123,23 +133,34 @@ fn questions<T: Transport>(
         asked.extend(fabric.switches().filter(holds).map(|switch| Question::Block(switch, block as u16)));
     }
     let mut lanes: Vec<(NodeId, Vec<(PortNum, PortNum)>)> = Vec::new();
-    for (node, info) in fabric.nodes().filter(|(_, info)| info.present) {
-        let (known, unknown): (Vec<_>, Vec<_>) =
-            sl_to_vl_pairs(fabric, node).into_iter().partition(|&(_, output)| manager.lacks_sl_to_vl(node, output));
-        for (input, output) in known {
-            let only = SlToVl::from_fn(|_| Vl::masked(0));
-            Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(info.num_ports, input, output, only);
+    for part in present(fabric).chunks(DEVICES_AT_A_TIME) {
+        manager.breathe().await?;
+        for &node in part {
+            let (known, unknown): (Vec<_>, Vec<_>) =
+                sl_to_vl_pairs(fabric, node).into_iter().partition(|&(_, output)| manager.lacks_sl_to_vl(node, output));
+            for (input, output) in known {
+                let only = SlToVl::from_fn(|_| Vl::masked(0));
+                let num_ports = fabric.node(node).num_ports;
+                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(num_ports, input, output, only);
+            }
+            lanes.push((node, unknown));
         }
-        lanes.push((node, unknown));
     }
-    let most = lanes.iter().map(|(_, pairs)| pairs.len()).max().unwrap_or(0);
-    for rank in 0..most {
-        let pair = |(node, pairs): &(NodeId, Vec<(PortNum, PortNum)>)| {
-            pairs.get(rank).map(|&(input, output)| Question::Lanes(*node, input, output))
-        };
-        asked.extend(lanes.iter().filter_map(pair));
+    for rank in 0.. {
+        // Who has no more pairs is not looked at again.
+        lanes.retain(|(_, pairs)| pairs.len() > rank);
+        if lanes.is_empty() {
+            break;
+        }
+        asked.extend(lanes.iter().map(|(node, pairs)| {
+            let (input, output) = pairs[rank];
+            Question::Lanes(*node, input, output)
+        }));
+        if rank % DEVICES_AT_A_TIME == 0 {
+            manager.breathe().await?;
+        }
     }
-    asked
+    Ok(asked)
 }
 
 /// Merges the tables of all port pairs that a packet may use into one, if they are the same.

@@ -277,6 +277,11 @@ impl LifecycleState {
         matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming { .. })
     }
 
+    /// Whether the subnet is up and nothing is left over.
+    pub fn is_done(&self) -> bool {
+        matches!(self, LifecycleState::Idle(unfinished) if unfinished.retry_ns.is_none())
+    }
+
     /// Whether what is due comes before orders: until the retired half follows, a removal would be planned beside stale
     /// entries of that half, and a manager that stops would leave the half closed.
     pub fn precedes_orders(&self, now_ns: u64) -> bool {

@@ -9,8 +9,7 @@ use super::bring_up::SubnetArrival;
 use super::degraded::Degraded;
 use super::element::SubnetElement;
 use super::lifecycle::{self, LifecycleState};
-use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running};
-use crate::machine::ChangeProgress;
+use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running, Trail};
 use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
 use crate::tables::RoutedBy;
@@ -129,8 +128,8 @@ pub enum Happening {
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.
     pub running: Option<Arc<Running>>,
-    /// Where the change under way stands, or one that stands still.
-    pub progress: Option<ChangeProgress>,
+    /// Shows where the change under way stands, or one that stands still: the driver's own, no copy.
+    pub trail: Trail,
     /// SMPs so far.
     pub smps: SmpCounts,
     /// The period of the light sweep.

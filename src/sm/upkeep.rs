@@ -83,6 +83,7 @@ impl<T: Transport> Upkeep<T> {
             driver.foresee_by(Foreseer::new(most_bytes));
         }
         let trail = driver.trail();
+        context.mailbox.borrow_mut().view.trail = trail.clone();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);

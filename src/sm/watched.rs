@@ -46,9 +46,8 @@ impl<T: Transport> Watched<T> {
         self.manager
     }
 
-    /// Reports the states entered since the last call, and shows where the change stands.
+    /// Reports the states entered since the last call.
     pub(super) fn follow(&self) {
-        self.mailbox.borrow_mut().view.progress = self.trail.progress();
         for state in self.trail.take() {
             self.post(Happening::Entered { state });
         }
@@ -158,8 +157,8 @@ impl<T: Transport> SubnetManager for Watched<T> {
         self.manager.settle_ns()
     }
 
-    fn ways_are(&mut self, hops: u32) {
-        self.manager.ways_are(hops);
+    fn ways_are(&mut self, switches: u32) {
+        self.manager.ways_are(switches);
     }
 
     async fn drain(

@@ -19,6 +19,9 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Jobs that are made between two moments at which a request is taken.
+const JOBS_AT_A_TIME: usize = 32_768;
+
 /// The changes of a wave to one PortInfo.
 #[derive(Clone, Copy, Debug, Default)]
 struct PortChange {
@@ -157,7 +160,15 @@ impl<T: Transport> Manager<T> {
             // P3.8: a device without ActiveHalf is controlled by its SL-to-VL tables.
             SourceControl::Fenced { .. } => self.fenced(fabric, writes),
         };
-        let wave = JobList { jobs: self.jobs(fabric, &writes)?, writes };
+        // What is long is done in parts, and whoever asks meanwhile does not wait for all of it.
+        let is_long = writes.len() > REQUESTS_AT_A_TIME;
+        if is_long {
+            self.breathe().await?;
+        }
+        let wave = JobList { jobs: self.jobs(fabric, &writes).await?, writes };
+        if is_long {
+            self.breathe().await?;
+        }
         // Only now, with a path for every write: a wave refused above must not move the SA. And before the first `Set`,
         // so that the SA already answers with the new half when end ports are notified (P3.1).
         for write in &wave.writes {
@@ -220,6 +231,11 @@ impl<T: Transport> Manager<T> {
             None => {
                 self.all_work(&wave);
                 self.fence_stands(fabric, &wave.writes);
+                // Jobs by the hundred thousand take a while to forget, too.
+                drop(wave);
+                if is_long {
+                    self.breathe().await?;
+                }
                 let retried = self.counts.since(&before).retries;
                 Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
             }
@@ -252,15 +268,21 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    fn jobs(&self, fabric: &Fabric, writes: &[Cow<'_, Write>]) -> Result<Vec<Job>, SubnetError> {
-        let topology = self.topology("applying writes")?;
-        let (given, known) = (fabric.port_count(), topology.fabric.port_count());
+    async fn jobs(&mut self, fabric: &Fabric, writes: &[Cow<'_, Write>]) -> Result<Vec<Job>, SubnetError> {
+        let attempted = "applying writes";
+        let (given, known) = (fabric.port_count(), self.topology(attempted)?.fabric.port_count());
         if given != known {
-            return Err(SubnetError::OtherTopology { attempted: "applying writes", given, known });
+            return Err(SubnetError::OtherTopology { attempted, given, known });
         }
         let mut jobs: Vec<Job> = Vec::with_capacity(writes.len());
         let mut ports: BTreeMap<PortId, usize> = BTreeMap::new();
-        for (at, write) in writes.iter().enumerate().filter(|(_, write)| !self.is_so_by_nature(write)) {
+        for (at, write) in writes.iter().enumerate() {
+            if at % JOBS_AT_A_TIME == JOBS_AT_A_TIME - 1 {
+                self.breathe().await?;
+            }
+            if self.is_so_by_nature(write) {
+                continue;
+            }
             let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
             if let Kind::Port(port, change) = kind {
                 // PortInfo is written whole: of two `Set`s the second, built from the same reading, would undo the
@@ -271,6 +293,7 @@ impl<T: Transport> Manager<T> {
                 }
                 ports.insert(port, jobs.len());
             }
+            let topology = self.topology(attempted)?;
             let path = match target {
                 Target::Node(node) => topology.paths.to_node(&topology.fabric, node),
                 Target::Port(port) => topology.paths.to_port(&topology.fabric, port),

@@ -98,7 +98,7 @@ pub struct Manager<T> {
     pub(super) fence: FenceState,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
-    /// The most channels out of switches on a way of the routing in force, once it is known.
+    /// Switches of the longest way of the routing in force, once it is known.
     pub(super) longest_way: Option<u32>,
     /// From where counters of data count.
     pub(super) zero: CounterZero,
@@ -567,8 +567,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.sources.settle_ns()
     }
 
-    fn ways_are(&mut self, hops: u32) {
-        self.longest_way = Some(hops);
+    fn ways_are(&mut self, switches: u32) {
+        self.longest_way = Some(switches);
     }
 
     async fn drain(

@@ -214,9 +214,9 @@ pub trait SubnetManager {
     /// get paths there (P3.1). Of no meaning to who has no SA.
     fn outlook_is(&mut self, _outlook: Outlook) {}
 
-    /// Sets the most channels out of switches on a way of the routing in force: a drain by age must outlast it, and so must a flush if the
-    /// spare half was open until the split.
-    fn ways_are(&mut self, hops: u32);
+    /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it, and
+    /// so must a flush if the spare half was open until the split.
+    fn ways_are(&mut self, switches: u32);
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(

@@ -47,6 +47,25 @@ enum Question {
     Port(FoundPort),
 }
 
+impl Question {
+    fn attribute(self) -> AttributeId {
+        match self {
+            Question::Who { .. } => AttributeId::NodeInfo,
+            Question::Description(_) => AttributeId::NodeDescription,
+            Question::SwitchInfo(_) | Question::ClearChange(_) => AttributeId::SwitchInfo,
+            Question::Port(_) => AttributeId::PortInfo,
+        }
+    }
+
+    fn method(self) -> Method {
+        if matches!(self, Question::ClearChange(_)) { Method::Set } else { Method::Get }
+    }
+
+    fn modifier(self) -> u32 {
+        if let Question::Port(at) = self { at.num.0.into() } else { 0 }
+    }
+}
+
 /// A request of a sweep that a device failed at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FailedQuestion {
@@ -111,26 +130,11 @@ impl Sweep {
     fn probe(&mut self, exchange: &mut Exchange, beyond: Option<FoundPort>, path: DirectedPath) {
         let queue = self.queues;
         self.queues += 1;
-        self.ask(exchange, queue, Question::Who { beyond }, path, AttributeId::NodeInfo, 0);
+        self.ask(exchange, queue, Question::Who { beyond }, path);
     }
 
-    fn ask(
-        &mut self,
-        to: &mut Exchange,
-        queue: u32,
-        question: Question,
-        path: DirectedPath,
-        attribute: AttributeId,
-        modifier: u32,
-    ) {
-        self.send(
-            to,
-            queue,
-            question,
-            Method::Get,
-            modifier,
-            RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) },
-        );
+    fn ask(&mut self, to: &mut Exchange, queue: u32, question: Question, path: DirectedPath) {
+        self.send(to, queue, question, path, [0; SMP_DATA_SIZE]);
     }
 
     fn send(
@@ -138,12 +142,13 @@ impl Sweep {
         to: &mut Exchange,
         device: u32,
         question: Question,
-        method: Method,
-        modifier: u32,
-        body: RequestBody,
+        path: DirectedPath,
+        data: [u8; SMP_DATA_SIZE],
     ) {
         let tag = self.questions.len() as u64;
         self.questions.push(question);
+        let (method, modifier) = (question.method(), question.modifier());
+        let body = RequestBody::Smp { path, attribute: question.attribute(), data: Box::new(data) };
         to.submit(MadRequest { device, tag, method, modifier, body });
     }
 
@@ -181,7 +186,7 @@ impl Sweep {
         status: Option<u16>,
     ) {
         let why = if status.is_some() { "it refused" } else { "it did not answer" };
-        let attribute = match question {
+        let node = match question {
             Question::Who { beyond } => {
                 let whose = match beyond {
                     Some(port) => format!("beyond port {} of {}", port.num, self.found[port.node].info.node_guid),
@@ -190,26 +195,25 @@ impl Sweep {
                 return self.notices.push(format!("path {path}: the device {whose} is omitted: {why}"));
             }
             // Without a name it goes by its GUID.
-            Question::Description(node) => return self.fails(node, AttributeId::NodeDescription, Method::Get, status),
+            Question::Description(node) => return self.fails(node, question, status),
             // Its ports are read all the same; that they changed is reported once more.
             Question::ClearChange(node) => {
-                self.fails(node, AttributeId::SwitchInfo, Method::Set, status);
+                self.fails(node, question, status);
                 return self.ask_ports(exchange, queue, node);
             }
-            Question::SwitchInfo(_) => AttributeId::SwitchInfo,
-            Question::Port(..) => AttributeId::PortInfo,
+            Question::SwitchInfo(node) | Question::Port(FoundPort { node, .. }) => node,
         };
-        let (Question::SwitchInfo(node) | Question::Port(FoundPort { node, .. })) = question else { return };
         // It is omitted whatever it answers to these, and each would cost all tries.
         exchange.withdraw(queue, |_| true);
-        self.fails(node, attribute, Method::Get, status);
+        self.fails(node, question, status);
         let found = &mut self.found[node];
-        self.notices
-            .push(format!("path {path}: node {} is omitted: asked for {attribute:?}, {why}", found.info.node_guid));
+        let (guid, attribute) = (found.info.node_guid, question.attribute());
+        self.notices.push(format!("path {path}: node {guid} is omitted: asked for {attribute:?}, {why}"));
         found.lost = Some(why);
     }
 
-    fn fails(&mut self, node: usize, attribute: AttributeId, method: Method, status: Option<u16>) {
+    fn fails(&mut self, node: usize, question: Question, status: Option<u16>) {
+        let (attribute, method) = (question.attribute(), question.method());
         let device = self.found[node].info.node_guid;
         self.failing.push(FailedQuestion { device, attribute, method, status });
     }
@@ -248,25 +252,18 @@ impl Sweep {
             return;
         }
         if known.is_none() {
-            self.ask(exchange, queue, Question::Description(node), path.clone(), AttributeId::NodeDescription, 0);
+            self.ask(exchange, queue, Question::Description(node), path.clone());
         }
         if is_switch(&info) {
             // A switch has one port GUID and one LID, those of port 0, whichever port was asked. Only the first probe
             // that finds it continues; later ones add a cable.
             self.found[node].guids.insert(PortNum::ZERO, info.port_guid);
             if known.is_none() {
-                self.ask(exchange, queue, Question::SwitchInfo(node), path, AttributeId::SwitchInfo, 0);
+                self.ask(exchange, queue, Question::SwitchInfo(node), path);
             }
         } else if self.found[node].guids.insert(info.local_port, info.port_guid).is_none() {
             // Each port of a CA or a router is asked through itself.
-            self.ask(
-                exchange,
-                queue,
-                Question::Port(arrived),
-                path,
-                AttributeId::PortInfo,
-                u32::from(info.local_port.0),
-            );
+            self.ask(exchange, queue, Question::Port(arrived), path);
         }
     }
 
@@ -317,15 +314,14 @@ impl Sweep {
         // Cleared before the ports are read: a change in between sets it again, and the next sweep sees it. Writing a 1
         // clears it (section 14.2.5.4); the rest is written as read.
         let path = self.found[node].path.clone();
-        let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new(info.encode()) };
-        self.send(exchange, queue, Question::ClearChange(node), Method::Set, 0, body);
+        self.send(exchange, queue, Question::ClearChange(node), path, info.encode());
     }
 
     fn ask_ports(&mut self, exchange: &mut Exchange, queue: u32, node: usize) {
         for num in 0..=self.found[node].info.num_ports {
             let path = self.found[node].path.clone();
             let question = Question::Port(FoundPort { node, num: PortNum(num) });
-            self.ask(exchange, queue, question, path, AttributeId::PortInfo, u32::from(num));
+            self.ask(exchange, queue, question, path);
         }
     }
 

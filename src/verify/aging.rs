@@ -9,18 +9,17 @@ use crate::tables::SubnetTables;
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
 /// Rounds after which no packet is left that was sent before these tables were acknowledged everywhere: one for packets
-/// that an older entry has latched or that were on a cable, and one for each channel of the longest way by the tables
+/// that an older entry has latched or that were on a cable, and one for each switch of the longest way by the tables
 /// over the cables of `surviving`. Packets are also on their way to end ports of `before` that have died.
 ///
-/// A way that ends at a hole ends there for packets too. Ways that lead into a ring are ignored: no packet is on one
-/// where the wave that led to the tables is free of loops.
+/// Ways that lead into a ring are ignored: no packet is on one where the wave that led to the tables is free of loops.
 pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
     1 + longest_way(before, surviving, tables)
 }
 
-/// The most channels out of switches on a way by the tables: so many lifetimes bring every packet that stands in a switch
-/// to its end, and as many rounds and a flush every packet that waits in an end port. Fabrics are those of
-/// [`rounds_to_age`].
+/// The most switches on a way by the tables: so many lifetimes bring every packet that stands in a switch to its end, and
+/// as many rounds and a flush every packet that waits in an end port. Where a way ends at a hole its last switch counts,
+/// too: a packet waits there behind others before it is discarded. Fabrics are those of [`rounds_to_age`].
 pub fn longest_way(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
     let mut ways = WayEnds::new(surviving.node_count());
     let lids =
@@ -28,32 +27,29 @@ pub fn longest_way(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -
     lids.map(|lid| longest(&mut ways, surviving, tables, lid)).max().unwrap_or(0)
 }
 
-/// The most channels on a way to a LID.
-fn longest(ways: &mut WayEnds<LastChannels>, fabric: &Fabric, tables: &SubnetTables, lid: Lid) -> usize {
+/// The most switches on a way to a LID.
+fn longest(ways: &mut WayEnds<()>, fabric: &Fabric, tables: &SubnetTables, lid: Lid) -> usize {
     ways.clear();
     let hop = |at| {
         let at = NodeId(at as u32);
         let output = tables.lfts[at.index()].get(lid).and_then(|port| fabric.port_at(at, port));
         match output.and_then(|port| fabric.neighbour(port)) {
             Some(next) if fabric.node(next).is_switch() => WayStep::Switch(next.index()),
-            Some(_) => WayStep::End(1),
-            None => WayStep::End(0),
+            _ => WayStep::End(()),
         }
     };
-    let channels = |start: NodeId| ways.from(start.index(), hop).map_or(0, |way| way.switches - 1 + way.end);
-    fabric.switches().map(channels).max().unwrap_or(0)
+    fabric.switches().filter_map(|start| ways.from(start.index(), hop)).map(|way| way.switches).max().unwrap_or(0)
 }
-
-/// Channels out of the last switch of a way: one into an end port, none at a hole.
-type LastChannels = usize;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fabric::generate::{Options, Topology, generate};
-    use crate::ids::Lmc;
+    use crate::ids::{Lmc, PortNum};
     use crate::lid;
     use crate::routing::{Demand, Engine, UpDown};
+    use crate::tables::Lft;
+    use std::sync::Arc;
 
     fn rounds(topology: &str) -> usize {
         let topology: Topology = topology.parse().expect("a topology");
@@ -64,10 +60,31 @@ mod tests {
     }
 
     #[test]
-    fn a_round_for_each_channel_and_one_more() {
-        // Leaf, spine, leaf, host: three channels. In a ring of 8 the longest way of up*/down* passes 7 switches: the
+    fn a_round_for_each_switch_and_one_more() {
+        // Leaf, spine, leaf. In a ring of 8 the longest way of up*/down* passes 7 switches: the
         // two farthest from the root are neighbours.
         assert_eq!(rounds("leaf-spine:4,2,2"), 4);
         assert_eq!(rounds("ring:8,1"), 8);
+    }
+
+    /// To the only LID in use: 0 → 1 → … → 5, which has lost its way. Packets wait in it before they are discarded.
+    #[test]
+    fn the_switch_that_discards_is_passed_too() {
+        let fabric = generate(&Topology::Ring { switches: 8, hosts: 1 }, &Options::default()).expect("a fabric");
+        let fabric = lid::assign(&fabric, Lmc::masked(1)).expect("LIDs suffice");
+        let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).expect("connected");
+        let mut tables = lid::bring_up(&fabric, &function, 1);
+        let switches: Vec<NodeId> = fabric.switches().collect();
+        let owner = fabric.end_ports().next().expect("hosts");
+        let lid = fabric.port(owner).lid.expect("LIDs are assigned");
+        for (rank, &switch) in switches.iter().enumerate() {
+            let mut lft = Lft::default();
+            let next = switches.get(rank + 1).filter(|_| rank < 5);
+            let onward =
+                next.and_then(|&next| fabric.ports_of(switch).find(|&port| fabric.neighbour(port) == Some(next)));
+            lft.set(lid, onward.map_or(PortNum::NO_ROUTE, |port| fabric.port(port).num));
+            tables.lfts[switch.index()] = Arc::new(lft);
+        }
+        assert_eq!(longest_way(&fabric, &fabric, &tables), 6);
     }
 }

@@ -344,15 +344,15 @@ impl World {
         let order = match deed {
             Deed::Dies(node) => {
                 self.dead.borrow_mut().0.insert(node);
-                self.transport.with(|sim| sim.kill_node(node));
+                self.transport.with(|sim| sim.kill(node));
                 None
             }
             Deed::Revives(node) => {
                 let mut dead = self.dead.borrow_mut();
                 dead.0.remove(&node);
-                self.transport.with(|sim| sim.revive_node(node));
+                self.transport.with(|sim| sim.revive(node));
                 // It comes back with all its cables, but for what is unplugged.
-                dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill_link(port)));
+                dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill(port)));
                 None
             }
             Deed::Sickens(node, sick) => {
@@ -366,12 +366,12 @@ impl World {
             }
             Deed::Unplugged(port) => {
                 self.dead.borrow_mut().1.insert(port);
-                self.transport.with(|sim| sim.kill_link(port));
+                self.transport.with(|sim| sim.kill(port));
                 None
             }
             Deed::Plugged(port) => {
                 self.dead.borrow_mut().1.remove(&port);
-                self.transport.with(|sim| sim.revive_link(port));
+                self.transport.with(|sim| sim.revive(port));
                 None
             }
             Deed::Removed(node) => {

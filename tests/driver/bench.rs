@@ -99,7 +99,7 @@ pub fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>, mut d
 }
 
 pub fn kill(at_ns: u64, node: NodeId) -> Deed {
-    (at_ns, Box::new(move |transport| transport.with(|sim| sim.kill_node(node))))
+    (at_ns, Box::new(move |transport| transport.with(|sim| sim.kill(node))))
 }
 
 /// Lets everything arrive; what became of all packets.
@@ -128,7 +128,7 @@ pub fn names(report: &ChangeRecord) -> Vec<&'static str> {
 
 /// Brings a node back.
 pub fn revive(at_ns: u64, node: NodeId) -> Deed {
-    (at_ns, Box::new(move |transport| transport.with(|sim| sim.revive_node(node))))
+    (at_ns, Box::new(move |transport| transport.with(|sim| sim.revive(node))))
 }
 
 /// Light traffic with replies. More of it would cost the tests time in proportion.

@@ -399,7 +399,7 @@ fn an_arrival_disturbs_no_change_under_way_and_is_served_by_the_next() {
     let report = drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared");
     assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 0));
     assert_eq!(names(&report), PHASES);
-    transport.with(|sim| sim.kill_node(bench.root));
+    transport.with(|sim| sim.kill(bench.root));
     assert!(bench.driver.running().has_grown());
     let served = next_change!(bench, await_growth, Vec::new());
     assert_eq!(served.outcome, Outcome::Completed);
@@ -486,8 +486,8 @@ fn one_seed_gives_one_course_of_growth() {
 fn ports_are_in_initialize_until_the_split_has_started_them() {
     let bench = tree(Scheme::Double);
     let port: PortId = bench.fabric.ports_of(bench.root).nth(1).expect("spines have ports");
-    bench.transport.with(|sim| sim.kill_node(bench.root));
-    bench.transport.with(|sim| sim.revive_node(bench.root));
+    bench.transport.with(|sim| sim.kill(bench.root));
+    bench.transport.with(|sim| sim.revive(bench.root));
     let mut manager = reconfig::subnet::Manager::new(bench.transport.clone(), timing(), 0);
     let found = drive(&bench.transport, manager.discover(), Vec::new()).expect("the SM's port is there");
     let node = found.fabric.by_guid(bench.fabric.node(bench.root).guid).expect("it answers");

@@ -48,8 +48,8 @@ fn cables(fabric: &Fabric, of_leaves: bool) -> Vec<PortId> {
 /// The loss, as a sweep finds it.
 fn lose(bench: &mut Bench, loss: Loss) {
     bench.transport.with(|sim| match loss {
-        Loss::Cable(port) => sim.kill_link(port),
-        Loss::Switch(node) => sim.kill_node(node),
+        Loss::Cable(port) => sim.kill(port),
+        Loss::Switch(node) => sim.kill(node),
     });
     let transport = bench.transport.clone();
     drive(&transport, bench.driver.look(), Vec::new()).expect("it answers");
@@ -185,7 +185,7 @@ fn what_comes_back_between_the_two_changes_needs_no_second_one() {
     let prepared = at_once(bench.driver.running(), &whole).expect("one wave does");
     assert!(prepared.plan.plan().leads_into_loss());
     run(&mut bench, prepared);
-    bench.transport.with(|sim| sim.revive_link(cable));
+    bench.transport.with(|sim| sim.revive(cable));
     let transport = bench.transport.clone();
     drive(&transport, bench.driver.look(), Vec::new()).expect("it answers");
     let running = bench.driver.running();

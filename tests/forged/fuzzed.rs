@@ -140,7 +140,7 @@ fn both_checkers_agree_on_plans_and_headers_changed_at_random() {
     let sound = [Files::double("ring-8"), Files::double("fat-tree-4-2"), Files::layered("ring-8")];
     let values: Vec<[Value; 2]> = sound.iter().map(|files| [files.plan_value(), files.header()]).collect();
     let base = Config { max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
-    let number = if is_thorough() { 40_000 } else { 400 };
+    let number = if is_thorough() { 40_000 } else { 200 };
     let config = Config { cases: number, ..seeded(base) };
     let [unread, refused, accepted] = [(); 3].map(|()| Cell::new(0));
     let cases = (0..sound.len(), 0..8u8, changes());

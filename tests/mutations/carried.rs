@@ -413,7 +413,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
     assert!(victim.get().is_some(), "nothing was meddled with");
     let packets = transport.with(|sim| {
         if outcome == Some(Outcome::Completed) {
-            sim.retire_node(root);
+            sim.retire(root);
         }
         sim.run(sim.now_ns() + ms / 5, false);
         sim.stop_sources();

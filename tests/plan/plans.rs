@@ -4,16 +4,19 @@ use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
 use crate::support::capture::capture;
 use crate::support::removal::{Removal, removal, removal_of, root_of};
+use crate::support::short::short;
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline, prepare_cheapest};
 use reconfig::check::{self, Rule};
 use reconfig::fabric::format;
 use reconfig::fabric::generate::BUNDLED;
-use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
+use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};
+use reconfig::ids::{Guid, Half, Lid, Lmc, PortNum, Sl, SubnetId, Vl};
 use reconfig::plan::{
     Arming, Barrier, Draft, LanePartition, Lanes, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
     TurnedBack, UNRESERVED, Wave, plan,
 };
+use reconfig::routing::UpDown;
+use reconfig::scenario::{self, Departure, Element, Ending, Scenario, ScenarioChange, Unwatched};
 use reconfig::tables::{Lft, NodeSlToVl, PortState, SlToVl, SlToVlScope, Write};
 use reconfig::verify::{Refusal, prove, rounds_to_vacate};
 use reconfig::vet::{Objection, Vetted, vet};
@@ -357,6 +360,64 @@ fn a_planned_departure_ends_when_what_leaves_is_vacated() {
         let (_, refusal) = prove(broken).expect_err("packets may be in what leaves");
         assert!(refusal.to_string().contains("what leaves"), "{refusal}");
     }
+}
+
+/// A director leaves: twelve boards that hosts' switches are cabled to, and six between those. That takes more rounds than
+/// one question can ask for, and so two questions.
+#[test]
+fn a_chassis_of_many_boards_leaves_empty() {
+    let mut builder = FabricBuilder::new();
+    let mut guids = 1..;
+    let mut add = |builder: &mut FabricBuilder, kind, name: String| {
+        builder.node(kind, Guid(guids.next().expect("more")), 24, name)
+    };
+    let mut used = vec![0; 64];
+    let mut cable = |builder: &mut FabricBuilder, a: NodeId, b: NodeId| {
+        let ends = [a, b].map(|node| {
+            used[node.index()] += 1;
+            (node, PortNum(used[node.index()]))
+        });
+        builder.link(ends[0], ends[1], LinkWidth::X4, LinkSpeed::Hdr).expect("free ports");
+    };
+    let mut switches = |builder: &mut FabricBuilder, count: usize, name: &str| -> Vec<NodeId> {
+        (0..count).map(|at| add(builder, NodeKind::Switch, format!("{name}-{at}"))).collect()
+    };
+    let [leaves, plain] = [(4, "leaf"), (1, "spine")].map(|(count, name)| switches(&mut builder, count, name));
+    let [lines, boards] = [(12, "line"), (6, "board")].map(|(count, name)| switches(&mut builder, count, name));
+    for (at, &leaf) in leaves.iter().enumerate() {
+        cable(&mut builder, leaf, plain[0]);
+        lines[3 * at..3 * at + 3].iter().for_each(|&line| cable(&mut builder, leaf, line));
+        for host in 0..2 {
+            let host = builder.node(NodeKind::Ca, Guid(0x1000 + 2 * at as u64 + host), 1, format!("host-{at}-{host}"));
+            cable(&mut builder, leaf, host);
+        }
+    }
+    lines.iter().for_each(|&line| boards.iter().for_each(|&board| cable(&mut builder, line, board)));
+    let subnet = bring_up(&builder.build().expect("a fabric"), 1, false);
+    let chassis = [lines, boards].concat();
+    for scheme in [Scheme::Ordered, Scheme::InPlace] {
+        let mut input = removal_of(&subnet, chassis[0], scheme, Removal::Planned);
+        input.after = Arc::new(subnet.fabric.without_nodes(&chassis));
+        let prepared = prepare(input).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+        let plan = prepared.plan.plan();
+        let last = plan.waves().last().expect("a wave");
+        assert_eq!(last.barriers, [Barrier::Acknowledged, Barrier::Vacated(16), Barrier::Vacated(4)], "{scheme}");
+        assert!(check::lint(plan).is_empty(), "{scheme}");
+        // One question alone does not do.
+        let mut draft = plan.draft().clone();
+        draft.waves.last_mut().expect("a wave").barriers.pop();
+        let (_, refusal) = prove(Plan::seal(draft)).expect_err("packets may be in what leaves");
+        assert!(refusal.to_string().contains("vacated in 16 rounds, and takes 20"), "{refusal}");
+    }
+    let elements = chassis.iter().map(|&node| Element::Switch(node)).collect();
+    let change = ScenarioChange::In { subnet: SubnetId(0), elements };
+    let scenario = Scenario {
+        departure: Departure::Planned,
+        scheme: Scheme::Ordered,
+        ..short(Scenario::of_one(subnet.fabric.clone(), change))
+    };
+    let report = scenario::run(&scenario, Arc::new(UpDown::default()), &mut Unwatched).expect("it begins");
+    assert_eq!((report.outcome, report.lost_in_all), (Ending::Completed, 0), "{:?}", report.reason);
 }
 
 fn joined(fabric: &Fabric, one: NodeId, other: NodeId) -> bool {

@@ -131,8 +131,8 @@ impl Victim {
 
     fn kill(self, transport: &SimTransport) {
         transport.with(|sim| match self {
-            Victim::Switch(node) => sim.kill_node(node),
-            Victim::Cable(port) => sim.kill_link(port),
+            Victim::Switch(node) => sim.kill(node),
+            Victim::Cable(port) => sim.kill(port),
         });
     }
 }

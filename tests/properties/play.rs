@@ -174,13 +174,13 @@ impl Play {
         let (switches, cables) = (self.built.switches.clone(), self.built.cables.clone());
         match world.happening {
             Happening::Come { .. } => {
-                self.transport.with(|sim| switches.iter().for_each(|&node| sim.revive_node(node)));
+                self.transport.with(|sim| switches.iter().for_each(|&node| sim.revive(node)));
                 self.drive(deeds, async |driver| driver.await_growth(until_ns).await)
             }
             Happening::Leave { sudden: true, .. } if !(switches.is_empty() && cables.is_empty()) => {
                 self.transport.with(|sim| {
-                    switches.iter().for_each(|&node| sim.kill_node(node));
-                    cables.iter().for_each(|&cable| sim.kill_link(cable));
+                    switches.iter().for_each(|&node| sim.kill(node));
+                    cables.iter().for_each(|&cable| sim.kill(cable));
                 });
                 self.drive(deeds, async |driver| driver.await_loss(until_ns).await)
             }
@@ -269,8 +269,8 @@ impl Play {
         if depart {
             let (switches, cables) = (self.built.switches.clone(), self.built.cables.clone());
             self.transport.with(|sim| {
-                switches.iter().for_each(|&node| sim.retire_node(node));
-                cables.iter().for_each(|&cable| sim.retire_link(cable));
+                switches.iter().for_each(|&node| sim.retire(node));
+                cables.iter().for_each(|&cable| sim.retire(cable));
             });
             self.pass(50_000);
         }

@@ -80,7 +80,7 @@ fn after_the_first(journal: Option<&Path>) -> (Scene, usize) {
         scene.pass(100 * MS);
         std::thread::sleep(Duration::from_secs(10));
         let earlier = changes(&scene);
-        scene.transport.with(|sim| sim.kill_link(cable));
+        scene.transport.with(|sim| sim.kill(cable));
         assert!(awaited(&mut scene, |scene| changes(scene) > earlier), "{:?}", scene.failures());
         let first = plans(&scene).swap_remove(earlier);
         if first.leads_into_loss() {
@@ -156,7 +156,7 @@ fn after_a_loss_by_layers(cable: usize) -> (Scene, Vec<Plan>) {
     let is_switch = |port: PortId| scene.fabric.node(scene.fabric.port(port).node).is_switch();
     let (cable, _) = scene.fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).nth(cable).expect("24 cables");
     let before = changes(&scene);
-    scene.transport.with(|sim| sim.kill_link(cable));
+    scene.transport.with(|sim| sim.kill(cable));
     assert!(scene.until(60 * S, |scene| changes(scene) > before), "{:?}", scene.failures());
     let plans = plans(&scene);
     (scene, plans)

@@ -37,7 +37,7 @@ fn where_the_scheme_has_no_change_auto_does() {
         assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
         scene.pass(S);
         let spine = scene.node("spine-1");
-        scene.transport.with(|sim| sim.kill_node(spine));
+        scene.transport.with(|sim| sim.kill(spine));
         scene.pass(3 * S);
         assert_eq!(scene.unreached(&[spine]).is_empty(), falls_back, "{:?}", scene.failures());
         let said = instead(&scene);
@@ -57,7 +57,7 @@ fn a_change_that_cannot_end_is_given_up_after_a_minute() {
     assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
     scene.pass(S);
     let (spine, own) = (scene.node("spine-1"), scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf"));
-    scene.transport.with(|sim| sim.kill_node(spine));
+    scene.transport.with(|sim| sim.kill(spine));
     let entered = |scene: &Scene, state| {
         scene.said.borrow().iter().any(|said| matches!(said, Happening::Entered { state: other } if *other == state))
     };

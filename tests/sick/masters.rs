@@ -46,14 +46,14 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
         };
         let cables: Vec<PortId> = first.fabric.ports_of(leaf).filter(is_up).collect();
         first.transport.with(|sim| {
-            cables.iter().for_each(|&cable| sim.kill_link(cable));
+            cables.iter().for_each(|&cable| sim.kill(cable));
             sim.set_is_sm(own, shows_bit);
         });
         let split = both(&mut first, &mut second, 60 * S, |one, other| roles(one, other) == ["master", "master"]);
         assert!(split, "{:?}", roles(&first, &second));
         assert!(both(&mut first, &mut second, 30 * S, |_, other| other.arrival().is_some()), "{:?}", second.failures());
         both(&mut first, &mut second, 5 * S, |_, _| false);
-        first.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive_link(cable)));
+        first.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive(cable)));
         let one = |one: &Scene, other: &Scene| roles(one, other) == ["master", "standby"];
         let joined = both(&mut first, &mut second, 2 * POLL_NS, one);
         assert!(joined, "bit {shows_bit}: {:?}", roles(&first, &second));

@@ -86,7 +86,7 @@ fn the_rest_is_rerouted_whatever_one_device_fails_at() {
         let (node, dead) = (scene.node(device), scene.node("spine-2"));
         scene.transport.with(|sim| {
             sim.sicken_node(node, sick);
-            sim.kill_node(dead);
+            sim.kill(dead);
         });
         scene.pass(60 * S);
         the_rest_is_served(&scene, device, sick);
@@ -122,7 +122,7 @@ fn lost_smps_keep_nobody_out() {
         let dead = scene.node("spine-2");
         scene.pass(S);
         assert_eq!(scene.unreached(&[]), [], "loss {loss}, seed {seed}: {:?}", scene.degraded());
-        scene.transport.with(|sim| sim.kill_node(dead));
+        scene.transport.with(|sim| sim.kill(dead));
         scene.pass(60 * S);
         assert_eq!(scene.unreached(&[]), [], "loss {loss}, seed {seed}: {:?}", scene.degraded());
         assert_eq!(scene.degraded(), [], "loss {loss}, seed {seed}");
@@ -156,7 +156,7 @@ fn who_has_no_lanes_to_choose_from_needs_no_table() {
         assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{device}: {:?}", scene.failures());
         let dead = scene.node("spine-2");
         scene.pass(3 * S);
-        scene.transport.with(|sim| sim.kill_node(dead));
+        scene.transport.with(|sim| sim.kill(dead));
         scene.pass(10 * S);
         let seen = (scene.unreached(&[]), scene.degraded());
         assert_eq!(seen, (vec![], vec![]), "{device}: {:?}", scene.failures());

@@ -50,7 +50,7 @@ fn send_against(novice: &mut Novice, node: NodeId, num: PortNum) {
 /// Kills the cable by which packets came that stand in the switch now.
 fn leave_strays(novice: &mut Novice) {
     let dead = port(novice, SWITCH, TO_HOST);
-    novice.sim.kill_link(dead);
+    novice.sim.kill(dead);
     run(novice);
     let stands = |lane: &StandingLane| (lane.port, lane.place) == (dead, LanePlace::Buffer);
     assert!(novice.sim.standing(LANES).iter().any(stands), "packets stand behind the dead cable");

@@ -66,7 +66,7 @@ impl Chain {
         sim.script((0..60).flat_map(|_| [1, 3].map(packet)).collect());
         sim.run(100_000, false);
         let mut transport = SimTransport::new(sim);
-        transport.with(|sim| [self.port(0, 2), self.port(3, 3)].map(|port| sim.kill_link(port)));
+        transport.with(|sim| [self.port(0, 2), self.port(3, 3)].map(|port| sim.kill(port)));
         if misled {
             let mut entries = [PortNum::NO_ROUTE.0; 64];
             entries[1..4].copy_from_slice(&[2, 4, 1]);

@@ -174,7 +174,7 @@ fn what_stands_on_a_dead_cable_is_lost_with_it() {
     while sim.bytes_sent(0)[cable.index()] == 0 {
         sim.run(sim.now_ns() + 1, false);
     }
-    sim.kill_link(cable);
+    sim.kill(cable);
     assert_eq!(answer(&mut sim, host(&fabric, 0)), None);
     assert_eq!(sim.gmps(), counts(1, 0, 1));
     assert_eq!(sim.packets(), Default::default());
@@ -184,9 +184,9 @@ fn what_stands_on_a_dead_cable_is_lost_with_it() {
 fn a_port_that_is_down_sends_nothing_later() {
     let (fabric, _, mut sim) = ring(quiet());
     let asker = host(&fabric, 0);
-    sim.kill_link(asker);
+    sim.kill(asker);
     ask(&mut sim, asker, Lid(3), 0, PerfAttributeId::PortXmitDataSl);
-    sim.revive_link(asker);
+    sim.revive(asker);
     assert_eq!(answer(&mut sim, asker), None);
     assert_eq!(sim.gmps(), counts(1, 0, 1));
 }
@@ -233,7 +233,7 @@ fn what_a_switch_is_to_send_dies_with_it() {
     let to = sim.port_lid(sm);
     (0..30).for_each(|_| ask(&mut sim, inner, to, 0, PerfAttributeId::PortXmitDataSl));
     assert!(!sim.standing(VlSet(u16::MAX)).is_empty(), "its own queue counts as a place where packets stand");
-    sim.kill_node(root);
+    sim.kill(root);
     sim.run(sim.now_ns() + 500_000, false);
     let GmpCounts { sent, arrived, lost } = sim.gmps();
     // What had left it may be answered to nobody.

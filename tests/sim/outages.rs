@@ -107,7 +107,7 @@ fn an_outage_lasts_from_the_death_to_the_first_packet_that_arrives_again() {
     desk.sim.script(packets.into_iter().chain([unknown]).collect());
     desk.until(10_000);
     desk.sim.count_outages();
-    desk.sim.kill_link(desk.cable);
+    desk.sim.kill(desk.cable);
     desk.until(15_000);
     let mut entries = [255; 64];
     let repaired = table(false, [4, 4]);
@@ -130,7 +130,7 @@ fn an_outage_lasts_from_the_death_to_the_first_packet_that_arrives_again() {
     assert_eq!(of((1, 2)).end, OutageEnd::Out, "its packet is still on its way");
 
     let access = desk.hosts[2];
-    desk.sim.kill_link(access);
+    desk.sim.kill(access);
     desk.until(40_000);
     assert!(desk.outages().iter().all(|(_, own)| own.end == OutageEnd::CutOff), "{:?}", desk.outages());
     assert_eq!(desk.sim.packets().lost(), 6, "the first five, and that for nobody: {:?}", desk.sim.packets());
@@ -140,7 +140,7 @@ fn an_outage_lasts_from_the_death_to_the_first_packet_that_arrives_again() {
 fn what_was_lost_before_outages_are_counted_is_none() {
     let mut desk = Desk::new();
     desk.sim.script(vec![packet(&desk, 2_000, (0, 2), Half::Lower), packet(&desk, 5_000, (0, 2), Half::Lower)]);
-    desk.sim.kill_link(desk.cable);
+    desk.sim.kill(desk.cable);
     desk.until(4_000);
     desk.sim.count_outages();
     assert_eq!((desk.sim.packets().lost(), desk.outages()), (1, Vec::new()));

@@ -164,7 +164,7 @@ fn a_dead_switch_takes_what_crossed_it_and_no_more() {
     let fabric = fabric("fat-tree:4,2");
     let (mut sim, root, _) = loaded(&fabric, SimConfig { load: 0.6, ..SimConfig::default() });
     sim.run(100_000, false);
-    sim.kill_node(root);
+    sim.kill(root);
     sim.run(300_000, false);
     run_dry(&mut sim);
     let packets = sim.packets();
@@ -179,7 +179,7 @@ fn hosts_of_a_dead_leaf_are_stranded() {
     let (mut sim, _, sm) = loaded(&fabric, SimConfig { load: 0.3, ..SimConfig::default() });
     let leaf = fabric.end_ports().filter_map(|port| fabric.neighbour(port)).find(|&s| Some(s) != fabric.neighbour(sm));
     sim.run(100_000, false);
-    sim.kill_node(leaf.unwrap());
+    sim.kill(leaf.unwrap());
     sim.run(200_000, false);
     sim.stop_sources();
     sim.run(2_000_000, false);
@@ -266,7 +266,7 @@ properties! {
         deaths.sort_by_key(|death| death.1);
         for (which, time_us) in deaths {
             prop_assert_ne!(sim.run(time_us * 1_000, false), Halt::Deadlock);
-            sim.kill_link(links[which % links.len()].0);
+            sim.kill(links[which % links.len()].0);
         }
         prop_assert_ne!(sim.run(250_000, false), Halt::Deadlock);
         sim.stop_sources();

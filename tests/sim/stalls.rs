@@ -111,8 +111,8 @@ fn a_stall_ends_with_its_link() {
         sent_after(|sim, host| {
             // Ports count on by node: after the host's the three of the switch, the last of which is stalled.
             let stalled = PortId(host.0 + 3);
-            sim.kill_link(stalled);
-            sim.revive_link(stalled);
+            sim.kill(stalled);
+            sim.revive(stalled);
         }),
         1
     );

@@ -167,7 +167,7 @@ fn a_dead_link_is_told_again_until_it_is_repressed() {
     let mut novice = running(quiet());
     let end = far_link(&novice);
     let ends = [end, novice.fabric.peer(end).unwrap()].map(|port| novice.fabric.port(port).node);
-    novice.sim.kill_link(end);
+    novice.sim.kill(end);
     novice.go_round(Some(end));
     novice.sim.run(novice.sim.now_ns() + 4_500_000, false);
     let traps = novice.traps();
@@ -193,7 +193,7 @@ fn a_dead_link_is_told_again_until_it_is_repressed() {
     assert_eq!(novice.traps().len(), 0);
     let (node, num) = (novice.fabric.port(end).node, novice.fabric.port(end).num);
     assert_eq!(novice.port_info(node, num).port_state, PortState::Down);
-    novice.sim.revive_link(end);
+    novice.sim.revive(end);
     assert_eq!(novice.port_info(node, num).port_state, PortState::Initialize);
     novice.sim.run(novice.sim.now_ns() + 1_000_000, false);
     assert!(!novice.traps().is_empty());
@@ -226,10 +226,10 @@ fn a_switch_that_comes_back_knows_nothing() {
     let switch = novice.fabric.port(far_link(&novice)).node;
     let port0 = novice.fabric.port_at(switch, PortNum::ZERO).unwrap();
     novice.sim.run(novice.sim.now_ns() + 50_000, false);
-    novice.sim.kill_node(switch);
+    novice.sim.kill(switch);
     assert_eq!(novice.get(switch, AttributeId::NodeInfo, 0), None, "the dead answer nothing");
     novice.sim.run(novice.sim.now_ns() + 50_000, false);
-    novice.sim.revive_node(switch);
+    novice.sim.revive(switch);
     let info = novice.port_info(switch, PortNum::ZERO);
     assert_eq!((info.lid, info.master_sm_lid, novice.lid_of(port0)), (Lid(0), Lid(0), novice.lid_of(port0)));
     assert_eq!(novice.get(switch, AttributeId::LinearForwardingTable, 0).unwrap().data, [255; 64]);
@@ -248,12 +248,12 @@ fn hosts_of_a_dead_leaf_are_stranded_and_come_back() {
     let near = novice.fabric.neighbour(novice.sm);
     let host = end_ports(&novice).into_iter().find(|&port| novice.fabric.neighbour(port) != near).unwrap();
     let leaf = novice.fabric.neighbour(host).unwrap();
-    novice.sim.kill_node(leaf);
+    novice.sim.kill(leaf);
     novice.sim.run(novice.sim.now_ns() + 100_000, false);
     let cut_off = novice.sim.packets();
     assert!(cut_off.stranded > 100, "who had a path to them goes on sending: {cut_off:?}");
     assert_eq!(cut_off.lost_to_change, 0);
-    novice.sim.revive_node(leaf);
+    novice.sim.revive(leaf);
     novice.bring_up();
     novice.sim.run(novice.sim.now_ns() + 50_000, false);
     let (back, heard) = (novice.sim.packets(), novice.received_by_sl(host)[0]);
@@ -551,7 +551,7 @@ fn a_jam_shows_as_waiting_and_a_dead_end_as_discards() {
     });
     let waited = novice.counters(upstream.unwrap()).xmit_wait;
     assert!(waited > 10_000, "{waited} ns");
-    novice.sim.kill_link(spot);
+    novice.sim.kill(spot);
     novice.sim.run(novice.sim.now_ns() + 100_000, false);
     let last = novice.counters(novice.fabric.peer(spot).unwrap());
     assert!(last.xmit_discards > 0 && last.link_downed == 1, "{last:?}");
@@ -667,18 +667,18 @@ properties! {
                 let now = novice.sim.now_ns();
                 novice.sim.run(now + pause_us * 1_000, false);
                 if whole {
-                    novice.sim.kill_node(nodes[which % nodes.len()]);
+                    novice.sim.kill(nodes[which % nodes.len()]);
                 } else {
-                    novice.sim.kill_link(links[which % links.len()]);
+                    novice.sim.kill(links[which % links.len()]);
                 }
             }
             let now = novice.sim.now_ns();
             novice.sim.run(now + 50_000, false);
             for &(which, whole, _) in &events {
                 if whole {
-                    novice.sim.revive_node(nodes[which % nodes.len()]);
+                    novice.sim.revive(nodes[which % nodes.len()]);
                 } else {
-                    novice.sim.revive_link(links[which % links.len()]);
+                    novice.sim.revive(links[which % links.len()]);
                 }
             }
             novice.bring_up();

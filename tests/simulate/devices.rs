@@ -109,7 +109,7 @@ impl Managed {
     /// The root dies, or is ordered away.
     fn begin(&self) {
         if self.scenario.departure == Departure::Sudden {
-            return self.transport.with(|sim| sim.kill_node(self.root));
+            return self.transport.with(|sim| sim.kill(self.root));
         }
         let element = SubnetElement::Switch(self.fabric.node(self.root).description.trim().to_string());
         let order = ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: true };

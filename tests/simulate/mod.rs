@@ -12,6 +12,7 @@ mod devices;
 mod engine_changes;
 mod faults;
 mod ghost_cycle;
+mod in_switch;
 mod later;
 mod links;
 mod observers;

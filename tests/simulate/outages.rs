@@ -112,7 +112,7 @@ fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
         "outage longest",
         "outage mean",
         "pairs still out",
-        "pairs not seen again",
+        "pairs that sent nothing more",
     ] {
         let values = shown.lines().find_map(|line| line.trim_start().strip_prefix(row));
         let values = values.unwrap_or_else(|| panic!("no row `{row}`:\n{shown}")).split_whitespace().count();

@@ -127,8 +127,10 @@ fn lost_late_and_repeated_smps_delay_the_change_and_no_packet() {
     ];
     let tried = &faults[..if is_thorough() { faults.len() } else { 2 }];
     for &(departure, smp_loss, smp_duplicate, smp_delay_ns) in tried {
-        for asked in [root(departure), small(fixture("two-subnets"), ScenarioChange::Router(0), departure)] {
-            let mut asked = asked;
+        let both = [root(departure), small(fixture("two-subnets"), ScenarioChange::Router(0), departure)];
+        let asked = both.into_iter().enumerate();
+        // Each of the faults has one of the two changes in the brief form.
+        for (_, mut asked) in asked.filter(|(which, _)| is_thorough() || (*which == 0) == (smp_delay_ns == 0)) {
             asked.sim = SimConfig { smp_loss, smp_duplicate, smp_delay_ns, ..asked.sim };
             (asked.load, asked.smp_timeout_ns) = (Some(0.02), 500_000);
             asked.barrier_timeout_ns = 100_000_000;

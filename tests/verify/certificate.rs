@@ -2,6 +2,7 @@
 
 use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
+use crate::support::is_thorough;
 use crate::support::removal::{Removal, removal};
 use reconfig::change::{prepare, prepare_baseline};
 use reconfig::check::certificate::{self, CertificateFault, Checked};
@@ -210,6 +211,10 @@ fn python_agrees() {
             );
             assert_eq!((code, said.lines().next()), (Some(0), Some(wanted.as_str())), "{name} {scheme}");
             accepted += 1;
+            // The script takes tenths of a second for each.
+            if name != "ring-8" && !is_thorough() {
+                continue;
+            }
             let changed = forged_evidence(&pair.certificate, |bytes| _ = bytes.pop());
             assert_eq!(run(&changed).0, Some(1));
             assert_eq!(run(&pair.certificate[1..]).0, Some(1));

@@ -132,6 +132,73 @@ fn a_standby_takes_over() {
     assert_eq!((changed, last.audited().verdict()), (0, AuditVerdict::Safe), "{said}");
 }
 
+/// A master hands over to another, which repairs a loss and dies. The first one is master again, and knows tables that are
+/// not in force any more: it reads them.
+#[test]
+fn a_master_that_returns_reads_what_another_wrote() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("torus-4x4");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let polls = "sminfo_polling_timeout 500\npolling_retry_number 2";
+    let first = run(&subnet, "", &format!("sm_priority 5\n{polls}"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut second =
+        OpenSm::start_at(Some("host-5 HCA-1"), &subnet.socket, folder.path(), "", &format!("sm_priority 14\n{polls}"));
+    second.until("the other to be master", |second| second.ups() > 0);
+    second.quiet(QUIET, || subnet.written());
+    let (ups, before) = (second.ups(), subnet.written());
+    subnet.command(&format!("Unlink {}", name(&fabric, cables(&fabric)[0])));
+    second.until("the loss to be repaired", |second| second.ups() > ups);
+    second.quiet(QUIET, || subnet.written());
+    assert!(subnet.written() > before, "{:?}", second.said());
+    let (ups, said, events) = (first.ups(), first.said().len(), subnet.events().len());
+    second.kill();
+    first.until("the first one to be master again", |first| first.ups() > ups);
+    first.quiet(QUIET, || subnet.written());
+    let whole = first.seen(&fabric);
+    let (last, changed, rings) = judged(&subnet, &whole, events);
+    let said = first.said()[said..].join("\n");
+    assert!(said.contains("adopted: they are proved"), "{said}");
+    assert_eq!((changed, rings, last.audited().verdict()), (0, 0, AuditVerdict::Safe), "{said}");
+}
+
+/// The management of a switch falls silent while its links are up. OpenSM drops it, and it goes on forwarding until OpenSM
+/// has taken its links down at the end of the sweep: tables change in the sweep after.
+#[test]
+fn a_switch_that_is_not_heard_is_dead_when_its_links_are_down() {
+    if !installed(&["opensm", "ibsim-run"]) {
+        return;
+    }
+    let fabric = bundled("torus-4x4");
+    let subnet = Subnet::serve(&fabric, 0.1);
+    let opensm = run(&subnet, "", "sweep_interval 1\ntransaction_timeout 50\ntransaction_retries 1");
+    let (events, switch) = (subnet.events().len(), fabric.switches().last().expect("switches"));
+    let described = fabric.node(switch).description.trim().to_string();
+    for attribute in [16, 17, 18, 21] {
+        subnet.command(&format!("Sicken \"{described}\" {attribute} silent"));
+    }
+    let cables = cables(&fabric);
+    let is_elsewhere = |port: &&PortId| fabric.port(**port).node != switch && fabric.neighbour(**port) != Some(switch);
+    let lost = cables.iter().find(is_elsewhere).expect("cables elsewhere");
+    subnet.command(&format!("Unlink {}", name(&fabric, *lost)));
+    opensm.until("the loss to be repaired", |opensm| opensm.log().contains("something was lost"));
+    let log = opensm.log();
+    let named = log.find("does not answer, although its link").expect("the switch is named");
+    let repaired = log.find("something was lost").expect("the log holds it");
+    assert!(log[named..repaired.max(named)].contains("SUBNET UP"), "in one sweep: {}", opensm.said().join("\n"));
+    opensm.until("the last wave", OpenSm::has_ended);
+    subnet.command(&format!("Heal \"{described}\""));
+    let back = |opensm: &OpenSm| opensm.said().iter().any(|said| said.starts_with("something has come"));
+    opensm.until("the switch to be back", back);
+    opensm.quiet(QUIET, || subnet.written());
+    let whole = opensm.seen(&fabric);
+    let (last, _, rings) = judged(&subnet, &whole, events);
+    let said = opensm.said().join("\n");
+    assert_eq!((rings, last.audited().verdict()), (0, AuditVerdict::Safe), "{said}");
+}
+
 /// A switch that starts anew has no tables: what led through it is lost, and then served again.
 #[test]
 fn a_switch_starts_anew() {

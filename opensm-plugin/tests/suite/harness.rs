@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// How long any step may take.
 pub fn patience() -> Duration {
-    Duration::from_secs(if std::env::var_os("RECONFIG_THOROUGH").is_some() { 1200 } else { 120 })
+    Duration::from_secs(if std::env::var_os("RECONFIG_THOROUGH").is_some() { 1200 } else { 300 })
 }
 
 /// How often OpenSM is started where it ends before it begins.
@@ -154,7 +154,12 @@ impl OpenSm {
     pub fn until(&self, what: &str, mut holds: impl FnMut(&OpenSm) -> bool) {
         let start = Instant::now();
         while !holds(self) {
-            assert!(start.elapsed() < patience(), "waited for {what}; the engine said:\n{}", self.said().join("\n"));
+            if start.elapsed() > patience() {
+                let log = self.log();
+                let last: Vec<&str> = log.lines().rev().take(20).collect();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                panic!("waited for {what}; the engine said:\n{}\nOpenSM:\n{}", self.said().join("\n"), last.join("\n"));
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }

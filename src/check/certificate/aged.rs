@@ -7,7 +7,7 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::plan::{Assumption, Plan};
 use crate::tables::SubnetTables;
 
-/// A barrier that ages has as many rounds as the longest way by the tables that it follows has channels, and one more
+/// A barrier that ages has as many rounds as the longest way by the tables that it follows has switches, and one more
 /// for packets that were on a cable or latched by an older entry.
 pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
     let fabric = &*plan.draft().before;
@@ -35,21 +35,18 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) ->
     Ok(())
 }
 
-/// The channels of the longest way to a LID: waves of switches, outward from where ways end.
+/// The switches of the longest way to a LID, the one in which packets may be discarded included: waves of switches,
+/// outward from where ways end. Switches on a ring are never reached.
 fn longest(net: &CheckedNet, moment: usize, tables: &SubnetTables, lid: Lid) -> usize {
     let mut before = vec![Vec::new(); net.switches.len()];
     let (mut last, mut hops) = (Vec::new(), 0);
-    let mut holes = Vec::new();
     for (switch, node) in net.switches.iter().enumerate() {
         let output = tables.lfts[node.index()].get(lid).unwrap_or(PortNum::NO_ROUTE);
         match net.outlet(moment, switch, output.index()) {
             Outlet::Switch { next, .. } => before[next].push(switch),
-            Outlet::Port { .. } => last.push(switch),
-            Outlet::Own | Outlet::Hole | Outlet::Dead => holes.push(switch),
+            Outlet::Port { .. } | Outlet::Own | Outlet::Hole | Outlet::Dead => last.push(switch),
         }
     }
-    // Whoever leads to a hole sends into one channel more; switches on a ring are never reached.
-    last.extend(holes.iter().flat_map(|&hole| std::mem::take(&mut before[hole])));
     while !last.is_empty() {
         hops += 1;
         last = last.iter().flat_map(|&switch| before[switch].iter().copied()).collect();

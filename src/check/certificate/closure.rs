@@ -87,15 +87,25 @@ struct Together {
     firm: bool,
 }
 
+/// A class that has rows.
+#[derive(Clone, Copy)]
+struct RowClass {
+    lid: Lid,
+    owner: PortId,
+    /// The half of its service levels.
+    half: Half,
+    /// Whether these are answers of the manager: the LID is of the other half.
+    answers: bool,
+}
+
 /// One DLID and its places.
 struct Class {
     lid: Lid,
     owner: PortId,
     /// The switch to which the owner is cabled.
     at: Option<u32>,
-    /// The half of its service levels.
+    /// See [`RowClass`].
     half: Half,
-    /// Whether these are answers of the manager: the LID is of the other half.
     answers: bool,
     /// The last list of switches at which packets choose.
     choosing: Option<Vec<u8>>,
@@ -201,7 +211,7 @@ impl<'a> Closure<'a> {
         }
         let mut outputs = vec![[PortNum::NO_ROUTE.0; 2]; self.net.switches.len()];
         let mut lanes = vec![0; self.fabric.port_count()];
-        for (lid, owner, half, answers) in self.rows_in_order() {
+        for RowClass { lid, owner, half, answers } in self.rows_in_order() {
             if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // Nobody sends to it: it has no rows.
             }
@@ -244,22 +254,20 @@ impl<'a> Closure<'a> {
     }
 
     /// The classes that have rows, in the order of the rows: LIDs with the half of their levels, answers last.
-    fn rows_in_order(&self) -> Vec<(Lid, PortId, Half, bool)> {
+    fn rows_in_order(&self) -> Vec<RowClass> {
         let lids = (1..=self.fabric.max_lid().map_or(0, |lid| lid.0)).map(Lid);
         // Skipped are LIDs without an owner, and those of switches: only management uses them (assumption
         // `switch-management-paused`).
         let owned = lids.filter_map(|lid| {
             let owner = self.fabric.lid_owner(lid).filter(|&owner| self.net.is_end_port(owner))?;
-            Some((lid, owner, self.fabric.half_of(lid)?, false))
+            Some(RowClass { lid, owner, half: self.fabric.half_of(lid)?, answers: false })
         });
         let mut rows: Vec<_> = owned.collect();
         if let Some(answerer) = self.answerer {
-            let base = |&&(lid, owner, ..): &&(Lid, PortId, Half, bool)| {
-                self.fabric.port(owner).lid == Some(lid) && owner != answerer.port
-            };
-            let answers: Vec<_> = rows.iter().filter(base).collect();
-            let answers: Vec<_> =
-                answers.iter().map(|&&(lid, owner, half, _)| (lid, owner, half.other(), true)).collect();
+            let is_base =
+                |row: &&RowClass| self.fabric.port(row.owner).lid == Some(row.lid) && row.owner != answerer.port;
+            let answer = |row: &RowClass| RowClass { half: row.half.other(), answers: true, ..*row };
+            let answers: Vec<_> = rows.iter().filter(is_base).map(answer).collect();
             rows.extend(answers);
         }
         rows

@@ -93,8 +93,7 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
             [Barrier::Acknowledged].into_iter().chain(aged).collect()
         }
         (Scheme::Ordered, _) if is_last(plan, wave) => {
-            let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
-            [Barrier::Acknowledged].into_iter().chain(vacated).collect()
+            [Barrier::Acknowledged].into_iter().chain(vacated(plan)).collect()
         }
         // Packets that stood in the subnet were sent under unknown tables: they must have left before anything else.
         (Scheme::Recover, _) if is_first(plan, wave) => {
@@ -108,8 +107,7 @@ fn barriers(plan: &Plan, wave: &Wave) -> Vec<Barrier> {
             [Barrier::Acknowledged].into_iter().chain(aged).collect()
         }
         (Scheme::InPlace, phase) if phase == last_phase(plan) => {
-            let vacated = vacating_rounds(plan).map(|rounds| Barrier::Vacated(rounds as u8));
-            [Barrier::Acknowledged].into_iter().chain(vacated).collect()
+            [Barrier::Acknowledged].into_iter().chain(vacated(plan)).collect()
         }
         _ => vec![Barrier::Acknowledged],
     }
@@ -129,6 +127,17 @@ fn is_last_of_swap(plan: &Plan, wave: &Wave) -> bool {
 
 fn last_phase(plan: &Plan) -> Phase {
     if has_grown(plan) { Phase::Start } else { Phase::Rewrite }
+}
+
+/// The rounds that vacate what leaves, sixteen of them a question.
+fn vacated(plan: &Plan) -> Vec<Barrier> {
+    let mut left = vacating_rounds(plan).unwrap_or(0);
+    let mut questions = Vec::new();
+    while left > 0 {
+        questions.push(Barrier::Vacated(left.min(16) as u8));
+        left = left.saturating_sub(16);
+    }
+    questions
 }
 
 /// The number of rounds that vacate what leaves: one for packets latched before, and one for each channel that a packet

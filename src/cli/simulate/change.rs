@@ -196,7 +196,11 @@ impl ElementArguments {
         }
         let named = own.subnet.as_ref().map(|name| find_subnet(subnets, name)).transpose()?;
         if let Some(name) = self.addition.captured() {
-            let (subnet, node) = find_in(subnets, named, name, |fabric| find_node(fabric, name))?;
+            let found = find_in(subnets, named, name, |fabric| find_node(fabric, name));
+            let (subnet, node) = found.map_err(|failure| {
+                let form = "expected the name of a switch of the file, or of a new one with its model, NAME=LIKE:NODE";
+                Failure::input(anyhow!("--add-switch {name}: {}; {form}", failure.text()))
+            })?;
             return newcomer(subnets.fabric(subnet), node)
                 .map(|node| ScenarioChange::In { subnet, elements: vec![node] });
         }

@@ -14,8 +14,8 @@ use crate::verify::rounds_to_vacate;
 /// SMPs that OpenSM keeps outstanding by default.
 const OPENSM_WINDOW: u16 = 4;
 
-/// The most rounds that one question has round numbers for.
-pub(super) const VACATING_ROUNDS: usize = 16;
+/// The most rounds that one question asks for.
+const VACATING_ROUNDS: usize = 16;
 
 /// A single wave: every block that differs.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
@@ -35,8 +35,9 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
         start.extend(welcome_writes(&input, input.old));
         waves.push(wave(Phase::Start, start));
     }
-    if let (Some(last), Some(vacated)) = (waves.last_mut(), vacated(&input)?) {
-        last.barriers.push(vacated);
+    let vacated = vacated(&input);
+    if let (Some(last), false) = (waves.last_mut(), vacated.is_empty()) {
+        last.barriers.extend(vacated);
         assumptions.extend(Assumption::of_vacating(input.policy.observer));
     }
     Ok(Plan::seal(Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::InPlace, lanes) }))
@@ -44,12 +45,14 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
 
 /// Elements that leave as planned carry packets until the last block is written, and nothing in this scheme drains them
 /// (V.1).
-pub(super) fn vacated(input: &PlanInput) -> Result<Option<Barrier>, PlanError> {
-    match rounds_to_vacate(&input.surviving, &input.after) {
-        None => Ok(None),
-        Some(rounds) if rounds <= VACATING_ROUNDS => Ok(Some(Barrier::Vacated(rounds as u8))),
-        Some(rounds) => Err(PlanError::TooMuchLeaves { rounds, most: VACATING_ROUNDS }),
-    }
+pub(super) fn vacated(input: &PlanInput) -> Vec<Barrier> {
+    rounds_to_vacate(&input.surviving, &input.after).map_or_else(Vec::new, asked)
+}
+
+/// The questions that ask for so many rounds, one after the other.
+pub(super) fn asked(rounds: usize) -> Vec<Barrier> {
+    let starts = (0..rounds).step_by(VACATING_ROUNDS);
+    starts.map(|start| Barrier::Vacated(VACATING_ROUNDS.min(rounds - start) as u8)).collect()
 }
 
 fn wave(phase: Phase, writes: Vec<Write>) -> Wave {

@@ -4,7 +4,7 @@
 //! `repair` finds the steps of which the waves are made: tables, and whether packets sent before must have left first.
 //! New elements are made ready before the first wave and notified after the last. Section W of docs/PROTOCOL.md.
 
-use super::in_place::{VACATING_ROUNDS, vacated};
+use super::in_place::{asked, vacated};
 use super::urgency::most_pairs_first;
 use super::{
     PlanInput, about_answers, about_other_packets, about_spare_half, block_writes, by_guid, new_port_writes,
@@ -52,13 +52,14 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     if readied || !welcome.is_empty() {
         waves.push(wave(Phase::Start.to_string(), Phase::Start, welcome));
     }
-    if let Some(vacated) = vacated(&input)? {
+    let vacated = vacated(&input);
+    if !vacated.is_empty() {
         if waves.is_empty() {
             // No entry led there; packets that stand there were latched before (V.3).
             waves.push(wave(Phase::Rewrite.to_string(), Phase::Rewrite, Vec::new()));
         }
         let last = waves.len() - 1;
-        waves[last].barriers.push(vacated);
+        waves[last].barriers.extend(vacated);
     }
     let observer = input.policy.observer;
     let mut draft = Draft { waves, assumptions, drain: Vec::new(), ..input.draft(Scheme::Ordered, lanes) };
@@ -118,12 +119,9 @@ pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lf
 }
 
 /// Barriers that wait until packets sent before these tables have left (W.3).
-pub(super) fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> impl Iterator<Item = Barrier> + use<> {
+pub(super) fn aging(input: &PlanInput, lfts: &[Arc<Lft>]) -> Vec<Barrier> {
     let tables = SubnetTables { lfts: lfts.to_vec(), ..input.initial.clone() };
-    let rounds = verify::rounds_to_age(&input.before, &input.surviving, &tables);
-    let rest = Some(rounds % VACATING_ROUNDS).filter(|&rest| rest > 0);
-    let parts = std::iter::repeat_n(VACATING_ROUNDS, rounds / VACATING_ROUNDS).chain(rest);
-    parts.map(|rounds| Barrier::Vacated(rounds as u8))
+    asked(verify::rounds_to_age(&input.before, &input.surviving, &tables))
 }
 
 fn wave(name: String, phase: Phase, writes: Vec<Write>) -> Wave {

@@ -59,16 +59,14 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     }
     if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
         let pairs = counted(outage.pairs as u64, "pair");
-        let missing = outage.still_out + outage.not_seen_again;
-        told.push(match (missing, &outage.longest) {
-            (0, Some(longest)) => {
+        let missing = [(outage.still_out, "are still out"), (outage.not_seen_again, "sent nothing more")];
+        let missing = missing.into_iter().filter(|&(pairs, _)| pairs > 0);
+        let missing: String = missing.map(|(pairs, what)| format!(", {} {what}", count(pairs as u64))).collect();
+        told.push(match (missing.is_empty(), &outage.longest) {
+            (true, Some(longest)) => {
                 format!("{pairs} of end ports were out, the longest for {}; all are back.", duration(longest.ns))
             }
-            _ => format!(
-                "{pairs} of end ports were out; {} of them are back, {} are not.",
-                count(outage.back as u64),
-                count(missing as u64)
-            ),
+            _ => format!("{pairs} of end ports were out; {} of them are back{missing}.", count(outage.back as u64)),
         });
     }
     let cut_off = report.change.cut_off.len() as u64;

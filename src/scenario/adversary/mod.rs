@@ -20,9 +20,9 @@ pub use play::{Played, carry_out};
 pub use schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
 
 use super::outcome::{AdversaryReport, Ending, SimulationReport};
+use super::report::{DrivenChange, Ran, report_on};
 use super::setting::Scenario;
 use super::setup::Setup;
-use super::summary::{DrivenChange, Ran, summary};
 use super::watch::Watch;
 use super::{Engines, ScenarioError, run as simulate};
 use crate::change::Prepared;
@@ -116,7 +116,7 @@ fn reported(setup: &Setup<'_>, prepared: Prepared, played: Played) -> Simulation
         let reason = error.map(|error| error.to_string()).or(reason);
         let change =
             DrivenChange { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps, takeover: None };
-        summary(Ran { setup, sim, changes: vec![change], events: Vec::new(), prepared: &[prepared], whole: None })
+        report_on(Ran { setup, sim, changes: vec![change], events: Vec::new(), prepared: &[prepared], whole: None })
     })
 }
 

@@ -85,10 +85,10 @@ fn load(plan: &Plan, sim: &mut Sim) {
 /// Kills everything that did not survive.
 fn kill(before: &Fabric, surviving: &Fabric, sim: &mut Sim) {
     for (node, _) in before.nodes().filter(|&(id, node)| node.present && !surviving.node(id).present) {
-        sim.kill_node(node);
+        sim.kill(node);
     }
     for (end, _) in before.links().filter(|&(end, _)| surviving.peer(end).is_none()) {
-        sim.kill_link(end);
+        sim.kill(end);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::Outcome;
 use crate::plan::{LanePartition, Plan};
-use crate::subnet::SmpCounts;
+use crate::subnet::{DeviceProfile, SmpCounts};
 use crate::tables::ChannelUse;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ pub struct Status {
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.
     pub last_change: Option<Box<ChangeDone>>,
-    /// The last failure, which is retried at the next sweep.
+    /// The last failure, until a retry succeeds or finds nothing left to do.
     pub trouble: Option<String>,
 }
 
@@ -278,6 +278,12 @@ impl NamedNode {
 /// How changes are made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PolicyStatus {
+    /// The profile of the devices, from which comes what nobody settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub devices: Option<DeviceProfile>,
+    /// What was settled otherwise than the profile has it, by its options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given: Vec<String>,
     /// The scheme, or `auto`.
     pub scheme: String,
     /// The observer of empty lanes.

@@ -164,7 +164,7 @@ impl<T: Transport> Manager<T> {
         Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
     }
 
-    /// The most channels out of switches that a packet under way may have before it.
+    /// The most switches that a packet under way may have before it.
     ///
     /// # Errors
     /// Nobody has said so: then no time and no number of rounds proves anything.

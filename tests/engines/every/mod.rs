@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// End ports beyond which engines by path, whose work grows with the square, are left out.
 const MANY: usize = 300;
 /// End ports beyond which every engine is left out: a capture so large takes as long as all others together.
-const MOST: usize = 1_500;
+const MOST: usize = 700;
 /// Data VLs: as many as engines with layers may ask for.
 const DATA_VLS: u8 = 8;
 

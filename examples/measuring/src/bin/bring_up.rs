@@ -2,8 +2,9 @@
 //! dies, and to take it back.
 //!
 //! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a
-//! fresh ibsim for every run, in turn to every manager on the same host, and prints the median of wall-clock times and, in
-//! brackets, the least, which other work on the machine affects least. Bring-up is
+//! fresh ibsim for every run, in turn to every manager on the same host, and prints the median of wall-clock times, in
+//! brackets the least, and the median of the processor time that the manager had meanwhile, which other work on the machine
+//! hardly affects. Bring-up is
 //! from the start of the program until its log reports SUBNET UP; the others are from ibsim's `Unlink` or `ReLink` of all
 //! cables of a spine, the root of our up*/down*, to the last report of an end in the log (SUBNET UP, or *the change is over*)
 //! before a silence. Without arguments: once, on a leaf-spine tree of 16 switches; `all` has 320 and 972 too.
@@ -12,11 +13,12 @@ use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
-use reconfig_measuring::process::background::lossy;
+use reconfig_measuring::process::background::{Background, lossy};
 use reconfig_measuring::process::programs::{missing, reconfig};
 use reconfig_measuring::served::Served;
 use reconfig_measuring::started;
 use std::error::Error;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -48,8 +50,15 @@ const MANAGERS: [(&str, Manager); 5] = [
     ("the same, max_wire_smps 16", Manager::OpenSm("routing_engine updn\nlmc 1\nqos TRUE\nmax_wire_smps 16\n")),
 ];
 
-/// What is timed: bring-up, loss and return, in seconds.
-type Seconds = [f64; 3];
+/// What is timed: bring-up, loss and return.
+type Course = [Took; 3];
+
+/// Seconds by the clock, and those that a processor worked for the manager.
+#[derive(Clone, Copy)]
+struct Took {
+    wall: f64,
+    processor: f64,
+}
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -87,22 +96,27 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
     let net = write(&fabric, Format::IbsimNet)?;
     println!("{topology}: {} switches, {} CAs", fabric.switches().count(), fabric.end_ports().count());
     let program = reconfig()?;
-    let mut seconds: Vec<Vec<Seconds>> = vec![Vec::new(); MANAGERS.len()];
+    let mut courses: Vec<Vec<Course>> = vec![Vec::new(); MANAGERS.len()];
     for _ in 0..repetitions {
         // In turn, so that other load on the machine affects all of them.
-        for ((_, manager), seconds) in MANAGERS.iter().zip(&mut seconds) {
-            seconds.push(course(&program, &fabric, &net, *manager));
+        for ((_, manager), courses) in MANAGERS.iter().zip(&mut courses) {
+            courses.push(course(&program, &fabric, &net, *manager)?);
         }
     }
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header(["", "bring-up", "a spine dies", "it comes back"]);
-    for ((name, _), seconds) in MANAGERS.iter().zip(&seconds) {
-        let median = |which: usize| {
-            let mut seconds: Vec<f64> = seconds.iter().map(|seconds| seconds[which]).collect();
+    for ((name, _), courses) in MANAGERS.iter().zip(&courses) {
+        let sorted = |which: usize, of: fn(&Took) -> f64| {
+            let mut seconds: Vec<f64> = courses.iter().map(|course| of(&course[which])).collect();
             seconds.sort_by(f64::total_cmp);
-            format!("{:.2} s ({:.2})", seconds[seconds.len() / 2], seconds[0])
+            seconds
         };
-        table.add_row([(*name).to_string(), median(0), median(1), median(2)]);
+        let cell = |which: usize| {
+            let (wall, processor) = (sorted(which, |took| took.wall), sorted(which, |took| took.processor));
+            let middle = wall.len() / 2;
+            format!("{:.2} s ({:.2}), {:.2} s", wall[middle], wall[0], processor[middle])
+        };
+        table.add_row([(*name).to_string(), cell(0), cell(1), cell(2)]);
     }
     println!("{table}\n");
     Ok(())
@@ -119,16 +133,18 @@ impl Log {
         lossy(&self.file).map_or(0, |text| text.matches(self.end).count())
     }
 
-    /// Seconds from `start` to the last end that is reported beyond those before.
-    fn last_end(&self, start: Instant, before: usize) -> f64 {
+    /// From `start`, when `worked` processor seconds were over, to the last end that is reported beyond those before.
+    fn last_end(&self, manager: &Background, start: Instant, worked: f64, before: usize) -> io::Result<Took> {
         let (mut known, mut last) = (before, None);
         loop {
             let ends = self.ends();
             if ends > known {
-                (known, last) = (ends, Some(start.elapsed()));
+                (known, last) = (ends, Some((start.elapsed(), manager.processor_seconds()?)));
             }
             match last {
-                Some(last) if start.elapsed() > last + SILENCE.max(4 * last) => return last.as_secs_f64(),
+                Some((last, by_then)) if start.elapsed() > last + SILENCE.max(4 * last) => {
+                    return Ok(Took { wall: last.as_secs_f64(), processor: by_then - worked });
+                }
                 None if start.elapsed() > LIMIT => panic!("no `{}` in {}", self.end, self.file.display()),
                 _ => std::thread::sleep(POLL),
             }
@@ -137,12 +153,12 @@ impl Log {
 }
 
 /// Brings a subnet up, takes a spine away and gives it back.
-fn course(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> Seconds {
+fn course(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> io::Result<Course> {
     let mut served = Served::serve(net);
     let (root, node) = started::place(fabric);
     let spine = fabric.node(root).description.trim();
     let start = Instant::now();
-    let (_manager, name, end) = match manager {
+    let (manager, name, end) = match manager {
         Manager::Reconfig(options) => {
             (started::reconfig(&served, program, &node, "sm", options), "sm.err", "the change is over")
         }
@@ -152,16 +168,16 @@ fn course(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> Secon
     };
     let log = Log { file: served.folder().join(name), end };
     served.wait("SUBNET UP", LIMIT, || lossy(&log.file).is_ok_and(|text| text.contains("SUBNET UP")));
-    let up = start.elapsed().as_secs_f64();
+    let up = Took { wall: start.elapsed().as_secs_f64(), processor: manager.processor_seconds()? };
     let after = |served: &mut Served, event: &dyn Fn(&mut Served)| {
-        let before = log.ends();
+        let (before, worked) = (log.ends(), manager.processor_seconds()?);
         let start = Instant::now();
         event(served);
-        log.last_end(start, before)
+        log.last_end(&manager, start, worked, before)
     };
     // What follows a bring-up, such as OpenSM's second sweep, is over.
     std::thread::sleep(SILENCE.max(start.elapsed()));
-    let loss = after(&mut served, &|served| served.unlink(spine, None));
-    let back = after(&mut served, &|served| served.relink(spine, None));
-    [up, loss, back]
+    let loss = after(&mut served, &|served| served.unlink(spine, None))?;
+    let back = after(&mut served, &|served| served.relink(spine, None))?;
+    Ok([up, loss, back])
 }

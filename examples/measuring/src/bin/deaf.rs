@@ -60,10 +60,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         channels.channels,
         counted_ns as f64 / MS as f64
     );
-    scene.transport.with(|sim| sim.kill_node(spine));
+    scene.transport.with(|sim| sim.kill(spine));
     let lost = scene.watch(WATCHED_NS, |_| false)?;
     show("a spine dies", lost);
-    scene.transport.with(|sim| sim.revive_node(spine));
+    scene.transport.with(|sim| sim.revive(spine));
     let back = scene.watch(2 * WATCHED_NS, |_| false)?;
     show("it comes back", back);
     // What carries traffic is read and proved before the next manager serves it.

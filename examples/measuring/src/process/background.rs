@@ -15,6 +15,19 @@ impl Background {
         command.stdin(Stdio::null()).stdout(File::create(printed)?).stderr(File::create(said)?);
         Ok(Background { child: command.spawn()? })
     }
+
+    /// Seconds that its threads, those that have ended too, have had a processor, in steps of the kernel's clock (Linux).
+    ///
+    /// # Errors
+    /// It has ended, or the kernel does not say.
+    pub fn processor_seconds(&self) -> io::Result<f64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // After the name in brackets, which may contain anything: user and system time are the 12th and 13th.
+        let ticks = text.rsplit(") ").next().unwrap_or_default().split_whitespace().skip(11).take(2);
+        let ticks: Option<u64> = ticks.map(|ticks| ticks.parse::<u64>().ok()).sum();
+        // USER_HZ is 100 wherever Linux shows it.
+        ticks.map(|ticks| ticks as f64 / 100.0).ok_or_else(|| io::Error::other(text))
+    }
 }
 
 impl Drop for Background {

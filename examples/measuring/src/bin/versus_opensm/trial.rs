@@ -149,9 +149,10 @@ impl Reaction {
             std::thread::sleep(LOOK);
             let counts = server.counts()?;
             let now_ns = counts.now_ns() - start_ns;
-            // Ways that are shortened once all is served are no part of the reaction, but of the counts.
+            // Ways that are shortened once all is served are no part of the reaction, but of the counts. A look that comes
+            // late, on a busy machine, sees both at once.
             let renews = manager.said(RENEWAL) > renewals;
-            if counts.mads("Set(") != sets && !renews {
+            if counts.mads("Set(") != sets && (!renews || sets == 0) {
                 (sets, reaction.last_set_ns) = (counts.mads("Set("), now_ns);
             }
             if counts.number("/mads_sent") != sent {
@@ -160,7 +161,7 @@ impl Reaction {
             if manager.said(side.last_words()) > told {
                 // Of several consecutive sweeps the last counts.
                 told = manager.said(side.last_words());
-                if !renews {
+                if !renews || !reaction.ended {
                     (reaction.ended, reaction.over_ns, reaction.over_real_s) =
                         (true, now_ns, start.elapsed().as_secs_f64());
                 }

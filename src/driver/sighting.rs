@@ -1,4 +1,4 @@
-//! Checks whether the subnet still matches the known fabric.
+//! What sweeps and glances show of the subnet, beside the fabric that the driver knows.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;

@@ -72,7 +72,7 @@ fn absent(setup: &SubnetSetup) -> Option<String> {
 }
 
 /// The report of a finished run.
-pub(super) fn summary(ran: Ran<'_>) -> SimulationReport {
+pub(super) fn report_on(ran: Ran<'_>) -> SimulationReport {
     let Ran { setup, sim, changes, events, prepared, whole } = ran;
     let (scenario, first) = (setup.scenario, &setup.each[0]);
     let moved = match setup.each.len() {
@@ -185,14 +185,16 @@ fn drafts<'a>(plans: &'a [&Vetted]) -> impl Iterator<Item = &'a Draft> {
     plans.iter().map(|plan| plan.plan().draft())
 }
 
-/// Says why the default load is lower than usual, where the Double Scheme waits by the clock. Nothing was scaled: with
+/// Says why the default load is lower than usual, where the slowest scheme waits by the clock. Nothing was scaled: with
 /// less load the same time passes.
 fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
     let asked = setup.scenario.load.is_some() || setup.between.is_some();
-    let waits_ns = if asked { 0 } else { estimate::waits_ns(setup.scenario, &setup.each[0], Scheme::Double) };
+    let slowest = estimate::slowest(&setup.each[0]);
+    let waits_ns = if asked { 0 } else { estimate::waits_ns(setup.scenario, &setup.each[0], slowest) };
+    let who = if slowest == Scheme::Double { "scheme double" } else { "the change" };
     (waits_ns > 0).then(|| {
         format!(
-            "scheme double waits some {:.0} s by the clock on these devices: a load of {}, the same for all schemes, keeps its \
+            "{who} waits some {:.0} s by the clock on these devices: a load of {}, the same for all schemes, keeps its \
              run short; --load sets another",
             waits_ns as f64 / 1e9,
             sim.load()

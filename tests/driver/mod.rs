@@ -10,5 +10,4 @@ mod growth;
 mod hosts_first;
 mod liars;
 mod reserved;
-mod strays;
 mod witness;

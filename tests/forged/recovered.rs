@@ -99,7 +99,7 @@ fn what_any_moment_of_a_change_leaves_is_recovered_with_a_proof() {
                     let Recovery { prepared, way, .. } = match found {
                         Ok(found) => found,
                         // Where a root died, entries alone do not give every row a way on every fabric.
-                        Err(why) if when == Removal::Sudden && why.to_string().contains("find no way") => {
+                        Err(why) if when == Removal::Sudden && why.to_string().contains("without a way") => {
                             unrepaired += 1;
                             continue;
                         }

@@ -172,7 +172,7 @@ fn holds(tally: &Tally, (world, setting): &(World, Setting), share: u8) -> Resul
     let Recovery { prepared, kept, way } = match recovery(&play, world, setting, &found) {
         Ok(recovery) => recovery,
         Err(why) => {
-            let no_way = why.contains("find no way");
+            let no_way = why.contains("without a way");
             tally.count(if no_way { "not recovered: entries alone find no way" } else { "not recovered" });
             if !no_way {
                 println!("{:?} {share}: {why}", setting.scheme);

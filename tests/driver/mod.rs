@@ -10,4 +10,5 @@ mod growth;
 mod hosts_first;
 mod liars;
 mod reserved;
+mod strays;
 mod witness;

@@ -178,13 +178,8 @@ impl Routed {
             both_halves: false,
             sm: self.sm,
         };
-        let intent = Intent {
-            engine: Arc::from(made(self.engine)),
-            scheme: Scheme::Double,
-            auto: true,
-            policy: Policy::default(),
-            unproved_baselines: false,
-        };
+        let intent =
+            Intent { auto: true, ..Intent::by(Arc::from(made(self.engine)), Scheme::Double, Policy::default()) };
         let mut foreseer = Foreseer::new(1 << 30);
         foreseer.begin(&running, &intent, None);
         loop {

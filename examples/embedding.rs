@@ -246,13 +246,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The Double Scheme, up*/down*, drain tokens. The change runs only if it was proved.
     let engine = UpDown::default();
     let root = engine.route(&fabric, &Demand::all(&fabric, 1))?.root().ok_or("up*/down* has a root")?;
-    let intent = Intent {
-        engine: Arc::new(engine),
-        scheme: Scheme::Double,
-        auto: false,
-        policy: Policy::default(),
-        unproved_baselines: false,
-    };
+    let intent = Intent::by(Arc::new(engine), Scheme::Double, Policy::default());
     let mut driver = Driver::new(manager, running, intent);
 
     println!("{} dies under traffic", fabric.describe_node(root));

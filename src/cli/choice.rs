@@ -11,7 +11,7 @@ use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
-use reconfig::subnet::{DeviceProfile, SourceControl};
+use reconfig::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 use reconfig::tables::dump::{Lfts, read_fdbs, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
@@ -160,6 +160,16 @@ impl DeviceArguments {
             None => own,
             Some(DevicesChoice::Agents) => DeviceProfile::Agents,
             Some(DevicesChoice::Standard) => DeviceProfile::Standard,
+        }
+    }
+
+    /// What a profile settles, and what was given beside it.
+    pub(super) fn settings(&self, devices: DeviceProfile) -> DeviceSettings {
+        DeviceSettings {
+            observer: self.observer(devices),
+            sources: self.sources(devices),
+            arming: self.arming(devices),
+            ..devices.settings()
         }
     }
 

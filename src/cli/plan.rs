@@ -164,14 +164,7 @@ impl Arguments {
 
     /// What the plan is for.
     fn device_settings(&self) -> DeviceSettings {
-        let devices = self.devices();
-        DeviceSettings {
-            observer: self.devices.observer(devices),
-            arming: self.devices.arming(devices),
-            sources: self.devices.sources(devices),
-            smp_time_ns: self.smp_time,
-            ..devices.settings()
-        }
+        DeviceSettings { smp_time_ns: self.smp_time, ..self.devices.settings(self.devices()) }
     }
 
     /// The name of what made the tables in force.

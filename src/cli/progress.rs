@@ -14,10 +14,6 @@ use std::time::{Duration, Instant};
 const WORTH_TELLING: u64 = 20_000_000;
 /// Packet-hops a second, some, of the processors of these years.
 const HOPS_A_SECOND: f64 = 5e6;
-/// The load of a subnet in use, by which the chosen load of a large one is judged.
-const USUAL_LOAD: f64 = 0.3;
-/// The share of the busiest link's capacity that a chosen load may fill.
-const BELOW_FULL: f64 = 0.8;
 /// Below this queues are empty, and latency is that of one packet.
 const NEARLY_IDLE: f64 = 0.05;
 /// Time and share of the work from which on the time that is left can be told.
@@ -114,8 +110,8 @@ pub(super) struct Progress {
     name: String,
     /// Whether the load was chosen for the user.
     chosen_load: bool,
-    /// The load at which the busiest link is full.
-    full_at: f64,
+    /// The load that would be chosen if it did not matter how long the run takes.
+    usual: f64,
     /// Until the run begins.
     waiting: Option<Waiting>,
     bar: ProgressBar,
@@ -136,7 +132,7 @@ impl Progress {
     pub(super) fn lines(name: impl Into<String>, chosen_load: bool) -> Progress {
         let (bar, begun) = (ProgressBar::hidden(), Instant::now());
         let name = name.into();
-        Progress { name, chosen_load, full_at: 1.0, waiting: None, bar, lines_only: true, begun, expected: 0, told: 0 }
+        Progress { name, chosen_load, usual: 1.0, waiting: None, bar, lines_only: true, begun, expected: 0, told: 0 }
     }
 
     /// What the load means.
@@ -144,10 +140,7 @@ impl Progress {
         if !self.chosen_load {
             return format!("at load {}", percent(load));
         }
-        // As much as a subnet in use has, or as its busiest link bears; two digits are easier to read.
-        let most = USUAL_LOAD.min(self.full_at * BELOW_FULL).max(f64::MIN_POSITIVE);
-        let scale = 10f64.powi(1 - most.log10().floor() as i32);
-        let usual = (most * scale).floor() / scale;
+        let usual = self.usual;
         if load >= NEARLY_IDLE || load >= usual {
             return format!("at load {}, chosen so that no link is full; --load sets another", percent(load));
         }
@@ -182,8 +175,8 @@ fn rough(seconds: f64) -> String {
 }
 
 impl Watch for Progress {
-    fn is_full_at(&mut self, load: f64) {
-        self.full_at = load;
+    fn usual_load_is(&mut self, load: f64) {
+        self.usual = load;
     }
 
     fn begins(&mut self, expected_hops: u64, load: f64) {

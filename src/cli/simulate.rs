@@ -620,12 +620,9 @@ impl Arguments {
 
     /// The profile, and what was given beside it.
     fn device_settings(&self) -> DeviceSettings {
-        let devices = self.devices();
-        let (own, hardware, management) = (devices.settings(), &self.hardware, &self.management);
+        let own = self.devices.settings(self.devices());
+        let (hardware, management) = (&self.hardware, &self.management);
         DeviceSettings {
-            observer: self.devices.observer(devices),
-            arming: self.devices.arming(devices),
-            sources: self.devices.sources(devices),
             switch_life_ns: hardware.switch_life.unwrap_or(own.switch_life_ns),
             hoq_life_ns: hardware.hoq_life.unwrap_or(own.hoq_life_ns),
             smp_time_ns: management.smp_time,
@@ -633,6 +630,7 @@ impl Arguments {
             smp_timeout_ns: management.smp_timeout.map_or(own.smp_timeout_ns, |us| us * 1_000),
             smp_retries: management.smp_retries.unwrap_or(own.smp_retries),
             barrier_timeout_ns: management.barrier_timeout.map_or(own.barrier_timeout_ns, |ms| ms * 1_000_000),
+            ..own
         }
     }
 

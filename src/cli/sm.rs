@@ -501,15 +501,9 @@ impl Arguments {
         self.devices.devices_or(DeviceProfile::Standard)
     }
 
-    /// What the profile settles, and what was given beside it: the manager has time-outs of its own.
+    /// The manager has time-outs of its own.
     fn device_settings(&self) -> DeviceSettings {
-        let devices = self.devices();
-        DeviceSettings {
-            observer: self.devices.observer(devices),
-            sources: self.devices.sources(devices),
-            arming: self.devices.arming(devices),
-            ..devices.settings()
-        }
+        self.devices.settings(self.devices())
     }
 
     /// Whether the log is JSON.

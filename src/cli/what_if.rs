@@ -123,14 +123,8 @@ impl Arguments {
         let engines = self.from.engines(fabric, self.engine.engines()?)?;
         let profile = self.devices.devices_or(DeviceProfile::Agents);
         self.devices.check(profile)?;
-        let sources = self.devices.sources(profile);
-        let settings = DeviceSettings {
-            observer: self.devices.observer(profile),
-            arming: self.devices.arming(profile),
-            sources,
-            smp_time_ns: self.smp_time,
-            ..profile.settings()
-        };
+        let settings = DeviceSettings { smp_time_ns: self.smp_time, ..self.devices.settings(profile) };
+        let sources = settings.sources;
         let pace = Pace { smp_ns: self.smp_time, lifetime_ns: settings.switch_life_ns, settle_ns: sources.settle_ns() };
         let captures = Captures {
             before: fabric,

@@ -129,29 +129,29 @@ enum Responders {
 #[derive(Clone, Debug)]
 pub struct DrainAge {
     ages: Ages,
-    depth: u64,
+    way: u64,
     responders: Responders,
 }
 
 impl DrainAge {
-    /// A judge of lanes of which a packet passes at most `depth` channels. All `switches` must report their limit, and
+    /// A judge of lanes whose packets pass at most `way` switches. All `switches` must report their limit, and
     /// all `responders` that they send on `half` alone.
     pub fn new(
         question: AgeQuestion,
-        depth: u32,
+        way: u32,
         switches: impl IntoIterator<Item = DeviceId>,
         half: Half,
         responders: impl IntoIterator<Item = ChannelId>,
     ) -> DrainAge {
         let unsettled = responders.into_iter().collect();
         let responders = Responders::Asked { half, unsettled, settled_ns: 0 };
-        DrainAge { ages: Ages::new(question, switches), depth: depth.into(), responders }
+        DrainAge { ages: Ages::new(question, switches), way: way.into(), responders }
     }
 
     /// A judge for a subnet with a fence at every end port: packets that entered before it closed age, and the replies
     /// that they cause do not enter.
-    pub fn behind_fence(question: AgeQuestion, depth: u32, switches: impl IntoIterator<Item = DeviceId>) -> DrainAge {
-        DrainAge { ages: Ages::new(question, switches), depth: depth.into(), responders: Responders::Fenced }
+    pub fn behind_fence(question: AgeQuestion, way: u32, switches: impl IntoIterator<Item = DeviceId>) -> DrainAge {
+        DrainAge { ages: Ages::new(question, switches), way: way.into(), responders: Responders::Fenced }
     }
 
     /// Adds a limit.
@@ -182,7 +182,7 @@ impl DrainAge {
     }
 
     fn requests_ns(&self) -> Verdict<u64> {
-        self.ages.gone_ns(self.ages.question.since_ns, self.depth)
+        self.ages.gone_ns(self.ages.question.since_ns, self.way)
     }
 
     /// The wait that is due at a given time.
@@ -203,7 +203,7 @@ impl DrainAge {
             Responders::Asked { unsettled, .. } if !unsettled.is_empty() => return Ok(AgeStage::Settling),
             Responders::Asked { settled_ns, .. } => (*settled_ns).max(requests_ns),
         };
-        match self.ages.gone_ns(settled_ns, self.depth) {
+        match self.ages.gone_ns(settled_ns, self.way) {
             Verdict::Proof(due_ns) if now_ns >= due_ns => Ok(AgeStage::Over),
             Verdict::Proof(due_ns) => Ok(AgeStage::Replies { due_ns }),
             Verdict::NoVerdict(reason) => Err(reason),

@@ -273,8 +273,7 @@ mod tests {
     }
 
     fn intent() -> Intent {
-        let engine: Arc<dyn Engine> = Arc::new(UpDown::default());
-        Intent { engine, scheme: Scheme::Double, auto: true, policy: Policy::default(), unproved_baselines: false }
+        Intent { auto: true, ..Intent::by(Arc::new(UpDown::default()), Scheme::Double, Policy::default()) }
     }
 
     fn foreseer(most_bytes: usize) -> Foreseer {

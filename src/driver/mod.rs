@@ -78,6 +78,11 @@ pub struct Intent {
 }
 
 impl Intent {
+    /// By one scheme, and only what is proved.
+    pub fn by(engine: Arc<dyn Engine>, scheme: Scheme, policy: Policy) -> Intent {
+        Intent { engine, scheme, auto: false, policy, unproved_baselines: false }
+    }
+
     /// Whether changes are made alike: by the very same engine, too.
     fn is(&self, other: &Intent) -> bool {
         let by = |intent: &Intent| (intent.scheme, intent.auto, intent.policy, intent.unproved_baselines);

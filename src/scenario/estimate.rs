@@ -30,8 +30,14 @@ pub struct RunOutlook {
     pub load: f64,
     /// The packet-hops to expect.
     pub hops: u64,
-    /// The load at which the busiest link is full.
-    pub full_at: f64,
+    /// The load that would be chosen if it did not matter how long the run takes: no link is full.
+    pub usual: f64,
+}
+
+/// Two digits of a load are enough, and easier to read.
+pub fn two_digits(load: f64) -> f64 {
+    let scale = 10f64.powi(1 - load.log10().floor() as i32);
+    (load * scale).floor() / scale
 }
 
 /// What to expect of a change by `scheme`.
@@ -42,20 +48,19 @@ pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> RunO
         time_ns as f64 * packets_per_ns(setup) * demand.hops
     };
     let at_full_load = |scheme: Scheme| for_change(change_ns(scenario, setup, scheme));
+    let usual = USUAL_LOAD.min(demand.saturation * BELOW_SATURATION);
     let load = scenario.load.unwrap_or_else(|| {
-        // The same for all schemes, or what they lose could not be compared. Two digits are enough, and easier to read.
+        // The same for all schemes, or what they lose could not be compared.
         let slowest = slowest(setup);
         let hops = if slowest == Scheme::Double { USUAL_HOPS } else { USUAL_HOPS_OF_ENTRIES };
-        let most = (hops / at_full_load(slowest)).min(USUAL_LOAD).min(demand.saturation * BELOW_SATURATION);
-        let scale = 10f64.powi(1 - most.log10().floor() as i32);
-        (most * scale).floor() / scale
+        two_digits(usual.min(hops / at_full_load(slowest)))
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
     let expected = match scenario.change {
         ScenarioChange::Nothing => for_change(0),
         _ => at_full_load(scheme),
     };
-    RunOutlook { load, hops: (expected * load.min(demand.saturation)) as u64, full_at: demand.saturation }
+    RunOutlook { load, hops: (expected * load.min(demand.saturation)) as u64, usual: two_digits(usual) }
 }
 
 /// Packets that all end ports can send in a nanosecond.

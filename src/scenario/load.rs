@@ -4,7 +4,7 @@
 //! Beyond saturation the buffers of routers fill, and packets that wait for them delay the subnets before: congestion
 //! crosses routers as packets do. A run that shows what a change does to others must stay well below.
 
-use super::estimate::{self, RunOutlook};
+use super::estimate::{self, RunOutlook, two_digits};
 use super::setup::{Between, Setup};
 use crate::change::Prepared;
 use crate::fabric::subnets::SubnetPort;
@@ -39,16 +39,12 @@ pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> RunOutlook {
     let each: Vec<RunOutlook> = setup.each.iter().map(|own| estimate::outlook(setup.scenario, own, scheme)).collect();
     // A single subnet has no router whose buffers could fill, so its own estimate suffices.
     let Some(between) = &setup.between else { return each[0] };
-    let least = each.iter().map(|own| own.load).fold(USUAL_LOAD, f64::min);
     let busiest = busiest(setup, between, prepared) * concentration(setup, between);
-    let load = setup.scenario.load.unwrap_or_else(|| {
-        let most = if busiest > 0.0 { least.min(BELOW_SATURATION / busiest) } else { least };
-        // Two digits are enough, and easier to read.
-        let scale = 10f64.powi(1 - most.log10().floor() as i32);
-        (most * scale).floor() / scale
-    });
+    let bears = |load: f64| two_digits(if busiest > 0.0 { load.min(BELOW_SATURATION / busiest) } else { load });
+    let least = |of: fn(&RunOutlook) -> f64| each.iter().map(of).fold(USUAL_LOAD, f64::min);
+    let load = setup.scenario.load.unwrap_or_else(|| bears(least(|own| own.load)));
     let hops = each.iter().map(|own| if own.load > 0.0 { own.hops as f64 * load / own.load } else { 0.0 });
-    RunOutlook { load, hops: hops.sum::<f64>() as u64, full_at: if busiest > 0.0 { 1.0 / busiest } else { 1.0 } }
+    RunOutlook { load, hops: hops.sum::<f64>() as u64, usual: bears(least(|own| own.usual)) }
 }
 
 /// The load on the busiest channel, at full load of all hosts, before the change and after it.

@@ -32,7 +32,7 @@ pub fn run(
     let engines = engines.into();
     let setup = Setup::new(scenario, &engines)?;
     let prepared = setup.prepare(&engines)?;
-    let RunOutlook { load, hops, full_at } = load::outlook(&setup, &prepared);
+    let RunOutlook { load, hops, usual } = load::outlook(&setup, &prepared);
     let transports = setup.simulation(load)?;
     let acting = setup.acting_subnets(&transports);
     let plans: Vec<Arc<Vetted>> = prepared.iter().map(|prepared| prepared.plan.clone()).collect();
@@ -45,7 +45,7 @@ pub fn run(
         let journal = Journal::create(path).map_err(|error| ScenarioError::Journal(error.to_string()))?;
         acting.journal.replace(Some(journal));
     }
-    watch.is_full_at(full_at);
+    watch.usual_load_is(usual);
     watch.begins(hops, load);
     let transport = transports[0].clone();
     let mut time = Time { transport: transport.clone(), watch };

@@ -4,8 +4,8 @@ use crate::sim::Sim;
 
 /// An observer of the progress of a run.
 pub trait Watch {
-    /// The busiest link is full at this load of uniform traffic; told before the run begins.
-    fn is_full_at(&mut self, _load: f64) {}
+    /// The load that would be chosen if it did not matter how long the run takes; given before the run begins.
+    fn usual_load_is(&mut self, _load: f64) {}
 
     /// The run begins; this many packet-hops are expected at the chosen load.
     fn begins(&mut self, expected_hops: u64, load: f64);

@@ -59,13 +59,8 @@ impl<T: Transport> Upkeep<T> {
         (context.keep)(&running.known);
         manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
-        let intent = Intent {
-            engine: context.config.engine.clone(),
-            scheme: Scheme::Double,
-            auto: context.config.auto,
-            policy: context.config.policy,
-            unproved_baselines: false,
-        };
+        let config = &context.config;
+        let intent = Intent { auto: config.auto, ..Intent::by(config.engine.clone(), Scheme::Double, config.policy) };
         let mut driver = Driver::new(Watched::new(manager, context), running, intent);
         // Above those of the manager before, whose questions devices may remember.
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));

@@ -85,7 +85,7 @@ fn a_change_after_one_of_scheme_double_knows_of_hosts_on_the_retired_half() {
 
     let engine = Arc::new(UpDown::default());
     let (scheme, policy) = (Scheme::Ordered, policy(Observer::Token));
-    bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
+    bench.driver.intend(Intent::by(engine, scheme, policy));
     let everything = bench.driver.running().routed.clone();
     let closed = bench.driver.prepare(everything).expect("it can be prepared");
     assert!(closed.plan.plan().draft().assumptions.contains(&Assumption::SpareHalfUnused));
@@ -187,7 +187,7 @@ fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
         let (first, second) = (bench.root, second(&bench));
         let engine = Arc::new(Particular { first, second });
         let policy = policy(Observer::Token);
-        bench.driver.intend(Intent { engine, scheme, auto: false, policy, unproved_baselines: false });
+        bench.driver.intend(Intent::by(engine, scheme, policy));
         let deeds = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
         let report = glanced(&mut bench, deeds).expect("the rest can be routed").expect("a trap came");
         assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{scheme}");
@@ -367,7 +367,7 @@ fn a_removal_that_stale_entries_forbid_is_proved_once_they_follow() {
     let mut bench = bench("fat-tree:4,3", light(), Scheme::Double, policy(Observer::Token));
     remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     let (engine, policy) = (Arc::new(UpDown::default()), policy(Observer::Token));
-    bench.driver.intend(Intent { engine, scheme: Scheme::Ordered, auto: false, policy, unproved_baselines: false });
+    bench.driver.intend(Intent::by(engine, Scheme::Ordered, policy));
     let routed = bench.driver.running().routed.clone();
     let last = routed.switches().last().expect("a switch");
     let after = Arc::new(routed.without_nodes(&[last]));

@@ -69,13 +69,7 @@ fn failing(failures: usize) -> Failing {
     let bench = bench("fat-tree:4,2", light(), Scheme::Ordered, policy);
     let asked = Rc::default();
     let silent = Silent { inner: bench.transport.clone(), failures, asked: Rc::clone(&asked) };
-    let intent = Intent {
-        engine: Arc::new(UpDown::default()),
-        scheme: Scheme::Ordered,
-        auto: false,
-        policy,
-        unproved_baselines: false,
-    };
+    let intent = Intent::by(Arc::new(UpDown::default()), Scheme::Ordered, policy);
     let driver = Driver::new(Manager::new(silent, timing(), 0), bench.driver.running().clone(), intent);
     bench.transport.with(|sim| sim.run(MS / 10, false));
     Failing { bench, driver, asked }

@@ -29,7 +29,7 @@ fn fabric_bench() -> Bench {
 
 fn intent() -> Intent {
     let policy = policy(Observer::Token);
-    Intent { engine: Arc::new(FatTree), scheme: Scheme::Double, auto: true, policy, unproved_baselines: false }
+    Intent { auto: true, ..Intent::by(Arc::new(FatTree), Scheme::Double, policy) }
 }
 
 fn is_bare(fabric: &Fabric, node: NodeId) -> bool {

@@ -27,13 +27,7 @@ fn witness(bench: &Bench, policy: Policy) -> Witness {
     let mut manager = Manager::new(bench.transport.clone(), timing, 0);
     manager.move_sources(SourceControl::Fenced { settle_ns: SETTLE_NS });
     let witnessed = Witnessed::new(bench.transport.clone(), manager, 0);
-    let intent = Intent {
-        engine: Arc::new(UpDown::default()),
-        scheme: Scheme::Double,
-        auto: false,
-        policy,
-        unproved_baselines: false,
-    };
+    let intent = Intent::by(Arc::new(UpDown::default()), Scheme::Double, policy);
     // Hosts send on whichever half they like, and the fence is told so.
     let running = Running { both_halves: true, ..bench.driver.running().clone() };
     Driver::new(witnessed, running, intent)

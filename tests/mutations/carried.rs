@@ -399,13 +399,7 @@ fn run(rule: Rule) -> Vec<Catcher> {
         sm: subnet.sm,
     };
     let policy = Policy { arming: Arming::Hold, ..Policy::default() };
-    let intent = Intent {
-        engine: Arc::new(UpDown::default()),
-        scheme: Scheme::Double,
-        auto: false,
-        policy,
-        unproved_baselines: false,
-    };
+    let intent = Intent::by(Arc::new(UpDown::default()), Scheme::Double, policy);
     let mut driver = Driver::new(Manager::new(meddled, timing, 0), running, intent);
     let root = root_of(&subnet);
     let after = Arc::new(fabric.without_nodes(&[root]));

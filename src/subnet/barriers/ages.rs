@@ -24,8 +24,8 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn flush_by_age(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let wait = self.begin_wait(format!("flush of lanes {lanes}, by age"));
         let switches = self.live_switches()?;
-        // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each hop of
-        // the longest path counts. Otherwise F.6 counts two lifetimes.
+        // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each switch
+        // of the longest way counts. Otherwise F.6 counts two lifetimes.
         let hops = if self.sources.settle_ns().is_some() { self.longest_way(&wait.awaited)? } else { 0 };
         let mut judge = FlushAge::new(self.age_question(ticket, lanes, &wait)?, switches.iter().copied(), hops);
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));

@@ -34,7 +34,7 @@ impl<T: Transport> Manager<T> {
         let awaited = format!("flush of lanes {lanes}");
         let rounds = self.longest_way(&awaited)?;
         if rounds > StraysJudge::MOST {
-            let reason = format!("ways of {rounds} channels need more than {} rounds", StraysJudge::MOST);
+            let reason = format!("ways of {rounds} switches need more than {} rounds", StraysJudge::MOST);
             return Err(SubnetError::NoVerdict { awaited, reason });
         }
         let mut judge = StraysJudge::new(ticket, lanes, rounds as u8);

@@ -52,10 +52,13 @@ pub fn bench_by(topology: &str, config: SimConfig, scheme: Scheme, policy: Polic
     let fabric = lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).expect("LIDs enough");
     let function = engine.route(&fabric, &Demand::all(&fabric, 1)).expect("it is connected");
     let lanes = Lanes::of_fabric(&fabric, policy.reserved_sl);
-    let tables = lid::bring_up(&fabric, &function, 4).on_lanes(lanes.steady(policy.partition));
+    let steady = lanes.steady(policy.partition);
+    let tables = lid::bring_up(&fabric, &function, 4).on_lanes(steady);
     let config = SimConfig { reserved: lanes.reserved, ..config };
     let sm = fabric.end_ports().next().expect("hosts");
-    let transport = SimTransport::new(with_tables(&fabric, &tables, config, sm));
+    let mut sim = with_tables(&fabric, &tables, config, sm);
+    fabric.nodes().for_each(|(node, _)| sim.load_sl_to_vl(node, |sl| steady.get(sl)));
+    let transport = SimTransport::new(sim);
     let sm_lid = fabric.port(sm).lid.expect("assigned");
     transport.with(|sim| sim.load_master_sm(sm_lid, Half::Lower.sls().next().expect("eight")));
     let fabric = Arc::new(fabric);

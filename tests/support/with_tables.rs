@@ -1,7 +1,7 @@
 //! Simulated fabrics with tables loaded.
 
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{Half, PortNum};
+use reconfig::ids::Half;
 use reconfig::sim::{Sim, SimConfig};
 use reconfig::tables::SubnetTables;
 
@@ -10,11 +10,6 @@ pub fn with_tables(fabric: &Fabric, tables: &SubnetTables, config: SimConfig, sm
     let mut sim = Sim::new(fabric, config, sm).unwrap();
     for (switch, block, entries) in tables.lft_blocks(fabric) {
         sim.load_lft_block(switch, block, &entries);
-    }
-    for (node, _) in fabric.nodes() {
-        // As brought up, one table holds for all inputs and outputs.
-        let lanes = tables.sl_to_vl[node.index()].get(PortNum::ZERO, PortNum::ZERO);
-        sim.load_sl_to_vl(node, |sl| lanes.get(sl));
     }
     sim.load_half(Half::Lower);
     sim.start();

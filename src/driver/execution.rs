@@ -134,8 +134,14 @@ impl<S: SubnetManager> Driver<S> {
                 self.compute(log, computed_ns).await?;
             }
         }
-        if !matches!(first, Event::Resume) {
-            self.subnet.outlook_is(self.running.outlook_of(plan));
+        let first_wave = match first {
+            // What a halted change answers from stays as it is.
+            Event::Resume => None,
+            Event::Continue(_, position) => Some(position.wave),
+            _ => Some(0),
+        };
+        if let Some(wave) = first_wave {
+            self.subnet.outlook_is(self.running.outlook_of(plan, wave));
         }
         self.subnet.ways_are(plan.longest_way());
         Ok(())

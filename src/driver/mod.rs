@@ -522,13 +522,16 @@ impl Running {
         Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
     }
 
-    /// What it answers from while a plan runs: answers about the half in use stay valid, and there are paths on the other.
-    fn outlook_of(&self, plan: &Plan) -> Outlook {
+    /// What it answers from while a plan runs from a wave on: answers about the half in use stay valid, and there are paths
+    /// on the other. A plan that is continued behind the swap answers with the new half from the start: a host that asks
+    /// must not come back to the half that is being drained and rewritten.
+    fn outlook_of(&self, plan: &Plan, wave: usize) -> Outlook {
         let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
         let mut ways = [self.ways.clone(), self.ways.clone()];
         ways[plan.new_half().index()] = plan.new_ways().cloned();
         let tables = SubnetTables { lfts, ..self.tables.clone() };
-        Outlook { fabric: plan.draft().after.clone(), tables, ways, ..self.outlook() }
+        let half = plan.tables_at(wave).sa_half;
+        Outlook { fabric: plan.draft().after.clone(), tables, ways, half, ..self.outlook() }
     }
 
     /// A change of it; `surviving` and `after` are as for [`ChangeInput`].

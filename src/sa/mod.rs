@@ -176,6 +176,11 @@ impl Sa {
         self.half = half;
     }
 
+    /// The half whose LIDs it answers with.
+    pub fn half(&self) -> Half {
+        self.half
+    }
+
     /// Processes a datagram. Returns what to send, at once and in this order; none if it is not a MAD of this class.
     pub fn answer(&mut self, asked: &Datagram, now_ns: u64) -> Option<Vec<Datagram>> {
         if class_of(&asked.bytes) != class::SUBNET_ADMINISTRATION {

@@ -490,7 +490,8 @@ impl Frontend {
             port: self.fixed.port.clone(),
             state: change_state.to_string(),
             held: self.mailbox.borrow().held().map(str::to_string),
-            subnet_up: running.is_some(),
+            // While what an earlier manager left is brought to its end, the subnet is known and served, and not yet up.
+            subnet_up: running.is_some() && arrival.is_some(),
             arrival: arrival.as_ref().map(|arrival| arrival.name().to_string()),
             arrival_why: arrival.as_ref().and_then(|arrival| arrival.why().map(str::to_string)),
             fabric: running.map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive)),

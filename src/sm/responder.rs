@@ -93,6 +93,11 @@ impl Responder {
         self.sa.set_directory(Arc::new(directory));
     }
 
+    /// The half whose LIDs the SA answers with; none before it has a directory.
+    pub fn answered_half(&self) -> Option<Half> {
+        self.sa.directory().map(|_| self.sa.half())
+    }
+
     /// Requests to the SA so far, by attribute.
     pub fn sa_requests(&self) -> &BTreeMap<u16, u64> {
         self.sa.requests()

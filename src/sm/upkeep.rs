@@ -93,15 +93,16 @@ impl<T: Transport> Upkeep<T> {
     /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the state of
     /// the half that it leaves.
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
-        self.publish();
         let (record, name, retired) = match pending {
             // Whatever the retired half led to, it is closed, or leads there again.
             Pending::Recovery(prepared) => {
+                self.publish();
                 (self.change(context, prepared).await?, "the recovery of the subnet", RetiredHalf::Current)
             }
             Pending::Standing(standing) => {
                 let plan = standing.under_way.plan.clone();
-                // Answers come from the half that was in force when the earlier manager stopped.
+                // Answers come from the half that was in force when the earlier manager stopped: those of the SA too, which
+                // `take_up` publishes.
                 let half = plan.plan().tables_at(standing.position.wave).sa_half;
                 self.driver.subnet_mut().manager.begin_mastership(half);
                 let record = self.driver.take_up(standing).await;

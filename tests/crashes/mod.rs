@@ -155,6 +155,12 @@ fn resumed_by_itself(setting: Setting, going: Going) {
             // An order that was not yet recorded is forgotten with its manager; whatever dies is found by anyone.
             let is_forgotten = going == Going::Planned && held == reference.before && next.arrival == Some("adopted");
             let is_resumed = next.arrival == Some("resumed");
+            // Once it answers with the new half, no host is to come back to the one that is drained and rewritten. Who dies
+            // while writing has not moved the SA either, and here it has: the record is torn only afterwards.
+            let mut answered = [killed.answered, next.answered.clone()].concat();
+            answered.dedup();
+            let is_going_on = !is_resumed || keep.is_some() || answered.is_sorted();
+            assert!(is_going_on, "{at}: the SA answered with the halves {answered:?}: {next:?}");
             assert!(held == reference.after || is_forgotten || !is_resumed, "{at}: {next:?}");
         }
     }

@@ -152,6 +152,8 @@ pub struct Life {
     pub running: Option<Arc<Running>>,
     /// What it has set aside.
     pub aside: Vec<String>,
+    /// The halves that the SA answered with, one after the other.
+    pub answered: Vec<Half>,
     /// How many deeds were done.
     pub deeds: usize,
     pub was_killed: bool,
@@ -263,6 +265,7 @@ impl World {
         let mailbox = Mailbox::new(false);
         let manager = Manager::new(Box::new(mortal) as AnyTransport, self.timing(), 0);
         let context = self.context(port, mailbox.clone(), journal);
+        let responder = context.responder.clone();
         let mut running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
@@ -282,6 +285,8 @@ impl World {
                 }
                 life.note(happening);
             }
+            let half = responder.borrow().answered_half();
+            life.answered.extend(half.filter(|half| life.answered.last() != Some(half)));
             let now_ns = self.now_ns();
             let is_at_rest = is_idle(&mailbox, &life) && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS;
             life.was_killed = fate.borrow().is_dead;

@@ -205,7 +205,7 @@ fn opensm_that_waits_through_every_phase_is_handed_over_to_at_the_end() {
     scene.role_is(&manager, "master");
     let written = Cell::new(None);
     scene.subnet.wait("the subnet to be up again, and nothing to be written any more", AGREEING, || {
-        // A recovery waits at its barriers too; without one there is nothing to be continued.
+        // Whatever comes after the recovery waits at its barriers; without one there is nothing to be continued.
         let _ = manager.ask(&scene.subnet, "change", &["--continue"]);
         let status = manager.status(&scene.subnet);
         let now = status["smps"]["sent"]["LinearForwardingTable"]["Set"].as_u64();

@@ -312,7 +312,7 @@ impl Agents {
         let waited_for = |lane: &InLane| !aside.contains(Vl::masked(at.plane.vl_of(*lane)));
         let lanes = if at.plane.is_relay(node) { at.plane.own_lanes(node).collect() } else { at.plane.lanes_of(node) };
         for lane in lanes.into_iter().filter(waited_for) {
-            let count = at.plane.ins[lane].count;
+            let count = at.plane.lanes[lane].count;
             self.stood[lane] = count;
             before += count;
         }
@@ -513,7 +513,7 @@ impl Agents {
         let asked = |lane: &OutLane| lanes.contains(Vl::masked(at.plane.vl_of(*lane)));
         // Full credits mean that the far buffer is empty and the wire too; a line means that more will follow.
         let idle = |out_lane: OutLane| {
-            at.plane.outs[out_lane].first_waiter.is_none() && at.plane.has_all_credits(at.clock, out_lane)
+            at.plane.lanes[out_lane].first_waiter.is_none() && at.plane.has_all_credits(at.clock, out_lane)
         };
         let drained = |port: &PortId| at.plane.out_lanes(*port).filter(asked).all(idle);
         let latched = outputs_latched(at, node, lanes);

@@ -3,7 +3,7 @@
 //! Time moves only in [`Clock::step`], to the event that it returns, so everything that an event causes sees one `now`.
 //! The digest takes in time, kind and operands of every event in order: two runs with one digest did the same.
 
-use super::wheel::{SimEvent, TICKS_PER_NS, Ticks, Wheel};
+use super::wheel::{CHUNK, SimEvent, TICKS_PER_NS, Ticks, Wheel};
 
 /// The time, the events to come, and the trace hash.
 pub(super) struct Clock {
@@ -46,6 +46,12 @@ impl Clock {
         let mixed = self.trace_hash ^ time ^ event.word().rotate_left(29);
         self.trace_hash = mixed.wrapping_mul(0x0000_0100_0000_01B3).rotate_left(5);
         Some(event)
+    }
+
+    /// The next events, where there are many ([`Wheel::ahead`]).
+    #[inline]
+    pub fn ahead(&mut self) -> Option<[SimEvent; CHUNK]> {
+        self.wheel.ahead()
     }
 
     pub fn trace_hash(&self) -> u64 {

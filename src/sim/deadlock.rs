@@ -50,7 +50,7 @@ impl DataPlane {
     /// The in lane whose buffer is full for the head of `lane`; none where the head waits for nothing but time.
     #[inline]
     fn blocked_on(&self, lane: InLane) -> Option<InLane> {
-        let queue = &self.ins[lane];
+        let queue = &self.lanes[lane];
         if queue.head.is_none() || queue.waits_for.is_none() {
             return None;
         }
@@ -61,11 +61,11 @@ impl DataPlane {
         }
         let down = self.downstream(queue.waits_for);
         // The first in line decides: while the buffer has room for its head, the line moves, and this head with it.
-        let first = self.outs[queue.waits_for].first_waiter;
-        let need = u32::from(self.packets[self.ins[first].head].credits);
+        let first = self.lanes[queue.waits_for].first_waiter;
+        let need = u32::from(self.packets[self.lanes[first].head].credits);
         // `held` leaves out credits on their way back, so room that is only late is no edge. A wait for a busy link or
         // for a turn is none either, because the buffer has room.
-        (self.ins[down].held + need > u32::from(self.capacity)).then_some(down)
+        (self.lanes[down].held + need > u32::from(self.capacity)).then_some(down)
     }
 
     /// Whether waiting leads from a lane back to it.
@@ -73,7 +73,7 @@ impl DataPlane {
     fn closes_cycle(&self, lane: InLane) -> bool {
         let mut next = lane;
         // Waiting may lead into a cycle without `lane`, found when it closed; the bound ends the walk there.
-        for _ in 0..self.ins.len() {
+        for _ in 0..self.lanes.len() {
             match self.blocked_on(next) {
                 None => return false,
                 Some(down) if down == lane => return true,
@@ -85,7 +85,7 @@ impl DataPlane {
 
     /// A lane of the cycle to which waiting leads from `lane`; none where waiting ends.
     fn lane_of_cycle(&self, lane: InLane) -> Option<InLane> {
-        let mut seen = vec![false; self.ins.len()];
+        let mut seen = vec![false; self.lanes.len()];
         let mut next = lane;
         while let Some(down) = self.blocked_on(next) {
             if std::mem::replace(&mut seen[next.index()], true) {
@@ -101,7 +101,7 @@ impl DataPlane {
         let mut cycle = Vec::new();
         let mut next = lane;
         loop {
-            let queue = &self.ins[next];
+            let queue = &self.lanes[next];
             let packet = &self.packets[queue.head];
             let (input, output) = (self.port_of(next), self.port_of(queue.waits_for));
             cycle.push(StuckPacket {

@@ -184,6 +184,7 @@ impl Sim {
             let own = &mut self.plane.ports[port];
             (own.peer, own.ticks_per_byte, own.sink) = (peer, rate, sink);
         }
+        self.plane.lanes.plug(a, b);
         self.revive_link(a);
     }
 

@@ -47,7 +47,7 @@ impl Sim {
         if !at.is_up() {
             // The link died under the head. Its room was taken when it set out, and goes back without credits: both
             // ends agree on new ones when the cable returns.
-            self.plane.ins[lane].held -= u32::from(self.plane.packets[id].credits);
+            self.plane.lanes[lane].held -= u32::from(self.plane.packets[id].credits);
             self.counters.miss(port, self.plane.packets[id].bytes);
             self.lose(id);
             return;
@@ -69,7 +69,7 @@ impl Sim {
     /// The head of a queue asks for its output; heads that have none are discarded.
     pub(super) fn offer(&mut self, lane: InLane) {
         loop {
-            let id = self.plane.ins[lane].head;
+            let id = self.plane.lanes[lane].head;
             if id.is_none() {
                 return;
             }
@@ -106,7 +106,7 @@ impl Sim {
         // The link may be free while the other lanes of the port wait for credits: then this head goes now.
         self.serve(self.plane.port_of(out_lane));
         // Serving may have sent this very head; only one that still waits adds an edge to the graph of waits.
-        let queue = &self.plane.ins[lane];
+        let queue = &self.plane.lanes[lane];
         if queue.head == id && queue.waits_for == out_lane {
             self.look_for_deadlock(lane);
         }
@@ -123,7 +123,7 @@ impl Sim {
             self.plane.wake_when_free(&mut self.clock, port);
         } else if let Some((out_lane, lane)) = self.plane.arbitrate(&mut self.clock, port) {
             self.plane.unwait_first(out_lane, lane);
-            self.send_head(lane, self.plane.ins[lane].head, out_lane);
+            self.send_head(lane, self.plane.lanes[lane].head, out_lane);
             self.plane.wake_when_free(&mut self.clock, port);
             // The next head of the queue asks last: queues that waited before it have the first claim on the link.
             self.offer(lane);
@@ -143,7 +143,7 @@ impl Sim {
 
     /// Credits have come back.
     pub(super) fn credit(&mut self, credits: u16, out_lane: OutLane) {
-        let line = &mut self.plane.outs[out_lane];
+        let line = &mut self.plane.lanes[out_lane];
         line.credits.come_back(credits);
         if line.first_waiter.is_some() {
             self.serve(self.plane.port_of(out_lane));
@@ -180,11 +180,15 @@ impl Sim {
             out.waits = false;
             self.counters.wait_ends(port, self.clock.now());
         }
-        let own = &mut plane.outs[out_lane].credits;
-        own.spend(credits);
-        // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
+        let down = plane.in_lane(peer, plane.vl_of(out_lane));
+        let ends = plane.lanes.channel(down);
+        ends.line.credits.spend(credits);
         if sink {
-            own.expect(credits);
+            // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
+            ends.line.credits.expect(credits);
+        } else {
+            // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
+            ends.queue.held += u32::from(credits);
         }
         // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
         // F.2).
@@ -193,13 +197,10 @@ impl Sim {
             self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer.0));
             return;
         }
-        let down = self.plane.in_lane(peer, self.plane.vl_of(out_lane));
-        // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
-        self.plane.ins[down].held += u32::from(credits);
         let asks = self.clock.now() + Ticks::from(hop_delay);
         self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
         // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
-        if self.plane.outs[out_lane].first_waiter.is_some() {
+        if self.plane.lanes.channel(down).line.first_waiter.is_some() {
             self.look_for_deadlock(down);
         }
     }
@@ -223,7 +224,7 @@ impl Sim {
     /// Discards the head of a queue, which stands in no line.
     #[inline(never)]
     pub(super) fn discard_head(&mut self, lane: InLane) {
-        let id = self.plane.ins[lane].head;
+        let id = self.plane.lanes[lane].head;
         // A discarded packet still occupies its buffer until its tail has arrived.
         let gone = self.clock.now().max(self.plane.packets[id].tail);
         if self.is_at_its_device(lane, id) {
@@ -280,8 +281,8 @@ impl Sim {
         }
         // Only heads have chosen: the packets after them choose when they become heads.
         for lane in self.plane.lanes_of(node) {
-            let id = self.plane.ins[lane].head;
-            if id.is_none() || self.plane.ins[lane].waits_for.is_none() {
+            let id = self.plane.lanes[lane].head;
+            if id.is_none() || self.plane.lanes[lane].waits_for.is_none() {
                 continue;
             }
             let choice = self.plane.choose(self.plane.port_of(lane), id);
@@ -292,7 +293,7 @@ impl Sim {
                 self.offer(lane);
                 // The next in the line left behind may be longer: then the line waits for a buffer in which its first
                 // would have had room.
-                if self.plane.outs[left].first_waiter.is_some() {
+                if self.plane.lanes[left].first_waiter.is_some() {
                     self.look_for_deadlock(self.plane.downstream(left));
                 }
             }
@@ -305,7 +306,7 @@ impl Sim {
         for out_lane in self.plane.out_lanes(port) {
             // Copied, since each discard offers the next head, which may join the same line.
             for lane in self.plane.line(out_lane).collect::<Vec<_>>() {
-                if self.plane.ins[lane].waits_for == out_lane && self.plane.discards(out_lane, lane) {
+                if self.plane.lanes[lane].waits_for == out_lane && self.plane.discards(out_lane, lane) {
                     self.plane.unwait(lane);
                     self.discard_head(lane);
                     self.offer(lane);
@@ -318,7 +319,7 @@ impl Sim {
         self.serve(port);
         // What waited for a port that held its data waits for a buffer from now on.
         for out_lane in self.plane.out_lanes(port) {
-            let waiter = self.plane.outs[out_lane].first_waiter;
+            let waiter = self.plane.lanes[out_lane].first_waiter;
             if waiter.is_some() {
                 self.look_for_deadlock(waiter);
                 self.look_for_deadlock(self.plane.downstream(out_lane));
@@ -328,14 +329,14 @@ impl Sim {
 
     /// Latches the packets that arrived while the port held its data back, and lets the head ask.
     fn release(&mut self, lane: InLane) {
-        let mut id = self.plane.ins[lane].head;
+        let mut id = self.plane.lanes[lane].head;
         while id.is_some() && self.plane.rules.latch == Latch::Arrival {
             if self.plane.packets[id].out_lane.is_none() {
                 self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
             }
             id = self.plane.packets[id].next;
         }
-        if self.plane.ins[lane].waits_for.is_none() {
+        if self.plane.lanes[lane].waits_for.is_none() {
             self.offer(lane);
         }
     }
@@ -343,7 +344,7 @@ impl Sim {
     /// Discards every packet in the buffers or send queues of a port.
     pub(super) fn empty_queues(&mut self, port: PortId) {
         for lane in self.plane.in_lanes(port) {
-            while self.plane.ins[lane].head.is_some() {
+            while self.plane.lanes[lane].head.is_some() {
                 self.plane.unwait(lane);
                 self.discard_head(lane);
             }
@@ -354,7 +355,7 @@ impl Sim {
     pub(super) fn expire(&mut self, id: PacketId, lane: InLane) {
         // Packet numbers are used again, and a head may wait anew: only the time noted for the lane makes this limit
         // its own.
-        let queue = &self.plane.ins[lane];
+        let queue = &self.plane.lanes[lane];
         if queue.head == id && queue.waits_for.is_some() && self.lifetimes.is_due(lane, self.clock.now()) {
             let out_lane = queue.waits_for;
             let by_hoq = !self.lifetimes.outlived(&self.plane, &self.devices, &self.clock, lane);
@@ -373,7 +374,7 @@ impl Sim {
     fn stall_begins(&mut self, out_lane: OutLane) {
         // Copied, since each discard offers the next head, which may ask for the same lane.
         for lane in self.plane.line(out_lane).collect::<Vec<_>>() {
-            if self.plane.ins[lane].waits_for == out_lane {
+            if self.plane.lanes[lane].waits_for == out_lane {
                 self.lifetimes.discards += 1;
                 self.plane.unwait(lane);
                 self.discard_head(lane);

@@ -130,7 +130,7 @@ impl Sim {
         let waits = self.plane.is_switch(node) && self.plane.rules.latch != Latch::Arrival;
         self.plane.packets[id].out_lane = if waits { OutLane::NONE } else { chosen };
         let lane = self.plane.in_lane(self.plane.first_port(node), vl);
-        self.plane.ins[lane].held += u32::from(packet.credits);
+        self.plane.lanes[lane].held += u32::from(packet.credits);
         if self.plane.enqueue(lane, id) {
             self.offer(lane);
         }

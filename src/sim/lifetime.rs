@@ -71,7 +71,7 @@ impl Lifetimes {
     pub fn outlived(&self, plane: &DataPlane, devices: &Devices, clock: &Clock, lane: InLane) -> bool {
         let port = plane.port_of(lane);
         let in_switch = plane.ports[port].role == PortRole::Switch;
-        let tail = plane.packets[plane.ins[lane].head].tail;
+        let tail = plane.packets[plane.lanes[lane].head].tail;
         // The switch limit runs from the arrival of the tail, however many lines the packet has stood in since.
         let limit = self.switch_limit(plane, devices, port);
         in_switch && limit.is_some_and(|limit| clock.now() >= tail.saturating_add(limit))
@@ -105,7 +105,7 @@ impl Lifetimes {
         if plane.ports[plane.port_of(lane)].role != PortRole::Switch {
             return;
         }
-        let queue = &plane.ins[lane];
+        let queue = &plane.lanes[lane];
         let output = plane.port_of(queue.waits_for);
         // The head-of-queue limit runs from now: a head that joins another line begins it anew.
         let by_hoq = self.hoq_limit(devices, output).map(|limit| clock.now() + limit);

@@ -32,8 +32,10 @@ mod forward;
 mod gmp;
 mod index;
 mod kept;
+mod lanes;
 mod ledger;
 mod lifetime;
+mod look_ahead;
 mod mad;
 mod management;
 mod monitor;
@@ -230,13 +232,13 @@ impl Sim {
         let plane = DataPlane::new(&fabric, spaces.top(), &config);
         Sim {
             clock: Clock::new(),
-            lifetimes: Lifetimes::new(&config, plane.ins.len()),
+            lifetimes: Lifetimes::new(&config, plane.lanes.len()),
             deadlocks: Deadlocks::default(),
             relays: None,
             ledger: Ledger::new(fabric.port_count(), config.count_order),
             counters: Counters::new(fabric.port_count()),
             devices: Devices::new(&fabric, &config, spaces, cold),
-            agents: Agents::new(&fabric, plane.ins.len()),
+            agents: Agents::new(&fabric, plane.lanes.len()),
             errands: Errands::new(config.seed),
             clients: MadClients::default(),
             questions: Questions::default(),
@@ -295,6 +297,7 @@ impl Sim {
     /// Lets time pass until `until_ns`, or until an event that the caller must handle.
     pub fn run(&mut self, until_ns: u64, stop_at_mads: bool) -> Halt {
         let until = until_ns.saturating_mul(TICKS_PER_NS);
+        let looks_ahead = self.plane.lanes.outgrow_a_cache();
         loop {
             // Both halts come before the next event, so the caller acts at the time of the event that caused them.
             if self.deadlocks.found.is_some() && !self.deadlocks.outlasted {
@@ -304,6 +307,9 @@ impl Sim {
                 return Halt::Mad;
             }
             let Some(event) = self.clock.step(until) else { return Halt::Time };
+            if looks_ahead && let Some(ahead) = self.clock.ahead() {
+                self.look_ahead(&ahead);
+            }
             self.handle(event);
         }
     }

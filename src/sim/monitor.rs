@@ -102,7 +102,7 @@ impl Sim {
         let own = &self.plane.ports[source.port];
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl.get());
         let queue = self.plane.in_lane(source.port, if vl < self.plane.data_vls { vl } else { 0 });
-        let has_room = self.plane.ins[queue].count < u32::from(self.config.send_queue);
+        let has_room = self.plane.lanes[queue].count < u32::from(self.config.send_queue);
         self.sources.sending && !self.sources.cut_off[rank] && !source.is_silent() && has_room
     }
 

@@ -10,8 +10,9 @@
 
 use super::arbitration::VlArbiter;
 use super::clock::Clock;
-use super::credit::{CreditBooks, LaneCredits, Returns};
+use super::credit::{CreditBooks, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
+use super::lanes::Lanes;
 use super::packet::Packets;
 use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
@@ -103,34 +104,6 @@ impl OutPort {
     }
 }
 
-/// A lane as seen by its sender.
-#[derive(Clone, Debug)]
-pub struct OutputLine {
-    /// Credits for the buffer that it feeds.
-    pub credits: LaneCredits,
-    /// The first in lane whose head waits for this lane.
-    pub first_waiter: InLane,
-    /// The last of that line.
-    pub last_waiter: InLane,
-}
-
-/// An input buffer, or a send queue.
-#[derive(Clone, Debug)]
-pub struct InputQueue {
-    /// First packet.
-    pub head: PacketId,
-    /// Last packet.
-    pub tail: PacketId,
-    /// The next in lane in line for the same out lane.
-    pub next_waiter: InLane,
-    /// The out lane that the head waits for.
-    pub waits_for: OutLane,
-    /// Credits taken, including those of packets still on the wire; not kept for a send queue.
-    pub held: u32,
-    /// Packets in the queue.
-    pub count: u32,
-}
-
 /// Settings that every hop obeys, copied from [`SimConfig`] next to the data that they act on.
 #[derive(Clone, Copy)]
 pub struct ForwardingRules {
@@ -179,10 +152,8 @@ pub struct DataPlane {
     fewest_lanes: u8,
     /// By port.
     pub ports: By<PortId, OutPort>,
-    /// By lane.
-    pub outs: By<OutLane, OutputLine>,
-    /// By lane.
-    pub ins: By<InLane, InputQueue>,
+    /// Both ends of every lane.
+    pub lanes: Lanes,
     /// Forwarding and SL-to-VL tables.
     pub tables: Tables,
     /// Credits of one input buffer.
@@ -204,25 +175,14 @@ impl DataPlane {
         let (data_vls, capacity) = (config.data_vls, config.buffer_credits);
         // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
-        let lanes = fabric.port_count() << shift;
-        let ports = fabric.ports().map(|(id, _)| out_port(fabric, id, config)).collect();
-        let out_lane =
-            OutputLine { credits: LaneCredits::full(capacity), first_waiter: InLane::NONE, last_waiter: InLane::NONE };
-        let in_lane = InputQueue {
-            head: PacketId::NONE,
-            tail: PacketId::NONE,
-            next_waiter: InLane::NONE,
-            waits_for: OutLane::NONE,
-            held: 0,
-            count: 0,
-        };
+        let ports: By<PortId, OutPort> = fabric.ports().map(|(id, _)| out_port(fabric, id, config)).collect();
+        let lanes = Lanes::new(ports.iter().map(|port| port.peer), shift, capacity);
         DataPlane {
             shift,
             data_vls,
             fewest_lanes: data_vls,
             ports,
-            outs: By::filled(out_lane, lanes),
-            ins: By::filled(in_lane, lanes),
+            lanes,
             tables: Tables::new(fabric, top, data_vls),
             capacity,
             packets: Packets::default(),
@@ -337,7 +297,7 @@ impl DataPlane {
     /// The in lane that an out lane fills.
     #[inline]
     pub fn downstream(&self, lane: OutLane) -> InLane {
-        self.in_lane(self.ports[self.port_of(lane)].peer, self.vl_of(lane))
+        self.lanes.fed_by(lane)
     }
 
     /// The data lanes that a port receives by.
@@ -385,26 +345,26 @@ impl DataPlane {
 
     /// The packets of a queue, its head first.
     pub fn queue(&self, lane: InLane) -> impl Iterator<Item = PacketId> {
-        std::iter::successors(self.ins[lane].head.get(), |&id| self.packets[id].next.get())
+        std::iter::successors(self.lanes[lane].head.get(), |&id| self.packets[id].next.get())
     }
 
     /// Whether a port's in lanes hold nothing on `lanes`.
     pub fn holds_nothing(&self, port: PortId, lanes: VlSet) -> bool {
         let asked = |lane: &InLane| lanes.contains(Vl::masked(self.vl_of(*lane)));
-        self.in_lanes(port).filter(asked).all(|lane| self.ins[lane].count == 0)
+        self.in_lanes(port).filter(asked).all(|lane| self.lanes[lane].count == 0)
     }
 
     // Credits.
 
-    /// Whether an out lane has the credits for a packet ([`Returns::suffice`]).
+    /// Whether an out lane, which feeds `down`, has the credits for a packet ([`Returns::suffice`]).
     #[inline]
-    fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, needed: u16) -> bool {
-        self.returns.suffice(clock, out_lane, &mut self.outs[out_lane].credits, needed)
+    fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, down: InLane, needed: u16) -> bool {
+        self.returns.suffice(clock, out_lane, &mut self.lanes.channel(down).line.credits, needed)
     }
 
     /// Whether the far buffer of an out lane is empty, and the wire to it too.
     pub fn has_all_credits(&self, clock: &Clock, out_lane: OutLane) -> bool {
-        self.returns.usable(clock, &self.outs[out_lane].credits) == self.capacity
+        self.returns.usable(clock, &self.lanes[out_lane].credits) == self.capacity
     }
 
     /// Both ends of a cable that comes back agree on the sender's credits: the room in the far buffer, less the credits
@@ -412,8 +372,8 @@ impl DataPlane {
     pub fn restore_credits(&mut self, out_lane: OutLane) {
         // Packets on the wire when the cable died still count in `held` until their arrival, so their room is not given
         // away.
-        let room = self.capacity - self.ins[self.downstream(out_lane)].held as u16;
-        self.returns.reset(&mut self.outs[out_lane].credits, room);
+        let room = self.capacity - self.lanes[self.downstream(out_lane)].held as u16;
+        self.returns.reset(&mut self.lanes[out_lane].credits, room);
     }
 
     /// Checks that every lane of a live cable conserves its credits: those at the sender, those on their way back and
@@ -427,8 +387,8 @@ impl DataPlane {
                 continue;
             }
             // A sink holds nothing: the credits of its packets are on their way back from the moment they set out.
-            let held = if port.sink { 0 } else { self.ins[self.downstream(out_lane)].held };
-            let CreditBooks { at_hand, noted, coming } = self.returns.books(&self.outs[out_lane].credits);
+            let held = if port.sink { 0 } else { self.lanes[self.downstream(out_lane)].held };
+            let CreditBooks { at_hand, noted, coming } = self.returns.books(&self.lanes[out_lane].credits);
             assert!(
                 at_hand + noted + coming + held == u32::from(self.capacity),
                 "{out_lane:?}: {at_hand} credits at hand, {noted} noted and {coming} coming back, {held} held: expected {}",
@@ -442,7 +402,7 @@ impl DataPlane {
     /// Appends a packet to a queue; reports whether it is now the head.
     #[inline]
     pub fn enqueue(&mut self, lane: InLane, id: PacketId) -> bool {
-        let queue = &mut self.ins[lane];
+        let queue = &mut self.lanes[lane];
         queue.count += 1;
         let was_empty = queue.head.is_none();
         if was_empty {
@@ -523,15 +483,16 @@ impl DataPlane {
         let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
         // Credits come last, because a refusal turns the lane's returns into events: only a head that then waits may
         // cause it.
-        let programmed = out.programmed;
-        let goes = free && self.has_credits(clock, out_lane, credits);
-        if goes && programmed {
-            return self.has_turn(port, self.vl_of(out_lane), credits);
+        let (programmed, vl) = (out.programmed, self.vl_of(out_lane));
+        let down = self.in_lane(out.peer, vl);
+        if !free || !self.has_credits(clock, out_lane, down, credits) {
+            return false;
         }
-        if goes {
-            self.take_turn(port, self.vl_of(out_lane), credits);
+        if programmed {
+            return self.has_turn(port, vl, credits);
         }
-        goes
+        self.take_turn(port, vl, credits);
+        true
     }
 
     /// Whether a lane that alone has a packet may send it by the port's lists. If so, it takes its turn.
@@ -545,28 +506,27 @@ impl DataPlane {
     /// a queue has one head, so it stands in one line at most.
     #[inline]
     pub fn join_line(&mut self, lane: InLane, out_lane: OutLane) {
-        let port = self.port_of(out_lane);
-        self.ins[lane].waits_for = out_lane;
-        self.ins[lane].next_waiter = InLane::NONE;
-        let out = &mut self.outs[out_lane];
-        if out.first_waiter.is_none() {
-            out.first_waiter = lane;
-            let vl = self.vl_of(out_lane);
+        let queue = &mut self.lanes[lane];
+        (queue.waits_for, queue.next_waiter) = (out_lane, InLane::NONE);
+        let line = &mut self.lanes[out_lane];
+        let last = std::mem::replace(&mut line.last_waiter, lane);
+        if line.first_waiter.is_none() {
+            line.first_waiter = lane;
+            let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
             // One bit for each lane with a line, so arbitration visits no lane without one.
             self.ports[port].pending |= 1 << vl;
         } else {
-            let last = out.last_waiter;
-            self.ins[last].next_waiter = lane;
+            self.lanes[last].next_waiter = lane;
         }
-        self.outs[out_lane].last_waiter = lane;
     }
 
     /// Takes the first waiter out of an output's line.
     #[inline]
     pub fn unwait_first(&mut self, out_lane: OutLane, lane: InLane) {
-        let next = self.ins[lane].next_waiter;
-        self.ins[lane].waits_for = OutLane::NONE;
-        let out = &mut self.outs[out_lane];
+        let queue = &mut self.lanes[lane];
+        let next = queue.next_waiter;
+        queue.waits_for = OutLane::NONE;
+        let out = &mut self.lanes[out_lane];
         out.first_waiter = next;
         if next.is_none() {
             out.last_waiter = InLane::NONE;
@@ -577,30 +537,30 @@ impl DataPlane {
 
     /// Takes a waiter out of an output's line wherever it stands.
     pub fn unwait(&mut self, lane: InLane) {
-        let out_lane = self.ins[lane].waits_for;
+        let out_lane = self.lanes[lane].waits_for;
         if out_lane.is_none() {
             return;
         }
-        let first = self.outs[out_lane].first_waiter;
+        let first = self.lanes[out_lane].first_waiter;
         if first == lane {
             return self.unwait_first(out_lane, lane);
         }
         // Only discards and changed choices leave a line from the middle, so lines need no links backwards.
         let mut before = first;
-        while self.ins[before].next_waiter != lane {
-            before = self.ins[before].next_waiter;
+        while self.lanes[before].next_waiter != lane {
+            before = self.lanes[before].next_waiter;
         }
-        let next = self.ins[lane].next_waiter;
-        self.ins[before].next_waiter = next;
-        self.ins[lane].waits_for = OutLane::NONE;
+        let next = self.lanes[lane].next_waiter;
+        self.lanes[before].next_waiter = next;
+        self.lanes[lane].waits_for = OutLane::NONE;
         if next.is_none() {
-            self.outs[out_lane].last_waiter = before;
+            self.lanes[out_lane].last_waiter = before;
         }
     }
 
     /// The queues in an output's line, the first one first.
     pub fn line(&self, out_lane: OutLane) -> impl Iterator<Item = InLane> {
-        std::iter::successors(self.outs[out_lane].first_waiter.get(), |&lane| self.ins[lane].next_waiter.get())
+        std::iter::successors(self.lanes[out_lane].first_waiter.get(), |&lane| self.lanes[lane].next_waiter.get())
     }
 
     /// Schedules a wake-up of an output for when its link is free, if a queue waits for it.
@@ -621,7 +581,7 @@ impl DataPlane {
         if out.programmed {
             return self.arbitrate_by_lists(clock, port);
         }
-        let (turn, pending) = (out.turn, out.pending);
+        let (turn, pending, peer) = (out.turn, out.pending, out.peer);
         // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
         let start = if out.allowance > 0 { turn } else { turn + 1 };
         // Written twice side by side, the sixteen bits rotate by a shift.
@@ -630,11 +590,11 @@ impl DataPlane {
         while waiting != 0 {
             let vl = (start + waiting.trailing_zeros() as u8) % 16;
             waiting &= waiting - 1;
-            let out_lane = self.out_lane(port, vl);
-            let lane = self.outs[out_lane].first_waiter;
-            let credits = self.packets[self.ins[lane].head].credits;
+            let (out_lane, down) = (self.out_lane(port, vl), self.in_lane(peer, vl));
+            let lane = self.lanes.channel(down).line.first_waiter;
+            let credits = self.packets[self.lanes[lane].head].credits;
             // A lane without credits is passed over. Its returns are events from here on, and those wake this port.
-            if self.has_credits(clock, out_lane, credits) {
+            if self.has_credits(clock, out_lane, down, credits) {
                 self.take_turn(port, vl, credits);
                 return Some((out_lane, lane));
             }
@@ -652,12 +612,12 @@ impl DataPlane {
                 return None;
             }
             let out_lane = self.out_lane(port, vl);
-            let credits = self.packets[self.ins[self.outs[out_lane].first_waiter].head].credits;
-            self.has_credits(clock, out_lane, credits).then_some(credits)
+            let credits = self.packets[self.lanes[self.lanes[out_lane].first_waiter].head].credits;
+            self.has_credits(clock, out_lane, self.downstream(out_lane), credits).then_some(credits)
         });
         self.arbiters.insert(port, arbiter);
         let out_lane = self.out_lane(port, picked?);
-        Some((out_lane, self.outs[out_lane].first_waiter))
+        Some((out_lane, self.lanes[out_lane].first_waiter))
     }
 
     /// Has a port go by lists of lanes from now on; by equal weights where there are none.
@@ -684,7 +644,7 @@ impl DataPlane {
     #[inline(always)]
     pub fn dequeue(&mut self, clock: &mut Clock, lane: InLane, end: Ticks) -> Departed {
         let port = self.port_of(lane);
-        let queue = &mut self.ins[lane];
+        let queue = &mut self.lanes[lane];
         let id = queue.head;
         let packet = &mut self.packets[id];
         queue.head = std::mem::replace(&mut packet.next, PacketId::NONE);
@@ -703,7 +663,7 @@ impl DataPlane {
         // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
         if own.is_up() {
             let upstream = self.out_lane(own.peer, self.vl_of(lane));
-            let own = &mut self.outs[upstream].credits;
+            let own = &mut self.lanes.channel(lane).line.credits;
             self.returns.note(clock, upstream, own, credits, end + self.rules.link_delay);
         }
         Departed { id, lane, source: EndPortRank::NONE }
@@ -777,7 +737,7 @@ mod tests {
         let config = SimConfig { buffer_credits: 10, packet_bytes: 64, ..SimConfig::default() };
         let mut plane = DataPlane::new(&fabric, Lid(8), &config);
         plane.assert_conserved();
-        plane.outs[OutLane(4)].credits.spend(1);
+        plane.lanes[OutLane(4)].credits.spend(1);
         plane.assert_conserved();
     }
 }

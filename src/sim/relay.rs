@@ -339,7 +339,7 @@ impl Sim {
     /// Packets that stand in the buffers of a router.
     pub fn held_by_router(&self, router: usize) -> u32 {
         let ports = self.relays.iter().flat_map(|relays| relays.ports[router].iter());
-        ports.flat_map(|&port| self.plane.in_lanes(port)).map(|lane| self.plane.ins[lane].count).sum()
+        ports.flat_map(|&port| self.plane.in_lanes(port)).map(|lane| self.plane.lanes[lane].count).sum()
     }
 
     /// Whether two end ports are in different subnets.

@@ -213,7 +213,7 @@ impl DataPlane {
             let at = &self.ports[port];
             for vl in (0..self.data_vls).filter(|&vl| lanes.contains(Vl::masked(vl))) {
                 let lane = self.in_lane(port, vl);
-                let queue = &self.ins[lane];
+                let queue = &self.lanes[lane];
                 // `held` counts the credits of input buffers; a send queue takes none.
                 let holds = if at.role == PortRole::EndPort { queue.count > 0 } else { queue.held > 0 };
                 if holds {
@@ -221,7 +221,7 @@ impl DataPlane {
                 }
                 // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
                 let sends_to_sink = at.sink && at.is_up();
-                if sends_to_sink && self.outs[self.out_lane(port, vl)].credits.at_hand() < self.capacity {
+                if sends_to_sink && self.lanes[self.out_lane(port, vl)].credits.at_hand() < self.capacity {
                     found.push(StandingLane { port, vl: Vl::masked(vl), place: LanePlace::Wire });
                 }
             }

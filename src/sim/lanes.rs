@@ -1,0 +1,147 @@
+//! The lanes of all channels: what the sender of a lane and its receiver hold, side by side.
+//!
+//! A packet-hop reads and writes both ends of the channel that it leaves and of the one that it enters: the queue and the
+//! credits that go back, the credits that it takes and the room that it fills. Both ends of a channel's lane are one cache
+//! line, at the index of the receiver: on a fabric of ten thousand hosts each line is a miss.
+
+use super::credit::LaneCredits;
+use super::index::{By, Dense, InLane, OutLane, PacketId};
+use crate::fabric::PortId;
+use std::ops::{Index, IndexMut};
+
+/// A lane as seen by its sender.
+#[derive(Clone, Debug)]
+pub struct OutputLine {
+    /// Credits for the buffer that it feeds.
+    pub credits: LaneCredits,
+    /// The first in lane whose head waits for this lane.
+    pub first_waiter: InLane,
+    /// The last of that line.
+    pub last_waiter: InLane,
+}
+
+/// An input buffer, or a send queue.
+#[derive(Clone, Debug)]
+pub struct InputQueue {
+    /// First packet.
+    pub head: PacketId,
+    /// Last packet.
+    pub tail: PacketId,
+    /// The next in lane in line for the same out lane.
+    pub next_waiter: InLane,
+    /// The out lane that the head waits for.
+    pub waits_for: OutLane,
+    /// Credits taken, including those of packets still on the wire; not kept for a send queue.
+    pub held: u32,
+    /// Packets in the queue.
+    pub count: u32,
+}
+
+/// The in lane of a port, and the out lane that feeds it; one cache line. Where the port is a host's, the queue is one
+/// of what the host sends, and the out lane is its switch's.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub struct Channel {
+    /// At the receiver.
+    pub queue: InputQueue,
+    /// At the sender.
+    pub line: OutputLine,
+}
+
+/// All lanes, by [`InLane`] and by [`OutLane`].
+pub struct Lanes {
+    /// Bits of a lane index that name the VL.
+    shift: u32,
+    /// By the in lane.
+    channels: By<InLane, Channel>,
+    /// The port at the other end of a cable; without one the port itself, so that every out lane has a place.
+    far: By<PortId, PortId>,
+}
+
+impl Lanes {
+    /// Lanes without packets, with so many credits each, of ports with these peers.
+    pub fn new(peers: impl Iterator<Item = PortId>, shift: u32, credits: u16) -> Lanes {
+        let far: By<PortId, PortId> = peers.zip(0..).map(|(peer, own)| peer.get().unwrap_or(PortId(own))).collect();
+        let queue = InputQueue {
+            head: PacketId::NONE,
+            tail: PacketId::NONE,
+            next_waiter: InLane::NONE,
+            waits_for: OutLane::NONE,
+            held: 0,
+            count: 0,
+        };
+        let credits = LaneCredits::full(credits);
+        let line = OutputLine { credits, first_waiter: InLane::NONE, last_waiter: InLane::NONE };
+        Lanes { shift, channels: By::filled(Channel { queue, line }, far.len() << shift), far }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Whether they are more than the cache of a core holds beside all else.
+    pub fn outgrow_a_cache(&self) -> bool {
+        self.channels.len() * size_of::<Channel>() > 2 << 20
+    }
+
+    /// A cable is plugged in between two ports whose own cables have left: what each of the four or fewer ports knows of
+    /// the lanes that it sends into goes with it.
+    pub fn plug(&mut self, a: PortId, b: PortId) {
+        let mut ports = vec![a, b, self.far[a], self.far[b]];
+        ports.sort_unstable();
+        ports.dedup();
+        let lanes: Vec<OutLane> =
+            ports.iter().flat_map(|port| (0..1 << self.shift).map(|vl| OutLane(port.0 << self.shift | vl))).collect();
+        let lines: Vec<OutputLine> = lanes.iter().map(|&lane| self[lane].clone()).collect();
+        ports.iter().for_each(|&port| self.far[port] = port);
+        (self.far[a], self.far[b]) = (b, a);
+        lanes.into_iter().zip(lines).for_each(|(lane, line)| self[lane] = line);
+    }
+
+    /// The in lane that an out lane feeds.
+    #[inline]
+    pub fn fed_by(&self, lane: OutLane) -> InLane {
+        let far = self.far[PortId(lane.0 >> self.shift)];
+        InLane(far.0 << self.shift | lane.0 & ((1 << self.shift) - 1))
+    }
+
+    /// Both ends of the channel into an in lane.
+    #[inline]
+    pub fn channel(&mut self, lane: InLane) -> &mut Channel {
+        &mut self.channels[lane]
+    }
+}
+
+impl Index<InLane> for Lanes {
+    type Output = InputQueue;
+
+    #[inline(always)]
+    fn index(&self, lane: InLane) -> &InputQueue {
+        &self.channels[lane].queue
+    }
+}
+
+impl IndexMut<InLane> for Lanes {
+    #[inline(always)]
+    fn index_mut(&mut self, lane: InLane) -> &mut InputQueue {
+        &mut self.channels[lane].queue
+    }
+}
+
+impl Index<OutLane> for Lanes {
+    type Output = OutputLine;
+
+    #[inline(always)]
+    fn index(&self, lane: OutLane) -> &OutputLine {
+        &self.channels[self.fed_by(lane)].line
+    }
+}
+
+impl IndexMut<OutLane> for Lanes {
+    #[inline(always)]
+    fn index_mut(&mut self, lane: OutLane) -> &mut OutputLine {
+        let lane = self.fed_by(lane);
+        &mut self.channels[lane].line
+    }
+}

@@ -546,7 +546,14 @@ async fn configure_some<T: Transport>(
     for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
         let (port, wanted) = &asked[at];
         match told {
-            Ok(data) => keep_first(fault, check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data))),
+            Ok(data) => {
+                let holds = PortInfo::decode(&data);
+                // The link went meanwhile, or an earlier copy was applied: the device does not fail at it.
+                if holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none() {
+                    manager.refused_rightly(fabric.port(*port).node, AttributeId::PortInfo);
+                }
+                keep_first(fault, check_taken(manager, fabric, *port, wanted, &holds));
+            }
             Err(error) if error.is_fatal() => return Err(error.into()),
             Err(error) => keep_first(fault, Some(error.into())),
         }

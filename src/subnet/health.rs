@@ -271,6 +271,11 @@ impl<T: Transport> Manager<T> {
         }
     }
 
+    /// Records that a device of the known fabric was right to refuse what it was asked to hold.
+    pub fn refused_rightly(&mut self, node: NodeId, attribute: AttributeId) {
+        self.request_went(node, attribute, Method::Set, Ok(()));
+    }
+
     /// Records that a device of the known fabric has taken a table.
     pub(super) fn table_was_taken(&mut self, node: NodeId, attribute: AttributeId, written: &WrittenTable) {
         if let Some(topology) = &self.topology {

@@ -11,6 +11,7 @@ can deadlock, send a packet round, lose it, or bring it to the wrong port. Exit 
 """
 
 import base64
+import functools
 import hashlib
 import json
 import re
@@ -45,8 +46,9 @@ def any_lane(lanes):
     return together
 
 
+@functools.cache
 def each(mask):
-    """The bits of a mask."""
+    """The bits of a mask; kept, for every place of a certificate asks."""
     return [bit for bit in range(16) if mask >> bit & 1]
 
 

@@ -1,6 +1,7 @@
 //! Files that are none of ours and do not end: a device of zeroes, a line of 100 MB. Every command that reads files refuses
 //! them in little memory.
 
+use crate::support::is_thorough;
 use std::process::Command;
 
 /// Kibibytes of address space that a command may have: some times the longest file here.
@@ -27,6 +28,16 @@ const COMMANDS: [&str; 16] = [
     "campaign FILE --into OUT",
 ];
 
+/// Those that read it as the first command does: the brief form gives them the device, and not the line as well.
+const ALIKE: [&str; 6] = [
+    "fabric diff FABRIC FILE",
+    "lids FILE",
+    "route FILE",
+    "plan FABRIC FILE",
+    "simulate FILE --remove-root",
+    "what-if FILE",
+];
+
 #[test]
 fn what_does_not_end_is_refused_in_little_memory() {
     let folder = tempfile::tempdir().expect("room");
@@ -44,7 +55,8 @@ fn what_does_not_end_is_refused_in_little_memory() {
     let planned = reconfig(&format!("plan {fabric} --remove-link switch-0-0:2 -o {plan}"));
     assert_eq!(planned.0, Some(0), "{}", planned.1);
     for file in ["/dev/zero", &line] {
-        for command in COMMANDS {
+        let is_tried = |command: &&str| file != line || !ALIKE.contains(command) || is_thorough();
+        for command in COMMANDS.into_iter().filter(is_tried) {
             let words = [("FILE", file), ("FABRIC", &fabric), ("PLAN", &plan), ("OUT", &out)];
             let words = words.iter().fold(command.to_string(), |text, (word, path)| text.replace(word, path));
             let (code, said) = reconfig(&words);

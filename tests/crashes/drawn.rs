@@ -391,7 +391,7 @@ fn draw(cases: impl Strategy<Value = Case>) {
         }
     }
     let count = wanted.map(|count| count.parse().expect("RECONFIG_CRASHES: a number of worlds, or `forever`"));
-    draw_some(&cases, Config { cases: count.unwrap_or(if is_thorough() { 5_000 } else { 40 }), ..seeded(runner) });
+    draw_some(&cases, Config { cases: count.unwrap_or(if is_thorough() { 5_000 } else { 25 }), ..seeded(runner) });
 }
 
 /// Worlds between two lines of those that are drawn for ever.

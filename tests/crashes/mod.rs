@@ -73,7 +73,7 @@ fn undisturbed(setting: Setting, going: Going) -> Undisturbed {
 
 /// All positions of a change, or some that are spread over it and some of those after a record.
 fn positions(reference: &Undisturbed) -> BTreeSet<usize> {
-    let (step, apart) = if is_thorough() { (1, 1) } else { (reference.sent.div_ceil(6) | 1, 5) };
+    let (step, apart) = if is_thorough() { (1, 1) } else { (reference.sent.div_ceil(4) | 1, 8) };
     (0..reference.sent).step_by(step).chain(reference.records.iter().copied().step_by(apart)).collect()
 }
 

@@ -20,6 +20,7 @@ mod turned;
 
 use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
+use crate::support::python::python;
 use crate::support::removal::{Removal, removal};
 use crate::support::short::short;
 use base64::Engine;
@@ -196,13 +197,13 @@ impl Script {
              \x20   print(json.dumps(check_certificate.judge(plan, certificate)), flush=True)\n",
             folder = Path::new(SCRIPT).parent().expect("a folder"),
         );
-        let python =
-            Command::new("python3").args(["-c", &program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let Ok(mut process) = python else {
+        let Some(python) = python() else {
             assert!(std::env::var_os("RECONFIG_TOOLS_REQUIRED").is_none(), "python3 is not installed");
             println!("SKIPPED: python3 is not installed");
             return None;
         };
+        let python = Command::new(python).args(["-c", &program]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut process = python.expect("it has run before");
         let questions = process.stdin.take().expect("a pipe");
         let answers = BufReader::new(process.stdout.take().expect("a pipe"));
         Some(Script { process, questions, answers, folder: tempfile::tempdir().expect("a folder") })

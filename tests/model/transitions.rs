@@ -98,8 +98,8 @@ fn proved_double_plans_are_safe_in_every_interleaving() {
         ring_change(5, cut(true)),
     ];
     changes.iter().for_each(|change| assert_double(change, CROSSING, BRIEF));
-    assert_double(&ring_change(4, NEW_ROOT), CROSSING, WIDE);
     if is_thorough() {
+        assert_double(&ring_change(4, NEW_ROOT), CROSSING, WIDE);
         changes.iter().for_each(|change| assert_double(change, CROSSING, DEEP));
         assert_double(&ring_change(5, NEW_ROOT), CROSSING, Bounds { states: 20_000_000, ..WIDE });
     }
@@ -129,7 +129,7 @@ fn random_changes(seeds: u64) -> impl Iterator<Item = Change> {
 
 #[test]
 fn proved_double_plans_of_random_fabrics_are_safe_in_every_interleaving() {
-    let seeds = if is_thorough() { 20 } else { 2 };
+    let seeds = if is_thorough() { 20 } else { 1 };
     let bounds = Bounds { flows: 3, states: 20_000_000, ..BRIEF };
     random_changes(seeds).for_each(|change| assert_double(&change, CROSSING, bounds));
 }

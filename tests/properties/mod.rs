@@ -47,7 +47,7 @@ impl Tally {
     }
 }
 
-/// Tries a claim on random cases, half as many in the brief form, and shrinks the first that it fails on; returns what was
+/// Tries a claim on random cases, a third as many in the brief form, and shrinks the first that it fails on; returns what was
 /// met and the number of cases.
 fn claim<S: Strategy>(
     name: &str,
@@ -79,7 +79,7 @@ fn claim<S: Strategy>(
 fn config(cases: u32) -> Config {
     let base =
         Config { max_shrink_iters: 300, failure_persistence: None, max_global_rejects: 1 << 20, ..Config::default() };
-    Config { cases: if is_thorough() { cases * 40 } else { cases / 2 }, ..seeded(base) }
+    Config { cases: if is_thorough() { cases * 40 } else { cases / 3 }, ..seeded(base) }
 }
 
 /// Every packet has met exactly one fate.

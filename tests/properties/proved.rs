@@ -176,7 +176,7 @@ fn what_is_proved_neither_deadlocks_nor_loses_a_packet() {
     let cases =
         (worlds(), settings(&[Scheme::Double, Scheme::Double, Scheme::Ordered, Scheme::Static, Scheme::InPlace]));
     let (tally, cases) =
-        claim("proved plans under load", 50, cases, |tally, (world, setting)| holds(tally, &world, &setting));
+        claim("proved plans under load", 75, cases, |tally, (world, setting)| holds(tally, &world, &setting));
     tally.demand("completed", cases, 2);
     tally.demand("lost nothing", cases, 4);
 }

@@ -8,6 +8,7 @@ use super::installed;
 use super::judges::Judges;
 use super::picture::{Lanes, Picture};
 use super::scene::Scene;
+use super::side_by_side;
 use super::sm::{COMPLETED, FOLLOWED, Sm, without};
 use crate::support::is_thorough;
 use reconfig::fabric::{Fabric, NodeId};
@@ -20,7 +21,7 @@ const BARRIERS: [&str; 7] = ["splitting", "flushing", "installing", "swapping", 
 const PARTITIONS: [(LanePartition, &[&str], Meant); 2] =
     [(LanePartition::Temporary, &[], expected), (LanePartition::Standing, &["--standing-partition"], standing)];
 type Meant = fn(&Fabric, u8, Half) -> Expected<'_>;
-/// The fabrics whose every barrier is judged: at each, smpquery is run once for each cabled port. The long form takes the
+/// The fabrics whose every barrier is judged: at each, every cabled port is asked for its lanes. The long form takes the
 /// larger tree of [`SMALL`].
 fn judged() -> [Net; 2] {
     let tree = if is_thorough() { SMALL[1] } else { ("leaf-spine:6,3,4", 0) };
@@ -84,9 +85,9 @@ fn judged_at(scene: &Scene, state: &str, planned: bool) {
 }
 
 fn passes_its_barriers(net: &Net, planned: bool) {
-    for (partition, options, meant) in PARTITIONS {
+    side_by_side(&PARTITIONS, |&(partition, options, meant)| {
         passes_its_barriers_on(net, planned, partition, options, meant);
-    }
+    });
 }
 
 fn passes_its_barriers_on(net: &Net, planned: bool, partition: LanePartition, options: &[&str], meant: Meant) {
@@ -117,14 +118,14 @@ fn passes_its_barriers_on(net: &Net, planned: bool, partition: LanePartition, op
 #[test]
 fn its_cables_go_and_every_barrier_is_judged() {
     if installed() {
-        judged().iter().for_each(|net| passes_its_barriers(net, false));
+        side_by_side(&judged(), |net| passes_its_barriers(net, false));
     }
 }
 
 #[test]
 fn it_is_emptied_on_request_and_every_barrier_is_judged() {
     if installed() {
-        judged().iter().for_each(|net| passes_its_barriers(net, true));
+        side_by_side(&judged(), |net| passes_its_barriers(net, true));
     }
 }
 
@@ -133,7 +134,7 @@ fn its_cables_go_and_come_back() {
     if !installed() {
         return;
     }
-    for (topology, seed) in SMALL {
+    side_by_side(&SMALL, |&(topology, seed)| {
         let sent =
             PARTITIONS.map(|(_, options, meant)| goes_and_comes_back(&generated(topology, seed), options, meant));
         let [temporary, standing] = &sent;
@@ -141,7 +142,7 @@ fn its_cables_go_and_come_back() {
             standing < temporary,
             "{topology}: SMPs of a change with a temporary and a standing partition: {sent:?}"
         );
-    }
+    });
 }
 
 /// The root's cables go and come back; SMPs of the change that brought them back.
@@ -190,8 +191,8 @@ fn its_cables_go_and_come_back_and_no_host_is_moved() {
     if !installed() {
         return;
     }
-    for (topology, seed) in &SMALL[..3] {
-        let mut scene = Scene::of(&generated(topology, *seed), &[]);
+    side_by_side(&SMALL[..3], |&(topology, seed)| {
+        let mut scene = Scene::of(&generated(topology, seed), &[]);
         let root = scene.root();
         scene.subnet.unlink(&root, None);
         scene.settles(1);
@@ -203,5 +204,5 @@ fn its_cables_go_and_come_back_and_no_host_is_moved() {
         all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
         let changed = ["state=\"splitting\"", "state=\"swapping\""].map(|state| scene.manager.count(state));
         assert_eq!(changed, [0, 0], "{topology}");
-    }
+    });
 }

@@ -36,7 +36,7 @@ fn reconfig() -> std::path::PathBuf {
 }
 
 /// What all of it takes.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 12] = [
     "ibsim",
     "ibsim-run",
     "opensm",
@@ -48,9 +48,15 @@ const PROGRAMS: [&str; 11] = [
     "ibtracert",
     "sminfo",
     "ibdmchk",
+    "python3",
 ];
+
+/// Does this with each, side by side: a subnet waits more than it works.
+fn side_by_side<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| all.iter().for_each(|one| _ = scope.spawn(|| work(one))));
+}
 
 /// Whether all programs are there; says so where they are not.
 fn installed() -> bool {
-    all_there(&missing(&PROGRAMS), "opensm, ibsim-utils, infiniband-diags, ibutils")
+    all_there(&missing(&PROGRAMS), "opensm, ibsim-utils, infiniband-diags, ibutils, python3")
 }

@@ -3,6 +3,7 @@
 
 use super::subnet::Subnet;
 use super::told::sl_to_vl;
+use crate::support::python::python;
 use reconfig::fabric::format::read;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Lid, PortNum};
@@ -72,27 +73,33 @@ impl Picture {
         ports.filter(|port| port.peer.is_some() && port.num != PortNum::ZERO).map(|port| port.num).collect()
     }
 
-    /// Asks switches and CAs for the SL-to-VL tables of their cabled ports, by directed routes: no table need be right.
+    /// Asks switches and CAs for the SL-to-VL tables of their cabled ports, by directed routes: no table need be right. One
+    /// program asks for all of them: smpquery, which takes one port a run, is asked for the first, and must tell the same.
     pub fn lanes(&self, subnet: &Subnet, nodes: &[NodeId]) -> Lanes {
         let routes = self.routes();
-        let mut asked = Vec::new();
+        let mut asked = BTreeMap::new();
         for &node in nodes {
             let Some(route) = &routes[node.index()] else { panic!("no way to {}", self.fabric.describe_node(node)) };
             for port in self.cabled(node) {
-                asked.push((
-                    node,
-                    port,
-                    ["smpquery", "-D", "sl2vl", route, &port.to_string()].map(String::from).to_vec(),
-                ));
+                asked.insert(format!("{route}/{port}"), (node, port));
             }
         }
-        let calls: Vec<Vec<String>> = asked.iter().map(|(_, _, call)| call.clone()).collect();
+        let mut words = vec![python().expect("python3"), concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/lanes.py")];
+        words.extend(asked.keys().map(String::as_str));
+        let told = subnet.tool(&words);
         let mut lanes = Lanes::new();
-        for ((node, output, _), told) in asked.into_iter().zip(subnet.tools(&calls)) {
-            let tables = sl_to_vl(&told);
+        for told in told.split_inclusive("\n\n") {
+            let (asked_for, rows) = told.split_once('\n').expect("what was asked for, and rows");
+            let (node, output) = asked.remove(asked_for).expect("it was asked for");
+            let tables = sl_to_vl(rows);
             assert!(!tables.is_empty(), "no table of {}[{output}]: {told}", self.fabric.describe_node(node));
+            if lanes.is_empty() {
+                let (route, port) = asked_for.split_once('/').expect("a route and a port");
+                assert_eq!(sl_to_vl(&subnet.tool(&["smpquery", "-D", "sl2vl", route, port])), tables, "{asked_for}");
+            }
             lanes.extend(tables.into_iter().map(|((input, _), table)| ((node, input, output), table)));
         }
+        assert!(asked.is_empty(), "nothing was told of {asked:?}");
         lanes
     }
 

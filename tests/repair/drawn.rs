@@ -180,7 +180,7 @@ impl Tally {
 
 #[test]
 fn whatever_happens_every_wave_keeps_the_rules() {
-    let cases = if is_thorough() { 20_000 } else { 600 };
+    let cases = if is_thorough() { 20_000 } else { 400 };
     let tally = RefCell::new(Tally::default());
     let config = seeded(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
     let mut runner = proptest::test_runner::TestRunner::new(config);

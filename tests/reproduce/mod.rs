@@ -14,7 +14,15 @@ fn measured(request: &StudyRequest) -> Vec<ResultTable> {
     reproduce(request, &mut |_| {}).unwrap()
 }
 
+/// All tables of a study, measured once; by these names.
+fn several<const COUNT: usize>(request: StudyRequest, names: [&str; COUNT]) -> [Vec<ResultTable>; COUNT] {
+    let study = request.study;
+    let tables = measured(&StudyRequest { table: None, ..request });
+    names.map(|name| tables.iter().filter(|table| table.name == format!("{study} {name}")).cloned().collect())
+}
+
 fn assert_inside(tables: &[ResultTable], columns: &[&str]) {
+    assert!(!tables.is_empty(), "no table to look for {columns:?} in");
     for table in tables {
         let mut seen = BTreeSet::new();
         for (row, column, cell) in table.cells().filter(|(_, column, _)| columns.contains(column)) {
@@ -36,10 +44,11 @@ fn renaming_on_small_fabrics_is_inside_its_bands() {
 /// Table 4b but for its extremes, which take more fabrics, table 5b, and the conflicts that the text reports.
 #[test]
 fn smart_routing_needs_the_papers_entries_and_renamings() {
-    assert_inside(&measured(&request(Study::Seed000, "4b", &[], 10)), &["total", "original", "new", "avg %"]);
-    assert_inside(&measured(&request(Study::Seed000, "5b", &[], 10)), &["avg", "max"]);
-    let cell = |table: &ResultTable| table.rows[0].cells[0];
-    let conflicts = cell(&measured(&request(Study::Seed000, "smart-conflicts", &[], 20))[0]);
+    let names = ["4b", "5b", "smart-conflicts"];
+    let [entries, renamings, conflicts] = several(request(Study::Seed000, "4b", &["32"], 10), names);
+    assert_inside(&entries, &["total", "original", "new", "avg %"]);
+    assert_inside(&renamings, &["avg", "max"]);
+    let conflicts = conflicts[0].rows[0].cells[0];
     assert!((1.4..2.2).contains(&conflicts.ours), "{conflicts:?}");
 }
 
@@ -48,10 +57,10 @@ fn smart_routing_needs_the_papers_entries_and_renamings() {
 fn paths_of_pairs_of_machines_need_the_papers_lids_and_load_links_in_its_order() {
     let rows = ["128/16", "128/32", "128/64"];
     let columns = ["greedy", "s-m/S", "s-m/L", "color/S", "color/L"];
-    let ratios = measured(&request(Study::Seed002, "2-ratios", &rows, 8));
+    let [ratios, lids, loads] = several(request(Study::Seed002, "2", &rows, 8), ["2-ratios", "2", "3"]);
     assert_inside(&ratios, &["color/S ÷ color/L", "greedy ÷ color/L"]);
-    assert_inside(&measured(&request(Study::Seed002, "2", &rows, 8)), &columns);
-    assert_inside(&measured(&request(Study::Seed002, "3", &rows, 8)), &["loads in order"]);
+    assert_inside(&lids, &columns);
+    assert_inside(&loads, &["loads in order"]);
 }
 
 #[test]

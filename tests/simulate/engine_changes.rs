@@ -4,6 +4,7 @@
 use super::small;
 use crate::support::bundled::bundled;
 use crate::support::is_thorough;
+use crate::support::python::python;
 use reconfig::change::{ChangeError, engine_named};
 use reconfig::check::certificate;
 use reconfig::plan::{Observer, Plan, Policy};
@@ -62,17 +63,21 @@ pub(super) fn nothing_lost(what: &str, report: &SimulationReport) {
 
 #[test]
 fn every_safe_engine_loses_nothing_to_the_change() {
-    for engine in safe() {
+    for (at, engine) in safe().enumerate() {
         let mut runs = 0;
-        for fabric in ["random-regular-16-4", "fat-tree-4-2", "torus-4x4"] {
-            for departure in [Departure::Sudden, Departure::Planned] {
+        for (which, fabric) in ["random-regular-16-4", "fat-tree-4-2", "torus-4x4"].into_iter().enumerate() {
+            // In the brief form each engine and each fabric meets both, and each engine on a fabric one.
+            let both = [Departure::Sudden, Departure::Planned];
+            let met = if is_thorough() { &both[..] } else { &both[(at + which) % 2..][..1] };
+            for &departure in met {
                 if let Some(report) = run(&layered(fabric, departure), engines(engine, engine)) {
                     nothing_lost(&format!("{engine}, {fabric}, {departure:?}"), &report);
                     runs += 1;
                 }
             }
         }
-        assert!(runs >= 2, "{engine} was made for none of these fabrics");
+        let least = if is_thorough() { 2 } else { 1 };
+        assert!(runs >= least, "{engine} was made for none of these fabrics");
     }
 }
 
@@ -185,7 +190,7 @@ fn the_checker_and_the_script_agree_with_the_prover() {
             path
         };
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/check_certificate.py");
-        let mut command = Command::new("python3");
+        let mut command = Command::new(python().expect("python3"));
         command.arg(script).args([write("plan", &text), write("certificate", &certificate)]);
         let said = command.output().expect("python3");
         assert!(said.status.success(), "{engine}: {}", String::from_utf8_lossy(&said.stderr));

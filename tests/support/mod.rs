@@ -14,6 +14,7 @@ pub mod fabrics;
 pub mod mutilated;
 pub mod proof;
 pub mod properties;
+pub mod python;
 pub mod recovery;
 pub mod removal;
 pub mod schema;

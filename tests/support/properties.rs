@@ -2,6 +2,7 @@
 //! compiled for every property anew, which was a tenth of the suite's code; here what is drawn is boxed, and one runner
 //! serves all. The cases are the same.
 
+use super::is_thorough;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner, contextualize_config};
 use std::any::Any;
@@ -47,7 +48,7 @@ where
     strategy.prop_map(move |values| Drawn { names, values: Box::new(values) }).boxed()
 }
 
-/// Tries a property on random cases, and shrinks the first that it fails on.
+/// Tries a property on random cases, half as many in the brief form, and shrinks the first that it fails on.
 ///
 /// # Panics
 /// One fails.
@@ -56,7 +57,9 @@ pub fn try_all(
     (file, test): (&'static str, &'static str),
     (strategy, holds): (BoxedStrategy<Drawn>, Box<dyn Fn(Drawn) -> TestCaseResult>),
 ) {
-    let config = Config { source_file: Some(file), test_name: Some(test), ..contextualize_config(config) };
+    let config = contextualize_config(config);
+    let cases = if is_thorough() { config.cases } else { config.cases.div_ceil(2) };
+    let config = Config { cases, source_file: Some(file), test_name: Some(test), ..config };
     let mut runner = TestRunner::new(config);
     if let Err(error) = runner.run(&strategy, holds) {
         panic!("{error}\n{runner}");

@@ -3,6 +3,7 @@
 //! Every comparison is with the same call without a base: verdict, refusal with its evidence, statistics, certificate
 //! bytes and what the checker counts, of the plans that are made and of mutants of them that are to be refused.
 
+use crate::support::is_thorough;
 use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_cheapest};
 use reconfig::check::certificate::{self, CheckBase, IN_HAND};
 use reconfig::fabric::generate::{Options, generate};
@@ -203,7 +204,7 @@ fn a_base_changes_no_verdict_no_evidence_and_no_byte() {
                 }
                 let check = checked(&plan);
                 let own = compare(&plan, &proof, &check, &mut tally, &what).expect("it was vetted");
-                for number in 0..12 {
+                for number in 0..if is_thorough() { 12 } else { 6 } {
                     let mutant = mutant(&plan, &mut random);
                     let what = format!("{what}, mutant {number}");
                     compare(&mutant, &proof, &check, &mut tally, &what);

@@ -458,7 +458,7 @@ fn channels_next_to_the_dead_begin_and_end_the_graph() {
 }
 
 /// The captured fabrics, their root removed: the five phases are proved, planned and sudden. In the
-/// largest old and new do close a cycle, in place and without the flush.
+/// largest old and new do close a cycle, in place and, in the long form, without the flush.
 #[test]
 fn captured_fabrics_lose_their_root_by_five_phases_as_planned() {
     captured_fabrics_lose_their_root(false);
@@ -485,7 +485,8 @@ fn captured_fabrics_lose_their_root(sudden: bool) {
         println!("{name} sudden {sudden}: {:?}", proved.statistics());
         if *name == "selene-compute" && sudden {
             let refused = |waves| matches!(prove(waves), Err((_, Refusal::Deadlock(cycle))) if cycle.shortest);
-            assert!(refused(change.double(VlSet::EMPTY)) && refused(change.in_place()));
+            assert!(refused(change.in_place()));
+            assert!(!is_thorough() || refused(change.double(VlSet::EMPTY)), "without the flush");
         }
     }
 }

@@ -181,7 +181,7 @@ impl Sim {
             self.counters.wait_ends(port, self.clock.now());
         }
         let down = plane.in_lane(peer, plane.vl_of(out_lane));
-        let ends = plane.lanes.channel(down);
+        let ends = plane.lanes.ends(down);
         ends.line.credits.spend(credits);
         if sink {
             // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
@@ -200,7 +200,7 @@ impl Sim {
         let asks = self.clock.now() + Ticks::from(hop_delay);
         self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
         // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
-        if self.plane.lanes.channel(down).line.first_waiter.is_some() {
+        if self.plane.lanes.ends(down).line.first_waiter.is_some() {
             self.look_for_deadlock(down);
         }
     }

@@ -41,7 +41,7 @@ pub struct InputQueue {
 /// of what the host sends, and the out lane is its switch's.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub struct Channel {
+pub struct LaneEnds {
     /// At the receiver.
     pub queue: InputQueue,
     /// At the sender.
@@ -49,18 +49,18 @@ pub struct Channel {
 }
 
 /// All lanes, by [`InLane`] and by [`OutLane`].
-pub struct Lanes {
+pub struct LaneStore {
     /// Bits of a lane index that name the VL.
     shift: u32,
     /// By the in lane.
-    channels: By<InLane, Channel>,
+    by_receiver: By<InLane, LaneEnds>,
     /// The port at the other end of a cable; without one the port itself, so that every out lane has a place.
     far: By<PortId, PortId>,
 }
 
-impl Lanes {
+impl LaneStore {
     /// Lanes without packets, with so many credits each, of ports with these peers.
-    pub fn new(peers: impl Iterator<Item = PortId>, shift: u32, credits: u16) -> Lanes {
+    pub fn new(peers: impl Iterator<Item = PortId>, shift: u32, credits: u16) -> LaneStore {
         let far: By<PortId, PortId> = peers.zip(0..).map(|(peer, own)| peer.get().unwrap_or(PortId(own))).collect();
         let queue = InputQueue {
             head: PacketId::NONE,
@@ -72,17 +72,17 @@ impl Lanes {
         };
         let credits = LaneCredits::full(credits);
         let line = OutputLine { credits, first_waiter: InLane::NONE, last_waiter: InLane::NONE };
-        Lanes { shift, channels: By::filled(Channel { queue, line }, far.len() << shift), far }
+        LaneStore { shift, by_receiver: By::filled(LaneEnds { queue, line }, far.len() << shift), far }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.channels.len()
+        self.by_receiver.len()
     }
 
     /// Whether they are more than the cache of a core holds beside all else.
     pub fn outgrow_a_cache(&self) -> bool {
-        self.channels.len() * size_of::<Channel>() > 2 << 20
+        self.by_receiver.len() * size_of::<LaneEnds>() > 2 << 20
     }
 
     /// A cable is plugged in between two ports whose own cables have left: what each of the four or fewer ports knows of
@@ -108,40 +108,40 @@ impl Lanes {
 
     /// Both ends of the channel into an in lane.
     #[inline]
-    pub fn channel(&mut self, lane: InLane) -> &mut Channel {
-        &mut self.channels[lane]
+    pub fn ends(&mut self, lane: InLane) -> &mut LaneEnds {
+        &mut self.by_receiver[lane]
     }
 }
 
-impl Index<InLane> for Lanes {
+impl Index<InLane> for LaneStore {
     type Output = InputQueue;
 
     #[inline(always)]
     fn index(&self, lane: InLane) -> &InputQueue {
-        &self.channels[lane].queue
+        &self.by_receiver[lane].queue
     }
 }
 
-impl IndexMut<InLane> for Lanes {
+impl IndexMut<InLane> for LaneStore {
     #[inline(always)]
     fn index_mut(&mut self, lane: InLane) -> &mut InputQueue {
-        &mut self.channels[lane].queue
+        &mut self.by_receiver[lane].queue
     }
 }
 
-impl Index<OutLane> for Lanes {
+impl Index<OutLane> for LaneStore {
     type Output = OutputLine;
 
     #[inline(always)]
     fn index(&self, lane: OutLane) -> &OutputLine {
-        &self.channels[self.fed_by(lane)].line
+        &self.by_receiver[self.fed_by(lane)].line
     }
 }
 
-impl IndexMut<OutLane> for Lanes {
+impl IndexMut<OutLane> for LaneStore {
     #[inline(always)]
     fn index_mut(&mut self, lane: OutLane) -> &mut OutputLine {
         let lane = self.fed_by(lane);
-        &mut self.channels[lane].line
+        &mut self.by_receiver[lane].line
     }
 }

@@ -12,7 +12,7 @@ use super::arbitration::VlArbiter;
 use super::clock::Clock;
 use super::credit::{CreditBooks, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
-use super::lanes::Lanes;
+use super::lanes::LaneStore;
 use super::packet::Packets;
 use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
@@ -153,7 +153,7 @@ pub struct DataPlane {
     /// By port.
     pub ports: By<PortId, OutPort>,
     /// Both ends of every lane.
-    pub lanes: Lanes,
+    pub lanes: LaneStore,
     /// Forwarding and SL-to-VL tables.
     pub tables: Tables,
     /// Credits of one input buffer.
@@ -176,7 +176,7 @@ impl DataPlane {
         // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let ports: By<PortId, OutPort> = fabric.ports().map(|(id, _)| out_port(fabric, id, config)).collect();
-        let lanes = Lanes::new(ports.iter().map(|port| port.peer), shift, capacity);
+        let lanes = LaneStore::new(ports.iter().map(|port| port.peer), shift, capacity);
         DataPlane {
             shift,
             data_vls,
@@ -359,7 +359,7 @@ impl DataPlane {
     /// Whether an out lane, which feeds `down`, has the credits for a packet ([`Returns::suffice`]).
     #[inline]
     fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, down: InLane, needed: u16) -> bool {
-        self.returns.suffice(clock, out_lane, &mut self.lanes.channel(down).line.credits, needed)
+        self.returns.suffice(clock, out_lane, &mut self.lanes.ends(down).line.credits, needed)
     }
 
     /// Whether the far buffer of an out lane is empty, and the wire to it too.
@@ -591,7 +591,7 @@ impl DataPlane {
             let vl = (start + waiting.trailing_zeros() as u8) % 16;
             waiting &= waiting - 1;
             let (out_lane, down) = (self.out_lane(port, vl), self.in_lane(peer, vl));
-            let lane = self.lanes.channel(down).line.first_waiter;
+            let lane = self.lanes.ends(down).line.first_waiter;
             let credits = self.packets[self.lanes[lane].head].credits;
             // A lane without credits is passed over. Its returns are events from here on, and those wake this port.
             if self.has_credits(clock, out_lane, down, credits) {
@@ -663,7 +663,7 @@ impl DataPlane {
         // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
         if own.is_up() {
             let upstream = self.out_lane(own.peer, self.vl_of(lane));
-            let own = &mut self.lanes.channel(lane).line.credits;
+            let own = &mut self.lanes.ends(lane).line.credits;
             self.returns.note(clock, upstream, own, credits, end + self.rules.link_delay);
         }
         Departed { id, lane, source: EndPortRank::NONE }

@@ -93,7 +93,7 @@ impl Tables {
 
     /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
     /// where the entry names no port.
-    #[inline]
+    #[inline(always)]
     pub fn way(&self, node: NodeId, input: u8, dlid: u16, sl: u8) -> Option<(PortId, u8)> {
         let node = &self.nodes[node];
         let out = self.entry(node, dlid);

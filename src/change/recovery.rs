@@ -326,6 +326,7 @@ fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<P
     verify::prove_tables(fabric, &steadied(input, &target), &scope).map_err(ChangeError::New)?;
     let mut initial = input.tables.clone();
     initial.sending.iter_mut().for_each(|half| *half = kept);
+    initial.sa_half = kept;
     let stranded = routing::stranded(fabric, fabric, input.sm);
     let plan = plan::plan(
         Scheme::Recover,

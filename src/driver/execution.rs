@@ -134,14 +134,11 @@ impl<S: SubnetManager> Driver<S> {
                 self.compute(log, computed_ns).await?;
             }
         }
-        let first_wave = match first {
+        match first {
             // What a halted change answers from stays as it is.
-            Event::Resume => None,
-            Event::Continue(_, position) => Some(position.wave),
-            _ => Some(0),
-        };
-        if let Some(wave) = first_wave {
-            self.subnet.outlook_is(self.running.outlook_of(plan, wave));
+            Event::Resume => {}
+            Event::Continue(_, position) => self.subnet.outlook_is(self.running.outlook_within(plan, position.wave)),
+            _ => self.subnet.outlook_is(self.running.outlook_of(plan)),
         }
         self.subnet.ways_are(plan.longest_way());
         Ok(())

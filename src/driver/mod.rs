@@ -522,16 +522,21 @@ impl Running {
         Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
     }
 
-    /// What it answers from while a plan runs from a wave on: answers about the half in use stay valid, and there are paths
-    /// on the other. A plan that is continued behind the swap answers with the new half from the start: a host that asks
-    /// must not come back to the half that is being drained and rewritten.
-    fn outlook_of(&self, plan: &Plan, wave: usize) -> Outlook {
+    /// What it answers from while a plan runs: answers about the half in use stay valid, and there are paths on the other.
+    fn outlook_of(&self, plan: &Plan) -> Outlook {
         let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
         let mut ways = [self.ways.clone(), self.ways.clone()];
         ways[plan.new_half().index()] = plan.new_ways().cloned();
         let tables = SubnetTables { lfts, ..self.tables.clone() };
-        let half = plan.tables_at(wave).sa_half;
-        Outlook { fabric: plan.draft().after.clone(), tables, ways, half, ..self.outlook() }
+        Outlook { fabric: plan.draft().after.clone(), tables, ways, ..self.outlook() }
+    }
+
+    /// The same where an earlier manager stopped in a wave. Behind the swap that is the new half from the start: a host that
+    /// asks must not come back to the half that is being drained and rewritten. Of what has gone since there is nothing to
+    /// answer.
+    fn outlook_within(&self, plan: &Plan, wave: usize) -> Outlook {
+        let fabric = Arc::new(sighting::common(&self.alive, &plan.draft().after));
+        Outlook { fabric, half: plan.answered_half(wave), ..self.outlook_of(plan) }
     }
 
     /// A change of it; `surviving` and `after` are as for [`ChangeInput`].

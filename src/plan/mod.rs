@@ -270,6 +270,13 @@ impl Plan {
         self.draft.new
     }
 
+    /// The half that subnet administration answers with while a wave is under way: the manager moves it before the first
+    /// write of the wave that says so (P3.1).
+    pub fn answered_half(&self, wave: usize) -> Half {
+        let moves = |wave: &Wave| wave.writes.iter().any(|write| matches!(write, Write::SaHalf { .. }));
+        if self.waves().iter().take(wave + 1).any(moves) { self.new_half() } else { self.old() }
+    }
+
     /// The data lanes.
     pub fn lanes(&self) -> Lanes {
         self.draft.lanes

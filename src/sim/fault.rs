@@ -178,6 +178,11 @@ impl Sim {
     /// One of the ports is up, or is no external port.
     pub fn plug(&mut self, a: PortId, b: PortId) {
         let rate = self.plane.ports[a].ticks_per_byte;
+        for left in [a, b].map(|port| self.plane.ports[port].peer) {
+            if left.is_some() {
+                self.plane.ports[left].peer = PortId::NONE;
+            }
+        }
         for (port, peer) in [(a, b), (b, a)] {
             assert!(!self.plane.ports[port].is_up(), "a port whose cable is up takes no other one");
             let sink = !self.plane.is_switch(self.plane.ports[peer].node);

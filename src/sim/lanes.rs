@@ -48,6 +48,8 @@ pub struct LaneEnds {
     pub line: OutputLine,
 }
 
+const _: () = assert!(size_of::<LaneEnds>() == 64);
+
 /// All lanes, by [`InLane`] and by [`OutLane`].
 pub struct LaneStore {
     /// Bits of a lane index that name the VL.

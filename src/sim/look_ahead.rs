@@ -6,6 +6,7 @@
 //! once. Nothing here changes anything: a guess that an earlier event proves wrong costs a miss, as before.
 
 use super::index::{Dense, EndPortRank, InLane, OutLane, PacketId};
+use super::plane::PortRole;
 use super::wheel::{CHUNK, SimEvent};
 use super::{Sim, kind};
 use crate::fabric::{NodeId, PortId};
@@ -59,7 +60,10 @@ impl Sim {
                 let (packet, lane) = (&plane.packets[PacketId(event.a())], InLane(event.b()));
                 let from = &plane.ports[plane.port_of(lane)];
                 *seen ^= plane.lanes[lane].count;
-                Sight::Way(from.node, from.num, packet.dlid, packet.sl)
+                match from.role {
+                    PortRole::Switch => Sight::Way(from.node, from.num, packet.dlid, packet.sl),
+                    _ => Sight::Nothing,
+                }
             }
             kind::DELIVER => {
                 let (packet, rank) = (&plane.packets[PacketId(event.a())], self.sources.by_port[PortId(event.b())]);

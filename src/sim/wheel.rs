@@ -198,7 +198,7 @@ impl Wheel {
         }
     }
 
-    /// The next events, if several of this moment have come into sight since it was last asked; each is told once.
+    /// The next events, if several of this moment have come into sight since it was last asked; each is told at most once.
     #[inline]
     pub fn ahead(&mut self) -> Option<[SimEvent; CHUNK]> {
         if self.fresh == NIL {

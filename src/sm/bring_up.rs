@@ -343,6 +343,7 @@ fn running(
     half: Half,
 ) -> Running {
     tables.port_states = running_states(&fabric, &tables);
+    tables.sa_half = half;
     let both_halves = fabric.has_both_halves();
     Running {
         known: fabric.clone(),
@@ -527,37 +528,48 @@ async fn configure_some<T: Transport>(
         }
     }
     let told = manager.ask(asks).await?;
-    let mut refused = Vec::new();
+    let (mut refused, mut failing) = (Vec::new(), BTreeSet::new());
     for (at, told) in told.into_iter().enumerate() {
         match told {
             Ok(data) => {
                 let (port, wanted) = &asked[at];
-                keep_first(fault, check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data)));
+                let fails = check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data));
+                failing.extend(fails.is_some().then_some(fabric.port(*port).node));
+                keep_first(fault, fails);
             }
             // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
             // become ARMED. So a refused port is read back.
             Err(SubnetError::Refused { .. }) => refused.push(at),
             Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => keep_first(fault, Some(error.into())),
+            Err(error) => {
+                failing.insert(fabric.port(asked[at].0).node);
+                keep_first(fault, Some(error.into()));
+            }
         }
     }
+    let mut rightly = BTreeSet::new();
     let again =
         |&at: &usize| Ask::get(RequestTarget::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
     for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
         let (port, wanted) = &asked[at];
         match told {
             Ok(data) => {
-                let holds = PortInfo::decode(&data);
+                let (holds, node) = (PortInfo::decode(&data), fabric.port(*port).node);
+                let fails = check_taken(manager, fabric, *port, wanted, &holds);
                 // The link went meanwhile, or an earlier copy was applied: the device does not fail at it.
-                if holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none() {
-                    manager.refused_rightly(fabric.port(*port).node, AttributeId::PortInfo);
-                }
-                keep_first(fault, check_taken(manager, fabric, *port, wanted, &holds));
+                let is_right =
+                    holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none();
+                if fails.is_none() && is_right { &mut rightly } else { &mut failing }.insert(node);
+                keep_first(fault, fails);
             }
             Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => keep_first(fault, Some(error.into())),
+            Err(error) => {
+                failing.insert(fabric.port(*port).node);
+                keep_first(fault, Some(error.into()));
+            }
         }
     }
+    rightly.difference(&failing).for_each(|&node| manager.refused_rightly(node, AttributeId::PortInfo));
     let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
     Ok(armed.map(|(port, _)| port).collect())
 }

@@ -141,7 +141,11 @@ impl Metrics {
         registry.register("uptime_seconds", "How long the manager has been running", uptime_seconds.clone());
         registry.register("role", "1 for the manager's current role", role.clone());
         registry.register("state", "1 for the state of the change under way, or of the last one", state.clone());
-        registry.register("subnet_up", "1 if the subnet is routed under this manager", subnet_up.clone());
+        registry.register(
+            "subnet_up",
+            "1 if the subnet is routed under this manager, and any change left by an earlier one has ended",
+            subnet_up.clone(),
+        );
         let text = "Attributes that devices fail at";
         registry.register("degraded_attributes", text, degraded.clone());
         let text = "Devices that are left out for what they fail at";

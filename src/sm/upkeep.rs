@@ -103,7 +103,7 @@ impl<T: Transport> Upkeep<T> {
                 let plan = standing.under_way.plan.clone();
                 // Answers come from the half that was in force when the earlier manager stopped: those of the SA too, which
                 // `take_up` publishes.
-                let half = plan.plan().tables_at(standing.position.wave).sa_half;
+                let half = plan.plan().answered_half(standing.position.wave);
                 self.driver.subnet_mut().manager.begin_mastership(half);
                 let record = self.driver.take_up(standing).await;
                 let record = self.ended(context, record)?;

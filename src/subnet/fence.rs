@@ -177,13 +177,11 @@ impl<T: Transport> Manager<T> {
         self.reserved.map(|level| level.sl)
     }
 
-    /// Forgets the state of an earlier mastership: nothing is closed, and the SA answers with `half`.
+    /// Forgets the state of an earlier mastership: nothing is closed, and the half in force is `half`. The SA answers as
+    /// before until it gets another directory.
     pub fn begin_mastership(&mut self, half: Half) {
         (self.fence, self.sa_half) = (FenceState::default(), half);
         self.forget_counters();
-        if let Some(attendant) = &self.attendant {
-            attendant.borrow_mut().half_moved(half);
-        }
     }
 
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.

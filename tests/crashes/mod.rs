@@ -183,6 +183,10 @@ fn recovered_by_a_standby(setting: Setting, going: Going) {
         world.pass(200_000);
         let next = world.manage(world.other_port(), None, &[], Death::Never);
         sound(&world, world.other_port(), &next, closing(&next), &at);
+        // Nothing is lost, so nothing moves hosts once it has found which half they are on.
+        let half = next.running.as_ref().map(|running| running.half);
+        let is_steady = going == Going::Sudden || next.answered.iter().copied().eq(half);
+        assert!(is_steady, "{at}: the SA answered with the halves {:?}, {half:?} is in force: {next:?}", next.answered);
         *arrivals.entry(next.arrival.expect("it is up")).or_insert(0) += 1;
     }
     println!("{setting:?}, {going:?}: {} MADs: {arrivals:?}", reference.sent);

@@ -131,9 +131,9 @@ pub struct Status {
     pub state: String,
     /// The barrier at which the current change waits to be continued, if the manager pauses at barriers.
     pub held: Option<String>,
-    /// Whether the subnet is routed, its ports ACTIVE, and what an earlier manager left at its end.
+    /// Whether the subnet is routed, its ports are ACTIVE, and any change left by an earlier manager has ended.
     pub subnet_up: bool,
-    /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`; none until it is up.
+    /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`.
     pub arrival: Option<String>,
     /// Why it was not adopted, where it carried traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -365,7 +365,7 @@ pub enum EventKind {
     SubnetUp {
         /// Counts of nodes and links.
         fabric: FabricStatus,
-        /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`; none until it is up.
+        /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`.
         arrival: String,
         /// Why it was not adopted, where it carried traffic.
         #[serde(default, skip_serializing_if = "Option::is_none")]

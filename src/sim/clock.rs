@@ -50,7 +50,7 @@ impl Clock {
 
     /// The next events, where there are many ([`Wheel::ahead`]).
     #[inline]
-    pub fn ahead(&mut self) -> Option<[SimEvent; CHUNK]> {
+    pub fn ahead(&mut self) -> Option<([SimEvent; CHUNK], usize)> {
         self.wheel.ahead()
     }
 

@@ -36,15 +36,16 @@ const STEPS: usize = 3;
 impl Sim {
     /// Reads what these events will read.
     #[inline(never)]
-    pub(super) fn look_ahead(&self, events: &[SimEvent; CHUNK]) {
+    pub(super) fn look_ahead(&self, events: &[SimEvent]) {
         let mut seen = 0;
         // Step by step for all of them, in loops so short that the processor has all of a step under way at once.
         let mut sights = [Sight::Nothing; CHUNK];
-        for (event, sight) in events.iter().zip(&mut sights) {
+        let sights = &mut sights[..events.len()];
+        for (event, sight) in events.iter().zip(sights.iter_mut()) {
             *sight = self.first_sight(*event, &mut seen);
         }
         for _ in 0..STEPS {
-            for sight in &mut sights {
+            for sight in sights.iter_mut() {
                 *sight = self.next_sight(*sight, &mut seen);
             }
         }

@@ -307,8 +307,8 @@ impl Sim {
                 return Halt::Mad;
             }
             let Some(event) = self.clock.step(until) else { return Halt::Time };
-            if looks_ahead && let Some(ahead) = self.clock.ahead() {
-                self.look_ahead(&ahead);
+            if looks_ahead && let Some((ahead, count)) = self.clock.ahead() {
+                self.look_ahead(&ahead[..count]);
             }
             self.handle(event);
         }

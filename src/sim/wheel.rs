@@ -97,6 +97,8 @@ struct Chunk {
 
 /// Events in a chunk.
 pub const CHUNK: usize = 15;
+/// Events that are worth a look ahead.
+const SEVERAL: u8 = 4;
 
 #[derive(Clone, Copy)]
 struct Slot {
@@ -198,14 +200,15 @@ impl Wheel {
         }
     }
 
-    /// The next events, if several of this moment have come into sight since it was last asked; each is told at most once.
+    /// The next events and how many they are, if several of this moment have come into sight since it was last asked; each is
+    /// told at most once.
     #[inline]
-    pub fn ahead(&mut self) -> Option<[SimEvent; CHUNK]> {
+    pub fn ahead(&mut self) -> Option<([SimEvent; CHUNK], usize)> {
         if self.fresh == NIL {
             return None;
         }
         let chunk = &self.chunks[std::mem::replace(&mut self.fresh, NIL) as usize];
-        (usize::from(chunk.end) == CHUNK).then_some(chunk.events)
+        (chunk.end >= SEVERAL).then_some((chunk.events, chunk.end.into()))
     }
 
     #[inline]
@@ -407,9 +410,10 @@ mod tests {
             for _ in 0..pops {
                 assert_eq!(wheel.pop(7), Some((7, SimEvent::new(3, popped, 0))));
                 popped += 1;
-                told += wheel.ahead().map_or(0, |ahead| {
-                    assert_eq!(ahead[0].a(), popped, "what is ahead is next");
-                    CHUNK
+                told += wheel.ahead().map_or(0, |(ahead, count)| {
+                    let next: Vec<u32> = ahead[..count].iter().map(|event| event.a()).collect();
+                    assert_eq!(next, (popped..popped + count as u32).collect::<Vec<_>>(), "what is ahead is next");
+                    count
                 });
             }
         }

@@ -70,7 +70,11 @@ impl Sim {
                 let (packet, rank) = (&plane.packets[PacketId(event.a())], self.sources.by_port[PortId(event.b())]);
                 let received = self.sources.list.get(rank).map_or(0, |source| source.received[0]);
                 *seen ^= u32::from(packet.bytes) ^ received as u32;
-                Sight::Output(PortId(event.b()), 0)
+                // The lane that brought it has its credits back.
+                match packet.out_lane.is_lane() {
+                    true => Sight::Output(plane.port_of(packet.out_lane), plane.vl_of(packet.out_lane)),
+                    false => Sight::Nothing,
+                }
             }
             kind::FREE => {
                 let port = PortId(event.a());

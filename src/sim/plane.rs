@@ -386,6 +386,8 @@ impl DataPlane {
                 // Its buffers empty without returning credits; `restore_credits` sets both ends right.
                 continue;
             }
+            let far = self.in_lane(port.peer, self.vl_of(out_lane));
+            assert!(self.downstream(out_lane) == far, "{out_lane:?} is not kept where its peer has it");
             // A sink holds nothing: the credits of its packets are on their way back from the moment they set out.
             let held = if port.sink { 0 } else { self.lanes[self.downstream(out_lane)].held };
             let CreditBooks { at_hand, noted, coming } = self.returns.books(&self.lanes[out_lane].credits);

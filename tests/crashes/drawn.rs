@@ -246,15 +246,15 @@ fn live(case: &Case) -> Lived {
     }
 }
 
-/// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance asked a
-/// switch that died meanwhile for one port after the other; a switch that was silent because the cable to it went stayed
-/// left out; so did one whose port went down because its neighbour died, before its ARMED port was to become ACTIVE or amid
-/// that, one that was asked for its arbitration list through a cable or a neighbour that went, and one that refused to arm a
-/// port whose cable had gone; and after a repair during which a cable went, for which the Double Scheme stepped in, the
-/// retired half did not follow. A device that kept its table whatever was
-/// written took what undid the write, and so was never left out; one that was tried before its time was tried so each time;
-/// and a recovery waited for what a switch that refuses SwitchInfo never passes on. A change that was resumed from its journal
-/// left a half closed that another manager had closed since, to recover.
+/// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance
+/// asked a switch that died meanwhile for one port after the other; a switch that was silent because the cable to it
+/// went stayed left out; so did one whose port went down because its neighbour died, before its ARMED port was to
+/// become ACTIVE or amid that, one that was asked for its arbitration list through a cable or a neighbour that went,
+/// and one that refused to arm a port whose cable had gone; and after a repair during which a cable went, for which the
+/// Double Scheme stepped in, the retired half did not follow. A device that kept its table whatever was written took
+/// what undid the write, and so was never left out; one that was tried before its time was tried so each time; and a
+/// recovery waited for what a switch that refuses SwitchInfo never passes on. A change that was resumed from its
+/// journal left a half closed that another manager had closed since, to recover.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, SwitchDies, SwitchRevives};

@@ -319,12 +319,22 @@ fn a_topology_in_utf_16_or_in_a_list_finds_its_system_files() {
 #[test]
 fn the_installer_removes_what_it_installed_without_the_program() {
     let (tree, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let installer = tree.path().join("packaging/install");
-    std::fs::create_dir(tree.path().join("packaging")).unwrap();
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/packaging/install"), &installer).unwrap();
-    let run = |arguments: &[&str]| {
-        let output = Command::new("bash").arg(&installer).args(arguments).env_remove("DESTDIR").output().unwrap();
+    let packaging = tree.path().join("packaging");
+    std::fs::create_dir(&packaging).unwrap();
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/packaging")).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), packaging.join(file.file_name())).unwrap();
+    }
+    let below = |destination: Option<&str>, arguments: &[&str]| {
+        let mut command = Command::new("bash");
+        command.arg(packaging.join("install")).args(arguments).env_remove("DESTDIR").env_remove("CARGO_TARGET_DIR");
+        let output = command.envs(destination.map(|folder| ("DESTDIR", folder))).output().unwrap();
         (output.status.code(), stderr(&output).to_string())
+    };
+    let run = |arguments: &[&str]| below(None, arguments);
+    let found = |folder: &Path| {
+        let output = Command::new("find").args([path_text(folder), "-type", "f"]).output().unwrap();
+        stdout(&output).trim().to_string()
     };
     let into = path_text(prefix.path());
     let (code, told) = run(&[into]);
@@ -335,8 +345,20 @@ fn the_installer_removes_what_it_installed_without_the_program() {
     assert_eq!(run(&[into]), (Some(0), String::new()));
     let another = prefix.path().join("share/man/man1/other.1");
     std::fs::write(&another, "").unwrap();
+    // A package's own root, whose paths the files must not name; options that are there already stay as they are.
+    let image = tempfile::tempdir().unwrap();
+    let options = image.path().join("etc/default/reconfig-sm");
+    std::fs::create_dir_all(options.parent().unwrap()).unwrap();
+    std::fs::write(&options, "RECONFIG_OPTIONS=").unwrap();
+    let destination = Some(path_text(image.path()));
+    assert_eq!(below(destination, &["--service", "/usr"]), (Some(0), String::new()));
+    let unit = std::fs::read_to_string(image.path().join("usr/lib/systemd/system/reconfig-sm.service")).unwrap();
+    assert!(unit.contains("\nExecStart=/usr/bin/reconfig sm "), "{unit}");
+    assert_eq!(std::fs::read_to_string(&options).unwrap(), "RECONFIG_OPTIONS=");
+
     std::fs::remove_dir_all(tree.path().join("target")).unwrap();
     assert_eq!(run(&["--uninstall", into]), (Some(0), String::new()));
-    let output = Command::new("find").args([into, "-type", "f"]).output().unwrap();
-    assert_eq!(stdout(&output).trim(), path_text(&another), "another program's page stays");
+    assert_eq!(found(prefix.path()), path_text(&another), "another program's page stays");
+    assert_eq!(below(destination, &["--uninstall", "/usr"]), (Some(0), String::new()));
+    assert_eq!(found(image.path()), path_text(&options));
 }

@@ -17,6 +17,21 @@ use crate::fabric::{NodeId, PortId};
 use crate::ids::Lid;
 use crate::wire::PortState;
 
+/// A packet that sets out.
+struct Leaving {
+    /// When its tail leaves.
+    end: Ticks,
+    to: Next,
+}
+
+/// Where a packet comes next.
+enum Next {
+    /// To an end port, which consumes it when its tail has come.
+    EndPort { peer: PortId, tail: Ticks },
+    /// To a buffer, where it asks for its output.
+    Buffer { down: InLane, asks: Ticks },
+}
+
 impl Sim {
     /// A packet's head has come to a switch's input buffer and its route is looked up.
     #[inline]
@@ -28,7 +43,11 @@ impl Sim {
             // not in INITIALIZE, and that it receives and so lets its head ask at once; the role, that no router chooses.
             // The latch alone is left to ask, and a switch chooses by its own tables.
             if self.plane.rules.latch == Latch::Arrival {
-                self.plane.packets[id].out_lane = self.plane.choose_at_switch(port, id);
+                let out_lane = self.plane.choose_at_switch(port, id);
+                if self.passes(lane, id, out_lane) {
+                    return;
+                }
+                self.plane.packets[id].out_lane = out_lane;
             }
             if self.plane.enqueue(lane, id) {
                 self.offer(lane);
@@ -36,6 +55,26 @@ impl Sim {
         } else {
             self.arrive_elsewhere(id, lane);
         }
+    }
+
+    /// Sends a packet that comes to an empty buffer of an ACTIVE port of a switch and can go on at once, without joining the
+    /// queue: what its joining, asking and leaving come to where nobody looks at queues. Whether it could.
+    #[inline]
+    fn passes(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) -> bool {
+        let passes = out_lane.is_lane()
+            && self.plane.lanes[lane].head.is_none()
+            && !self.lifetimes.any()
+            && !self.agents.watching()
+            // Its lists turn with every question.
+            && !self.plane.ports[self.plane.port_of(out_lane)].programmed
+            && self.plane.goes_at_once(&mut self.clock, out_lane, id);
+        if passes {
+            let leaving = self.take_link(id, out_lane);
+            // A packet that comes by a wire is none that its device must be told of.
+            self.plane.vacate(&mut self.clock, lane, self.plane.packets[id].credits, leaving.end);
+            self.announce(id, leaving);
+        }
+        passes
     }
 
     /// The same at a port that is not ACTIVE, or belongs to a router.
@@ -153,6 +192,16 @@ impl Sim {
     /// Sends the head of `lane`, `id`, which waits in no line, on `out_lane`.
     #[inline]
     fn send_head(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
+        let leaving = self.take_link(id, out_lane);
+        // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
+        // F.2).
+        self.dequeue(lane, leaving.end);
+        self.announce(id, leaving);
+    }
+
+    /// A packet takes the link, credits of the lane and room in the buffer at the other end.
+    #[inline(always)]
+    fn take_link(&mut self, id: PacketId, out_lane: OutLane) -> Leaving {
         let plane = &mut self.plane;
         let port = plane.port_of(out_lane);
         let packet = &mut plane.packets[id];
@@ -186,22 +235,25 @@ impl Sim {
         if sink {
             // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
             ends.line.credits.expect(credits);
-        } else {
-            // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
-            ends.queue.held += u32::from(credits);
+            return Leaving { end, to: Next::EndPort { peer, tail } };
         }
-        // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
-        // F.2).
-        self.dequeue(lane, end);
-        if sink {
-            self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer.0));
-            return;
-        }
-        let asks = self.clock.now() + Ticks::from(hop_delay);
-        self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
-        // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
-        if self.plane.lanes.ends(down).line.first_waiter.is_some() {
-            self.look_for_deadlock(down);
+        // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
+        ends.queue.held += u32::from(credits);
+        Leaving { end, to: Next::Buffer { down, asks: self.clock.now() + Ticks::from(hop_delay) } }
+    }
+
+    /// A packet that has set out is on its way to where it comes next.
+    #[inline(always)]
+    fn announce(&mut self, id: PacketId, leaving: Leaving) {
+        match leaving.to {
+            Next::EndPort { peer, tail } => self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer.0)),
+            Next::Buffer { down, asks } => {
+                self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
+                // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
+                if self.plane.lanes.ends(down).line.first_waiter.is_some() {
+                    self.look_for_deadlock(down);
+                }
+            }
         }
     }
 

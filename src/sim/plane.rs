@@ -659,16 +659,23 @@ impl DataPlane {
         if own.role == PortRole::EndPort {
             return Departed { id, lane, source };
         }
+        self.vacate(clock, lane, credits, end);
+        Departed { id, lane, source: EndPortRank::NONE }
+    }
+
+    /// A packet leaves an input buffer, which is free of it when its tail has left, at `end`.
+    #[inline(always)]
+    pub fn vacate(&mut self, clock: &mut Clock, lane: InLane, credits: u16, end: Ticks) {
+        let own = &self.ports[self.port_of(lane)];
         // The tail may occupy the buffer until `end`. The books move at once: these credits are on their way back from
         // here on, which keeps the sum that `assert_conserved` checks.
-        queue.held -= u32::from(credits);
+        let ends = self.lanes.ends(lane);
+        ends.queue.held -= u32::from(credits);
         // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
         if own.is_up() {
-            let upstream = self.out_lane(own.peer, self.vl_of(lane));
-            let own = &mut self.lanes.ends(lane).line.credits;
-            self.returns.note(clock, upstream, own, credits, end + self.rules.link_delay);
+            let upstream = OutLane(own.peer.0 << self.shift | lane.0 & ((1 << self.shift) - 1));
+            self.returns.note(clock, upstream, &mut ends.line.credits, credits, end + self.rules.link_delay);
         }
-        Departed { id, lane, source: EndPortRank::NONE }
     }
 
     /// Takes a live link for `bytes` as soon as it is free. Returns when they have been sent, in ticks; none if it is

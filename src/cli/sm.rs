@@ -80,9 +80,9 @@ pub(super) struct Arguments {
     /// MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
-    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare [default: that of a subnet that
-    /// carries traffic, else 1].
-    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(1..=7))]
+    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare; 0: one LID, so that only changes by
+    /// forwarding entries alone are made [default: that of a subnet that carries traffic, else 1].
+    #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
     /// The most data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet that carries
     /// traffic, else 4].

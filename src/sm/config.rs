@@ -25,8 +25,7 @@ pub struct Config {
     pub foresee: Option<usize>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
-    /// 2^LMC LIDs for each port (`lmc`); at least 1: one half in use, one spare. 0 only where a subnet that carries traffic
-    /// has it.
+    /// 2^LMC LIDs for each port (`lmc`), one half in use and one spare; 0: one LID, and no change by the Double Scheme.
     pub lmc: Lmc,
     /// Whether a subnet that carries traffic under another LMC is to get this one.
     pub lmc_is_required: bool,

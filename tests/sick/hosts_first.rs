@@ -20,6 +20,7 @@ const SETUP: Setup = Setup {
     m_key: 0,
     takeover: Takeover::Proved,
     data_vls: 4,
+    lmc: 1,
     auto: true,
     falls_back: false,
 };

@@ -28,11 +28,11 @@ fn where_the_engine_finds_nothing_that_is_proved_another_one_routes() {
     }
 }
 
-/// With one data VL there are no lanes for the two halves of `double`.
+/// With one data VL there are no lanes for the two halves of `double`, and with one LID there are no halves.
 #[test]
 fn where_the_scheme_has_no_change_auto_does() {
-    for falls_back in [true, false] {
-        let setup = Setup { data_vls: 1, auto: false, falls_back, ..Setup::default() };
+    for (falls_back, data_vls, lmc) in [(true, 1, 1), (false, 1, 1), (true, 4, 0), (false, 4, 0)] {
+        let setup = Setup { data_vls, lmc, auto: false, falls_back, ..Setup::default() };
         let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
         assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
         scene.pass(S);

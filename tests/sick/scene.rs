@@ -3,7 +3,7 @@
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Guid, Lid, PortNum};
+use reconfig::ids::{Guid, Lid, Lmc, PortNum};
 use reconfig::journal::Journal;
 use reconfig::lid;
 use reconfig::routing::{Engine, Parameters};
@@ -55,6 +55,7 @@ pub struct Setup {
     pub takeover: Takeover,
     /// The most data VLs, whatever is found.
     pub data_vls: u8,
+    pub lmc: u8,
     pub engine: &'static str,
     /// By `auto`, or by `double` alone.
     pub auto: bool,
@@ -70,6 +71,7 @@ impl Default for Setup {
             m_key: 0,
             takeover: Takeover::Proved,
             data_vls: 4,
+            lmc: 1,
             engine: "up-down",
             auto: true,
             falls_back: false,
@@ -91,6 +93,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Pa
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
         data_vls: setup.data_vls,
         data_vls_are_required: true,
+        lmc: Lmc::masked(setup.lmc),
         m_key: setup.m_key,
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
         planning: if setup.is_threaded { Planning::Threaded } else { Planning::Inline },

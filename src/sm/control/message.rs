@@ -140,7 +140,7 @@ pub struct Status {
     pub arrival_why: Option<String>,
     /// Counts of nodes and links.
     pub fabric: FabricStatus,
-    /// The half in use.
+    /// The half in use; while a change is under way, the one that was in use before it.
     pub half: Option<Half>,
     /// LIDs in use.
     pub lids: LidStatus,

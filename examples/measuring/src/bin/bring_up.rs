@@ -4,10 +4,10 @@
 //! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a
 //! fresh ibsim for every run, in turn to every manager on the same host, and prints the median of wall-clock times, in
 //! brackets the least, and the median of the processor time that the manager had meanwhile, which other work on the machine
-//! hardly affects. Bring-up is
-//! from the start of the program until its log reports SUBNET UP; the others are from ibsim's `Unlink` or `ReLink` of all
-//! cables of a spine, the root of our up*/down*, to the last report of an end in the log (SUBNET UP, or *the change is over*)
-//! before a silence. Without arguments: once, on a leaf-spine tree of 16 switches; `all` has 320 and 972 too.
+//! hardly affects. Bring-up is from the start of the program until its log reports SUBNET UP; the others are from ibsim's
+//! `Unlink` or `ReLink` of all cables of a spine, the root of our up*/down*, to the last report of an end in the log (SUBNET
+//! UP, or *the change is over*) before a silence. Where an end before that was reported, its median comes first, before an
+//! arrow. Without arguments: once, on a leaf-spine tree of 16 switches; `all` has 320 and 972 too.
 
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use reconfig::fabric::Fabric;
@@ -53,9 +53,10 @@ const MANAGERS: [(&str, Manager); 5] = [
 /// What is timed: bring-up, loss and return.
 type Course = [Took; 3];
 
-/// Seconds by the clock, and those that a processor worked for the manager.
+/// Seconds by the clock until the first and the last report of an end, and those that a processor worked for the manager.
 #[derive(Clone, Copy)]
 struct Took {
+    first: f64,
     wall: f64,
     processor: f64,
 }
@@ -113,8 +114,12 @@ fn compare(topology: &str, repetitions: usize) -> Result<(), Box<dyn Error>> {
         };
         let cell = |which: usize| {
             let (wall, processor) = (sorted(which, |took| took.wall), sorted(which, |took| took.processor));
-            let middle = wall.len() / 2;
-            format!("{:.2} s ({:.2}), {:.2} s", wall[middle], wall[0], processor[middle])
+            let (middle, first) = (wall.len() / 2, sorted(which, |took| took.first));
+            let before = match first[middle] < wall[middle] {
+                true => format!("{:.2} s → ", first[middle]),
+                false => String::new(),
+            };
+            format!("{before}{:.2} s ({:.2}), {:.2} s", wall[middle], wall[0], processor[middle])
         };
         table.add_row([(*name).to_string(), cell(0), cell(1), cell(2)]);
     }
@@ -135,15 +140,17 @@ impl Log {
 
     /// From `start`, when `worked` processor seconds were over, to the last end that is reported beyond those before.
     fn last_end(&self, manager: &Background, start: Instant, worked: f64, before: usize) -> io::Result<Took> {
-        let (mut known, mut last) = (before, None);
+        let (mut known, mut first, mut last) = (before, None, None);
         loop {
             let ends = self.ends();
             if ends > known {
-                (known, last) = (ends, Some((start.elapsed(), manager.processor_seconds()?)));
+                let now = start.elapsed();
+                (known, last) = (ends, Some((now, manager.processor_seconds()?)));
+                first.get_or_insert(now.as_secs_f64());
             }
-            match last {
-                Some((last, by_then)) if start.elapsed() > last + SILENCE.max(4 * last) => {
-                    return Ok(Took { wall: last.as_secs_f64(), processor: by_then - worked });
+            match first.zip(last) {
+                Some((first, (last, by_then))) if start.elapsed() > last + SILENCE.max(4 * last) => {
+                    return Ok(Took { first, wall: last.as_secs_f64(), processor: by_then - worked });
                 }
                 None if start.elapsed() > LIMIT => panic!("no `{}` in {}", self.end, self.file.display()),
                 _ => std::thread::sleep(POLL),
@@ -168,7 +175,8 @@ fn course(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> io::R
     };
     let log = Log { file: served.folder().join(name), end };
     served.wait("SUBNET UP", LIMIT, || lossy(&log.file).is_ok_and(|text| text.contains("SUBNET UP")));
-    let up = Took { wall: start.elapsed().as_secs_f64(), processor: manager.processor_seconds()? };
+    let wall = start.elapsed().as_secs_f64();
+    let up = Took { first: wall, wall, processor: manager.processor_seconds()? };
     let after = |served: &mut Served, event: &dyn Fn(&mut Served)| {
         let (before, worked) = (log.ends(), manager.processor_seconds()?);
         let start = Instant::now();

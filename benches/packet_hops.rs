@@ -1,10 +1,11 @@
-//! Packet-hops per second and nanoseconds per hop of the whole simulator, one core, uniform traffic of 512-byte packets.
+//! Packet-hops per second and nanoseconds per hop of the whole simulator, one core, uniform traffic of 512-byte
+//! packets.
 //!
-//! Two fat trees have the fabric, load and packets with which other simulators were measured, on another machine: the ratios
-//! stand in the line. A random regular graph under restricted up*/down* congests its root far below load 0.3, so a saturated
-//! and an unsaturated load are both measured. Where valgrind is installed, callgrind counts instructions: two runs of
-//! different length, the difference of their counts over that of their packet-hops, so that set-up cancels. A count above
-//! the one that is held fails.
+//! Two fat trees have the fabric, load and packets with which other simulators were measured, on another machine: the
+//! ratios stand in the line. A random regular graph under restricted up*/down* congests its root far below load 0.3, so
+//! a saturated and an unsaturated load are both measured. Where valgrind is installed, callgrind counts instructions:
+//! two runs of different length, the difference of their counts over that of their packet-hops, so that set-up cancels.
+//! A count above the one that is held fails.
 
 use comfy_table::{CellAlignment, Table, presets};
 use reconfig::fabric::generate::{Options, generate};
@@ -26,8 +27,8 @@ struct Case {
     load: f64,
     /// The engine.
     engine: &'static dyn Engine,
-    /// The most instructions for a packet-hop, and the microseconds of the two runs whose instructions are counted; none
-    /// where bringing up takes too long for that: under callgrind a second of work takes a minute.
+    /// The most instructions for a packet-hop, and the microseconds of the two runs whose instructions are counted;
+    /// none where bringing up takes too long for that: under callgrind a second of work takes a minute.
     counted: Option<(f64, [u64; 2])>,
     /// Nanoseconds of a round of the measurement, and of the warm-up before the first.
     round_ns: u64,

@@ -1,12 +1,12 @@
 //! From a loss to a plan that may be run: processor seconds of each scheme, full re-route, repair, proof and judges
 //! included. *Based* is
-//! `auto` once more where what does not depend on the loss (the proof of the routing in force, and what proof, check and
-//! repair need of it) was computed beforehand, as a manager does while nothing happens; how long that takes comes with the
-//! last line of a fabric, and the plan is compared with the one made without. *First* is what passes between the moment a
-//! subnet manager knows what has died and its first write: a wave that gives all hosts ways again, where that is found sooner
-//! than the whole plan, and *rest* is the change after it, if it leaves rows of switches lost. *Foreseen* is what passes where the plan
-//! itself was prepared before, as by `reconfig sm --foresee`: finding it, and checking that it is for what was found.
-//! Arguments name fabrics, to measure no others.
+//! `auto` once more where what does not depend on the loss (the proof of the routing in force, and what proof, check
+//! and repair need of it) was computed beforehand, as a manager does while nothing happens; how long that takes comes
+//! with the last line of a fabric, and the plan is compared with the one made without. *First* is what passes between
+//! the moment a subnet manager knows what has died and its first write: a wave that gives all hosts ways again, where
+//! that is found sooner than the whole plan, and *rest* is the change after it, if it leaves rows of switches lost.
+//! *Foreseen* is what passes where the plan itself was prepared before, as by `reconfig sm --foresee`: finding it, and
+//! checking that it is for what was found. Arguments name fabrics, to measure no others.
 
 use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_at_once, prepare_cheapest};
 use reconfig::driver::{Foreseer, Intent, Running};
@@ -146,8 +146,8 @@ impl Routed {
         );
     }
 
-    /// Seconds to a change that reconnects all hosts at once, and to the one after it, where it leaves rows lost; none where
-    /// the whole change is made in one.
+    /// Seconds to a change that reconnects all hosts at once, and to the one after it, where it leaves rows lost; none
+    /// where the whole change is made in one.
     fn in_two(&self, input: &ChangeInput<'_>) -> Option<(f64, Option<f64>)> {
         let input = ChangeInput { base: self.base.as_ref(), ..input.clone() };
         let clock = Stopwatch::start();

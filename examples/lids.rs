@@ -1,5 +1,5 @@
-//! The layer `lid`: from paths to LIDs. First figure 6 of Nienaber, Yuan and Duan (ANCS 2007), where greedy needs one LID
-//! more than need be; then a small fabric, routed by paths that depend on the source, is realised with as
+//! The layer `lid`: from paths to LIDs. First figure 6 of Nienaber, Yuan and Duan (ANCS 2007), where greedy needs one
+//! LID more than need be; then a small fabric, routed by paths that depend on the source, is realised with as
 //! few LIDs as each heuristic finds, numbered, and turned into tables: `cargo run --example lids`.
 
 use reconfig::fabric::generate::{Options, generate};

@@ -1,6 +1,6 @@
-//! What is read of a folder of files, and what is not: one row a file, with the memory that reading takes, as a multiple of
-//! the file's size. Topologies of ibdm find their system files in the folder that `--systems` names, else in FOLDER; with them
-//! the memory and size of all those count too, since a topology alone is a list of names.
+//! What is read of a folder of files, and what is not: one row a file, with the memory that reading takes, as a
+//! multiple of the file's size. Topologies of ibdm find their system files in the folder that `--systems` names, else
+//! in FOLDER; with them the memory and size of all those count too, since a topology alone is a list of names.
 //! With `--mutilated N` the files that are read are damaged N times, and one line says what became of them.
 //!
 //! `cargo run --release --example read_captures -- FOLDER [--systems FOLDER] [--mutilated N]`
@@ -189,7 +189,8 @@ fn beside(file: &Path, bytes: &[u8], name: &str, files: &[PathBuf], systems: &Sy
     })
 }
 
-/// The system files in a folder. One that cannot be read is an error where the folder is there for them, else it is left out.
+/// The system files in a folder. One that cannot be read is an error where the folder is there for them, else it is
+/// left out.
 fn systems(folder: &Path, for_them: bool) -> Result<Systems, Box<dyn std::error::Error>> {
     let mut systems = Systems { files: SystemFiles::default(), bytes: 0, held: 0 };
     for file in files_below(folder)? {

@@ -1,5 +1,5 @@
-//! Compiles the shim against OpenSM's own headers and beside the structures of Rust, and exports the one symbol that OpenSM
-//! looks up.
+//! Compiles the shim against OpenSM's own headers and beside the structures of Rust, and exports the one symbol that
+//! OpenSM looks up.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Fair shares of what is bounded, without a bound for each client that would have to fit few clients and many.
 //!
-//! A client is given more as long as it then holds no more than is left free. One that hoards gets half, two get a third
-//! each, n get 1/(n + 1) each, and as much stays free for whoever comes next (dynamic thresholds: Choudhury, Hahne, IEEE/ACM
-//! ToN 6, 1998, with α = 1).
+//! A client is given more as long as it then holds no more than is left free. One that hoards gets half, two get a
+//! third each, n get 1/(n + 1) each, and as much stays free for whoever comes next (dynamic thresholds: Choudhury,
+//! Hahne, IEEE/ACM ToN 6, 1998, with α = 1).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

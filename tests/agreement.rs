@@ -133,8 +133,9 @@ fn triangle(folder: &Path, leads_in: bool, own_entry: u32) -> Routed {
     }
 }
 
-/// With `-a` ibdmchk looks for loops from the CAs' cables only, and misses one that no CA's packet leads into; a CA whose
-/// packets do lead into it opens its eyes. We see it both times. OpenSM's tables have not shown the difference so far.
+/// With `-a` ibdmchk looks for loops from the CAs' cables only, and misses one that no CA's packet leads into; a CA
+/// whose packets do lead into it opens its eyes. We see it both times. OpenSM's tables have not shown the difference so
+/// far.
 #[test]
 fn ibdmchk_misses_a_loop_that_no_ca_leads_into() {
     if !installed() {
@@ -150,7 +151,8 @@ fn ibdmchk_misses_a_loop_that_no_ca_leads_into() {
     }
 }
 
-/// Whoever comes to a switch that owns the DLID has arrived, for ibdmchk; we look at the switch's entry, as switches do.
+/// Whoever comes to a switch that owns the DLID has arrived, for ibdmchk; we look at the switch's entry, as switches
+/// do.
 #[test]
 fn ibdmchk_does_not_look_at_a_switchs_entry_for_its_own_lid() {
     if !installed() {

@@ -1,4 +1,5 @@
-//! Campaigns as a user meets them: the same rows whole, in shards, and after an interruption; refusals that name the fault.
+//! Campaigns as a user meets them: the same rows whole, in shards, and after an interruption; refusals that name the
+//! fault.
 
 use crate::support::schema::assert_keeps;
 use std::fs;

@@ -67,7 +67,8 @@ fn a_packet_is_still_forty_bytes() {
     assert_eq!(PACKET_BYTES, 40);
 }
 
-/// InfiniBand forwards by the DLID: of 16 pairs of LIDs there are four ways there, and the SLID decides on the way back.
+/// InfiniBand forwards by the DLID: of 16 pairs of LIDs there are four ways there, and the SLID decides on the way
+/// back.
 #[test]
 fn every_pair_of_lids_takes_the_way_of_its_dlid_and_its_reply_that_of_its_slid() {
     let net = routed(FAT_TREE, 3);

@@ -1,5 +1,5 @@
-//! Files that are none of ours and do not end: a device of zeroes, a line of 100 MB. Every command that reads files refuses
-//! them in little memory.
+//! Files that are none of ours and do not end: a device of zeroes, a line of 100 MB. Every command that reads files
+//! refuses them in little memory.
 
 use crate::support::is_thorough;
 use std::process::Command;

@@ -1,8 +1,8 @@
-//! The transport against real ibsim, through real libibumad: what a sweep finds, what a trap brings, what loss costs, and
-//! what is said where there is nothing to speak through.
+//! The transport against real ibsim, through real libibumad: what a sweep finds, what a trap brings, what loss costs,
+//! and what is said where there is nothing to speak through.
 //!
-//! ibsim's preload must be in the process that speaks, so that process is this binary again, which runs the example `sweep`
-//! where [`SWEEP`] has its arguments ([`the_process_that_sweeps`]).
+//! ibsim's preload must be in the process that speaks, so that process is this binary again, which runs the example
+//! `sweep` where [`SWEEP`] has its arguments ([`the_process_that_sweeps`]).
 
 // Its `main` is for cargo.
 #[expect(dead_code)]
@@ -24,7 +24,8 @@ use std::time::{Duration, Instant};
 /// How long a test waits for any one thing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// When a program that a failed test has left behind ends by itself: a test waits several times within one program's life.
+/// When a program that a failed test has left behind ends by itself: a test waits several times within one program's
+/// life.
 const LIFE: Duration = Duration::from_secs(600);
 
 /// How long an answer may take where none is lost: nothing is sent again, however busy the machine.
@@ -314,8 +315,8 @@ fn a_running_manager_answers_through_its_socket() {
     let mut events = events.spawn().expect("the binary");
     let mut lines = BufReader::new(events.stdout.take().expect("piped")).lines().map_while(Result::ok);
     let listener = std::thread::spawn(move || lines.find(|line| line.contains("trap 128 from LID")));
-    // The listener hears only what happens after it has connected, and on a busy machine that is late: each cable goes and
-    // comes back, again and again, until it has heard.
+    // The listener hears only what happens after it has connected, and on a busy machine that is late: each cable goes
+    // and comes back, again and again, until it has heard.
     let began = Instant::now();
     for (port, command) in (1..=4).flat_map(|port| ["Unlink", "ReLink"].map(|command| (port, command))).cycle() {
         std::thread::sleep(Duration::from_millis(200));

@@ -1,4 +1,5 @@
-//! The property that every fuzz target of the wire holds a format to: what decodes encodes to bytes that decode to the same.
+//! The property that every fuzz target of the wire holds a format to: what decodes encodes to bytes that decode to the
+//! same.
 
 pub use libfuzzer_sys;
 

@@ -1,8 +1,8 @@
 //! What the next change begins with, found out in a thread while OpenSM is idle: decision 29 (docs/decisions).
 //!
 //! On entry: the routing in force. On return: the same proved, once the thread is done with it. A change that is
-//! prepared with it is the change that would be prepared without it. One thread, which ends when the engine does: OpenSM
-//! unloads the plugin, so no thread may outlive that.
+//! prepared with it is the change that would be prepared without it. One thread, which ends when the engine does:
+//! OpenSM unloads the plugin, so no thread may outlive that.
 
 use reconfig::change::{InForce, KnownBase};
 use std::panic::{AssertUnwindSafe, catch_unwind};

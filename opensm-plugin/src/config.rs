@@ -163,7 +163,8 @@ impl Config {
         }
     }
 
-    /// The same for the OpenSM of one port: `%g` in a path is the port's GUID, so that several can share a file of settings.
+    /// The same for the OpenSM of one port: `%g` in a path is the port's GUID, so that several can share a file of
+    /// settings.
     #[must_use]
     pub fn of_port(self, port: Guid) -> Config {
         let own = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace(PORT, &port.to_string()));

@@ -2,8 +2,8 @@
 //!
 //! On entry: a plan that prover, checker and lint accepted. On return: the tables of one wave at a time, and how often
 //! everything in the subnet must have moved on before the next may be written. OpenSM cannot hold writes back within a
-//! wave, so what a plan does before any table that is in force leads there (the tables of what has come) is written with
-//! the first wave: ports of what has come carry nothing before OpenSM has written all tables and activates them.
+//! wave, so what a plan does before any table that is in force leads there (the tables of what has come) is written
+//! with the first wave: ports of what has come carry nothing before OpenSM has written all tables and activates them.
 
 use reconfig::fabric::Fabric;
 use reconfig::plan::{Barrier, Phase, Plan};
@@ -32,8 +32,8 @@ pub struct Course {
     steps: VecDeque<Step>,
 }
 
-/// The longest that a packet may stand in a switch, as OpenSM programs it (SwitchInfo:LifeTimeValue); none where nothing
-/// limits it.
+/// The longest that a packet may stand in a switch, as OpenSM programs it (SwitchInfo:LifeTimeValue); none where
+/// nothing limits it.
 pub fn life(life_time: u8) -> Option<Duration> {
     (life_time <= 19).then(|| Duration::from_nanos(4096 << life_time))
 }

@@ -223,8 +223,8 @@ impl Router {
         })
     }
 
-    /// Service levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be kept,
-    /// those of before that run. The subnet is taken as found.
+    /// Service levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be
+    /// kept, those of before that run. The subnet is taken as found.
     pub fn take_up(&mut self, levels: Option<Arc<PathLevels>>) {
         self.levels = levels;
         self.forget();
@@ -259,8 +259,8 @@ impl Router {
         self.since.get_or_insert(now);
     }
 
-    /// The tables of the last run as OpenSM is to write them: without what leads to LIDs that nobody owns. Where a part of
-    /// a loss is left to the next change, entries for what has died stay until then.
+    /// The tables of the last run as OpenSM is to write them: without what leads to LIDs that nobody owns. Where a part
+    /// of a loss is left to the next change, entries for what has died stay until then.
     fn written_as(&self, fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> Vec<Arc<Lft>> {
         if self.has_rest() { lfts } else { owned(fabric, lfts) }
     }
@@ -299,8 +299,8 @@ impl Router {
         self.asked = true;
     }
 
-    /// Blocks, as (node, block), that must be read before [`Router::route`]: those of which nobody knows what the switch
-    /// holds. Where a switch holds what it was given nothing is read.
+    /// Blocks, as (node, block), that must be read before [`Router::route`]: those of which nobody knows what the
+    /// switch holds. Where a switch holds what it was given nothing is read.
     pub fn unsure(&mut self, seen: &Seen) -> Vec<(usize, u16)> {
         let mut unsure = Vec::new();
         self.acknowledged.clear();
@@ -384,8 +384,9 @@ impl Router {
         Ok(sight)
     }
 
-    /// What is said of a switch whose management does not answer while links to it are up: it forwards by the tables that it
-    /// has, and is in no proof of a change that takes it for dead. Where nothing is remembered, what it is is not known.
+    /// What is said of a switch whose management does not answer while links to it are up: it forwards by the tables
+    /// that it has, and is in no proof of a change that takes it for dead. Where nothing is remembered, what it is is
+    /// not known.
     fn unheard(&self, sight: &Sight) -> Option<Note> {
         let text = match &self.memory {
             None => {
@@ -452,8 +453,8 @@ impl Router {
         )
     }
 
-    /// The subnet as it is found: after a start, a handover, or when somebody else wrote; or, where it is `known` what was
-    /// in force, with tables that do not serve everything.
+    /// The subnet as it is found: after a start, a handover, or when somebody else wrote; or, where it is `known` what
+    /// was in force, with tables that do not serve everything.
     fn found(
         &mut self,
         sight: &Sight,
@@ -544,8 +545,8 @@ impl Router {
         seen && self.course.as_ref().is_some_and(|course| !course.is_over())
     }
 
-    /// How long packets can still be on their way that were sent before the tables in force were: none of them is in the
-    /// proof of the next change (PROTOCOL.md, W.3 and W.9).
+    /// How long packets can still be on their way that were sent before the tables in force were: none of them is in
+    /// the proof of the next change (PROTOCOL.md, W.3 and W.9).
     fn lingers(&self, sight: &Sight, now: Duration) -> Duration {
         let before = self.memory.as_ref().map_or(&sight.fabric, |memory| &memory.fabric);
         let rounds = plans::rounds_to_age(before, sight);
@@ -745,8 +746,8 @@ impl Router {
         Answer { outcome, writes: false, lfts, notes, more_follows: false, again, accepted: None }
     }
 
-    /// What is handed over. Where rows still lead into what has died it is the routing of what there was `before`, of which
-    /// tables are given for the nodes that are gone.
+    /// What is handed over. Where rows still lead into what has died it is the routing of what there was `before`, of
+    /// which tables are given for the nodes that are gone.
     fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>], before: Option<(Arc<Fabric>, Vec<Arc<Lft>>)>) {
         let (seen, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
         let routed = self.course.as_ref().and_then(|course| course.routed.as_ref());
@@ -793,7 +794,8 @@ impl Router {
 }
 
 /// Tables without entries for LIDs that nobody owns: those of what has died. Sources go on sending there, and no later
-/// change is proved beside ways that lead to nobody. Without them packets are discarded sooner, and nothing else changes.
+/// change is proved beside ways that lead to nobody. Without them packets are discarded sooner, and nothing else
+/// changes.
 fn owned(fabric: &Fabric, mut lfts: Vec<Arc<Lft>>) -> Vec<Arc<Lft>> {
     for lft in &mut lfts {
         let strays: Vec<Lid> =

@@ -1,8 +1,8 @@
 //! What accepted changes leave: the plan and the certificate of its proof, as `reconfig check` judges them.
 //!
-//! On entry: a folder, a bound, and a plan. On return: two files named by their number, after the oldest pairs have gone
-//! that the bound leaves no room for. A plan is made into text and its certificate anew here, so that the run of the routing
-//! need not wait for either.
+//! On entry: a folder, a bound, and a plan. On return: two files named by their number, after the oldest pairs have
+//! gone that the bound leaves no room for. A plan is made into text and its certificate anew here, so that the run of
+//! the routing need not wait for either.
 
 use crate::config::EvidenceConfig;
 use crate::plans::{self, NoPlan};
@@ -95,8 +95,8 @@ fn listed(folder: &Path) -> io::Result<BTreeMap<u32, Pair>> {
     Ok(kept)
 }
 
-/// Removes the oldest pairs until what is left is no larger; a file that somebody else removed meanwhile is gone all the
-/// same.
+/// Removes the oldest pairs until what is left is no larger; a file that somebody else removed meanwhile is gone all
+/// the same.
 fn make_room(held: BTreeMap<u32, Pair>, most: u64) {
     let mut size: u64 = held.values().map(|pair| pair.size).sum();
     for pair in held.into_values() {

@@ -47,8 +47,8 @@ static SHIM: unsafe extern "C" fn() -> *const c_void = reconfig_plugin;
 #[derive(Clone, Copy)]
 struct Osm(*mut c_void);
 
-// SAFETY: what is done with it, logging and asking for a sweep, OpenSM does from several threads itself, and it outlives
-// the plugin: OpenSM destroys its plugins first.
+// SAFETY: what is done with it, logging and asking for a sweep, OpenSM does from several threads itself, and it
+// outlives the plugin: OpenSM destroys its plugins first.
 unsafe impl Send for Osm {}
 
 impl Osm {
@@ -69,7 +69,8 @@ impl Osm {
         unsafe { reconfig_sweep_all(self.0) }
     }
 
-    /// What OpenSM's multicast tables hold. Takes OpenSM's lock, so the caller holds no lock that runs of the engine take.
+    /// What OpenSM's multicast tables hold. Takes OpenSM's lock, so the caller holds no lock that runs of the engine
+    /// take.
     fn trees(self) -> Option<Vec<TreeRow>> {
         let mut rows = null_mut();
         // SAFETY: the pointer is OpenSM's, see above; the shim allots as many rows as it counts, and takes them back.

@@ -1,10 +1,11 @@
 //! Service levels by source and destination, for tables that are free of deadlock on several virtual layers only.
 //!
-//! On entry of [`PathLevels::assign`]: tables, and how many lanes there are. On return: a layer for each pair of groups, such
-//! that no layer's dependencies close a cycle; layer l is service level l and takes VL l. A group is a switch and the
-//! hosts that were on it when it was first seen. Both directions of a pair share one layer, because the far side of a
-//! connection answers on the level of the request. What was given out is kept for good, by GUID and in a file: hosts keep
-//! the answers to their path queries. The prover does not rely on any of this: it judges tables and levels together.
+//! On entry of [`PathLevels::assign`]: tables, and how many lanes there are. On return: a layer for each pair of
+//! groups, such that no layer's dependencies close a cycle; layer l is service level l and takes VL l. A group is a
+//! switch and the hosts that were on it when it was first seen. Both directions of a pair share one layer, because the
+//! far side of a connection answers on the level of the request. What was given out is kept for good, by GUID and in a
+//! file: hosts keep the answers to their path queries. The prover does not rely on any of this: it judges tables and
+//! levels together.
 
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, Sl};
@@ -64,8 +65,8 @@ pub enum PathLevelsError {
 }
 
 impl PathLevels {
-    /// Levels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer that
-    /// stays free of cycles. Pairs are taken in several orders until one does with these lanes.
+    /// Levels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer
+    /// that stays free of cycles. Pairs are taken in several orders until one does with these lanes.
     ///
     /// # Errors
     /// The lanes do not suffice.
@@ -107,7 +108,8 @@ impl PathLevels {
         self.layers.iter().flatten().max().map_or(1, |highest| highest + 1)
     }
 
-    /// The level from a port to another, by their GUIDs; the same in both directions. None where one of them is not known.
+    /// The level from a port to another, by their GUIDs; the same in both directions. None where one of them is not
+    /// known.
     pub fn level(&self, source: Guid, destination: Guid) -> Option<Sl> {
         let [one, other] = [source, destination].map(|guid| self.groups.get(&guid));
         Some(Half::Lower.sl_of(self.layers[*one? as usize][*other? as usize]))
@@ -387,8 +389,8 @@ enum Added {
     Cycle,
 }
 
-/// Channels, by the port that they leave from, in an order in which each waits for later ones only: Pearce and Kelly, *A
-/// Dynamic Topological Sort Algorithm for Directed Acyclic Graphs*, JEA 2006.
+/// Channels, by the port that they leave from, in an order in which each waits for later ones only: Pearce and Kelly,
+/// *A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs*, JEA 2006.
 #[derive(Clone)]
 struct Layer {
     place: Vec<u32>,

@@ -1,8 +1,8 @@
 //! What the engine remembers between two runs: the fabric and the tables that it last handed to OpenSM.
 //!
-//! On entry of [`Memory::compare`]: what OpenSM sees now. On return: both in one index space with what was lost and what
-//! has come, or why that cannot be had, in which case the subnet is taken as found. What is remembered is only trusted
-//! as far as the switches hold it.
+//! On entry of [`Memory::compare`]: what OpenSM sees now. On return: both in one index space with what was lost and
+//! what has come, or why that cannot be had, in which case the subnet is taken as found. What is remembered is only
+//! trusted as far as the switches hold it.
 
 use crate::sight::Sight;
 use reconfig::fabric::difference::{Union, union};

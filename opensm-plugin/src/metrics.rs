@@ -1,8 +1,8 @@
 //! What the engine counts, as a file in Prometheus's text format, for node_exporter's textfile collector.
 //!
 //! On entry: what came of each run, and of each look at multicast. On return: a text, and a file that is replaced as a
-//! whole, so that nobody reads half of one. Names that `reconfig sm` has too mean the same here. Deliberately omitted: a
-//! server, which has no place in OpenSM's process.
+//! whole, so that nobody reads half of one. Names that `reconfig sm` has too mean the same here. Deliberately omitted:
+//! a server, which has no place in OpenSM's process.
 
 use crate::decision::Outcome;
 use reconfig::fabric::Fabric;

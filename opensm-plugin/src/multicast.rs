@@ -1,9 +1,9 @@
 //! Multicast trees beside unicast: whether they can wait for each other in a ring, and trees that cannot.
 //!
 //! On entry: rows of multicast tables as OpenSM has them ([`TreeRow`]), and unicast as it was last handed over
-//! ([`Unicast`]). On return: a [`Ring`], or none ([`judge`]); or the rows of a group's tree ([`TreeBuilder`]), all of one
-//! tree over all switches that bear hosts, of which all turns are proved beside unicast: so is what any mixture of its
-//! groups does. Pure: no I/O, no OpenSM. Deliberately omitted: which lane a group's service level takes; trees
+//! ([`Unicast`]). On return: a [`Ring`], or none ([`judge`]); or the rows of a group's tree ([`TreeBuilder`]), all of
+//! one tree over all switches that bear hosts, of which all turns are proved beside unicast: so is what any mixture of
+//! its groups does. Pure: no I/O, no OpenSM. Deliberately omitted: which lane a group's service level takes; trees
 //! are judged on each.
 
 use crate::memory::same_port;
@@ -104,8 +104,8 @@ impl<'a> Rows<'a> {
         Rows { fabric, ports }
     }
 
-    /// What packets of a group do at switches, from switch to switch: they come in by a port whose peer sends them there,
-    /// and leave by any other of the row.
+    /// What packets of a group do at switches, from switch to switch: they come in by a port whose peer sends them
+    /// there, and leave by any other of the row.
     fn turns(&self) -> Vec<(u16, TreeTurn)> {
         let mut turns = Vec::new();
         for (&(mlid, node), outputs) in &self.ports {
@@ -190,8 +190,8 @@ pub struct OrderedTree {
 }
 
 impl TreeBuilder {
-    /// The rows of a group's tree. `members` are where its members are attached: a switch and its port, 0 for the switch
-    /// itself. `switches` are those that forward multicast.
+    /// The rows of a group's tree. `members` are where its members are attached: a switch and its port, 0 for the
+    /// switch itself. `switches` are those that forward multicast.
     ///
     /// # Errors
     /// The unicast tables are not sound, so nothing can be proved beside them.
@@ -315,8 +315,8 @@ impl SpanningTree {
         roots
     }
 
-    /// From a root outwards, each switch by the first cable whose turns go with what unicast packets can wait for; as far as
-    /// so many `checks` of that lead.
+    /// From a root outwards, each switch by the first cable whose turns go with what unicast packets can wait for; as
+    /// far as so many `checks` of that lead.
     fn grown(
         fabric: &Fabric,
         root: NodeId,

@@ -1,10 +1,11 @@
 //! A wave in parts, such that no way that is there is taken away again while OpenSM writes.
 //!
-//! On entry: the tables in force, and those of a proved wave. On return: the part of the wave that may be written next in
-//! any order, or none where that is all of it. A mixture of a part with what is in force is a mixture of the wave, so it is
-//! proved. But where rows lead into what has died, mixtures may lose packets, and OpenSM writes in an order of its own: a
-//! pair that the death has cut off could have a way as soon as some switches are written, and lose it when another is. So
-//! a part holds the entries that lead nowhere, which no way crosses, and those whose new way is there to its end.
+//! On entry: the tables in force, and those of a proved wave. On return: the part of the wave that may be written next
+//! in any order, or none where that is all of it. A mixture of a part with what is in force is a mixture of the wave,
+//! so it is proved. But where rows lead into what has died, mixtures may lose packets, and OpenSM writes in an order of
+//! its own: a pair that the death has cut off could have a way as soon as some switches are written, and lose it when
+//! another is. So a part holds the entries that lead nowhere, which no way crosses, and those whose new way is there to
+//! its end.
 
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Lid, PortNum};
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The part of a wave from the first tables to the second that may be written now; by node, as they are. `turns_back`
-/// tells whether the wave rests on it that switches discard what turns back: packets may then be lost between two switches
-/// that are both alive.
+/// tells whether the wave rests on it that switches discard what turns back: packets may then be lost between two
+/// switches that are both alive.
 pub fn part(fabric: &Fabric, [held, wanted]: [&[Arc<Lft>]; 2], turns_back: bool) -> Option<Vec<Arc<Lft>>> {
     let mut changed: BTreeMap<Lid, Vec<NodeId>> = BTreeMap::new();
     for switch in fabric.switches() {

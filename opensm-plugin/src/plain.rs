@@ -1,5 +1,5 @@
-//! The constants and structures of `shim/shim.h`, field by field. `build.rs` reads this file too, and has the C compiler compare its own
-//! sizes and places with these: where the two differ nothing is built.
+//! The constants and structures of `shim/shim.h`, field by field. `build.rs` reads this file too, and has the C
+//! compiler compare its own sizes and places with these: where the two differ nothing is built.
 
 /// Declares constants as C has them, with their names there.
 macro_rules! constants_as_in_c {

@@ -1,9 +1,9 @@
 //! Plans for what OpenSM may meet: from values to a vetted plan, or a reason why there is none.
 //!
 //! On entry: fabrics and tables over one index space. On return: a plan that prover, checker and lint accept, of scheme
-//! `ordered` where the tables in force serve everything, of scheme `recover` where they do not. Everything is on one lane,
-//! or on the layers of levels that were given out ([`crate::levels`]), which no plan changes. Deliberately omitted: what is
-//! done where there is none (`decision`).
+//! `ordered` where the tables in force serve everything, of scheme `recover` where they do not. Everything is on one
+//! lane, or on the layers of levels that were given out ([`crate::levels`]), which no plan changes. Deliberately
+//! omitted: what is done where there is none (`decision`).
 
 use crate::levels::{PathLevels, PathLevelsError};
 use crate::memory::Comparison;
@@ -181,8 +181,8 @@ impl Transition for Beside<'_> {
     }
 }
 
-/// Proves that tables go with all that the tables before have led anywhere, over what has died meanwhile too. By node of
-/// what is known; rows without a way stay lost, and no other is.
+/// Proves that tables go with all that the tables before have led anywhere, over what has died meanwhile too. By node
+/// of what is known; rows without a way stay lost, and no other is.
 ///
 /// # Errors
 /// What is wrong.
@@ -329,8 +329,8 @@ pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId, ways: Ways
 }
 
 /// A change from what is in force to what serves `surviving`: a loss, or an arrival, not both. What is known of the
-/// routing in force shortens it; on large fabrics, and where `hurries`, the plan then gives ways to all hosts and may leave
-/// the rest to the next change ([`change::prepare_at_once`]).
+/// routing in force shortens it; on large fabrics, and where `hurries`, the plan then gives ways to all hosts and may
+/// leave the rest to the next change ([`change::prepare_at_once`]).
 ///
 /// # Errors
 /// What [`NoPlan`] lists.

@@ -1,4 +1,5 @@
-//! Looks after multicast in a thread: whether the trees that OpenSM has in force can wait in a ring together with unicast.
+//! Looks after multicast in a thread: whether the trees that OpenSM has in force can wait in a ring together with
+//! unicast.
 //!
 //! On entry: unicast as it is handed over, wave by wave. On return: words for OpenSM's log where something has changed.
 //! OpenSM tells plugins of no join, so its tables are looked at every [`PERIOD`] too. One thread, which ends when the

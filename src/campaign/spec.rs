@@ -48,8 +48,8 @@ pub struct Campaign {
     /// `agents` or `standard`.
     #[serde(default)]
     pub devices: DeviceProfile,
-    /// Whether switches send packets back by the port that they came in by, where tables say so; by default they discard
-    /// them, as hardware does.
+    /// Whether switches send packets back by the port that they came in by, where tables say so; by default they
+    /// discard them, as hardware does.
     #[serde(default)]
     pub turn_back: bool,
     /// Data VLs: 1, 2, 4, 8 or 15; none: 4, or more if the engine needs them.
@@ -209,7 +209,8 @@ impl Campaign {
         self.fabrics.iter().map(String::as_str).filter(|name| name.parse::<Topology>().is_err())
     }
 
-    /// Every run, in order: seeds change fastest, then schemes, so that schemes meet the same changes one after another.
+    /// Every run, in order: seeds change fastest, then schemes, so that schemes meet the same changes one after
+    /// another.
     pub fn runs(&self) -> Vec<RunKey> {
         let mut runs = Vec::new();
         for fabric in &self.fabrics {

@@ -57,8 +57,8 @@ pub fn summaries(rows: &[RunRow]) -> Vec<SchemeSummary> {
     groups.iter().map(|group| summary(group)).collect()
 }
 
-/// All rows of each scheme together, in the order in which schemes first occur. Fabric, change and engine are `all` and the
-/// load 0 where they are several.
+/// All rows of each scheme together, in the order in which schemes first occur. Fabric, change and engine are `all` and
+/// the load 0 where they are several.
 pub fn pooled(rows: &[RunRow]) -> Vec<SchemeSummary> {
     let mut ordered: Vec<&RunRow> = rows.iter().collect();
     ordered.sort_by_key(|row| row.run);

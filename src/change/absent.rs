@@ -1,8 +1,9 @@
 //! Tables in force that give hosts every way, and some switches none to LIDs of other switches.
 //!
-//! OpenSM's `ftree` dumps such tables: spines do not lead to each other. Hosts do not use these LIDs, so a change may begin
-//! with such tables: what is proved of them is that hosts reach each other, and that nothing waits in a cycle, goes round or
-//! arrives elsewhere, whoever sends. A row (switch, LID) without an entry is *absent*. The routing after the change has none.
+//! OpenSM's `ftree` dumps such tables: spines do not lead to each other. Hosts do not use these LIDs, so a change may
+//! begin with such tables: what is proved of them is that hosts reach each other, and that nothing waits in a cycle,
+//! goes round or arrives elsewhere, whoever sends. A row (switch, LID) without an entry is *absent*. The routing after
+//! the change has none.
 
 use crate::fabric::Fabric;
 use crate::tables::{Lft, SubnetTables};

@@ -2,14 +2,15 @@
 //!
 //! On a thousand switches most of the time between a loss and the first write goes into what the first write does not
 //! need: the full re-route, a count of what scheme `double` would write, and searches for ways to LIDs of switches, and
-//! from switches that no host's way crosses any more. [`prepare_at_once`] does without, where all hosts are served so. And
-//! where `double` is what gives all of them ways, those whom other entries serve need not wait for it: [`prepare_in_turn`].
+//! from switches that no host's way crosses any more. [`prepare_at_once`] does without, where all hosts are served so.
+//! And where `double` is what gives all of them ways, those whom other entries serve need not wait for it:
+//! [`prepare_in_turn`].
 //!
 //! On entry: a loss, and the routing in force. On return: a change of scheme `ordered` with one wave, judged like any
 //! other; none where there is no such wave, or it is not worth a change of its own. Other rows may stay lost by it. The
-//! tables that it leaves are then proved as a routing of the fabric *before* the loss, so that what was the routing of that
-//! fabric is so still, and the next change, prepared in full, begins with it and finds the rest. Deliberately omitted:
-//! several waves, and changes of anything but a loss.
+//! tables that it leaves are then proved as a routing of the fabric *before* the loss, so that what was the routing of
+//! that fabric is so still, and the next change, prepared in full, begins with it and finds the rest. Deliberately
+//! omitted: several waves, and changes of anything but a loss.
 
 use super::repairing::RepairSteps;
 use super::{
@@ -24,9 +25,9 @@ use crate::verify::Scope;
 /// Why another way is passed over.
 const NOT_WEIGHED: &str = "hosts have ways again before it is found and judged";
 
-/// Prepares what reconnects all hosts at once after a loss. None where that is not known to be safe, or would not be much
-/// sooner: the base of the input is not of the routing in force, something else than a loss has happened, rows are few, or
-/// one wave does not do. The scheme of the input is not read, and its engine is only named.
+/// Prepares what reconnects all hosts at once after a loss. None where that is not known to be safe, or would not be
+/// much sooner: the base of the input is not of the routing in force, something else than a loss has happened, rows are
+/// few, or one wave does not do. The scheme of the input is not read, and its engine is only named.
 pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
     input.base()?;
     let outset = Outset::of(input).ok()?;
@@ -38,9 +39,9 @@ pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
     change.noted(&double, NOT_WEIGHED).noted(ONE_WAVE, NOT_WEIGHED).vet(input.base(), refused).ok()
 }
 
-/// Prepares the cheapest change. Where it is of scheme `double` and for a loss, what forwarding entries alone serve comes
-/// first, wave by wave, as changes of their own: hosts that they serve do not wait for the rest. What follows the first is
-/// prepared with it, but on large fabrics, where that takes long. The scheme of the input is not read.
+/// Prepares the cheapest change. Where it is of scheme `double` and for a loss, what forwarding entries alone serve
+/// comes first, wave by wave, as changes of their own: hosts that they serve do not wait for the rest. What follows the
+/// first is prepared with it, but on large fabrics, where that takes long. The scheme of the input is not read.
 ///
 /// # Errors
 /// As for [`prepare_cheapest`].
@@ -61,8 +62,8 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
     }
 }
 
-/// Prepares one wave of forwarding entries that gives some pairs of hosts ways again after a loss, whoever it leaves without;
-/// none if it would serve nobody. The scheme of the input is not read, and its engine is only named.
+/// Prepares one wave of forwarding entries that gives some pairs of hosts ways again after a loss, whoever it leaves
+/// without; none if it would serve nobody. The scheme of the input is not read, and its engine is only named.
 pub fn prepare_partly(input: &ChangeInput<'_>) -> Option<Prepared> {
     let change = Outset::of(input).ok()?.first_wave()?;
     let (pairs, served) = served(&change.plan);
@@ -80,8 +81,8 @@ impl Outset<'_> {
         if repair.steps.is_empty() {
             return None;
         }
-        // The first write of what follows must find tables that are proved: of what is left where all rows have ways, and
-        // otherwise of the fabric for which the routing in force was made.
+        // The first write of what follows must find tables that are proved: of what is left where all rows have ways,
+        // and otherwise of the fabric for which the routing in force was made.
         let (fabric, scope) = match is_partial {
             true => (&input.before, input.scope()),
             false => (&self.after, Scope { stranded: self.stranded.clone(), ..input.scope() }),
@@ -89,8 +90,8 @@ impl Outset<'_> {
         self.unguided(repair, fabric, &scope).ok()
     }
 
-    /// A repair as a change, where nothing is known of a full re-route. Its last tables are proved by themselves, as a routing
-    /// of this fabric.
+    /// A repair as a change, where nothing is known of a full re-route. Its last tables are proved by themselves, as a
+    /// routing of this fabric.
     pub(super) fn unguided(
         &self,
         repair: RepairSteps,

@@ -183,8 +183,8 @@ pub fn data_vls(equipped: &Fabric) -> u8 {
     Lanes::of_fabric(equipped, None).count() as u8
 }
 
-/// Why no change by `double` is possible on an equipped fabric, whatever its routing: both halves need a lane, and every
-/// end port a LID of each. None if nothing of the kind stands against it.
+/// Why no change by `double` is possible on an equipped fabric, whatever its routing: both halves need a lane, and
+/// every end port a LID of each. None if nothing of the kind stands against it.
 pub fn without_double(equipped: &Fabric) -> Option<String> {
     if data_vls(equipped) < 2 {
         let mut cabled = equipped.ports().filter(|(_, port)| port.peer.is_some());

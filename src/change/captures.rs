@@ -1,8 +1,8 @@
 //! Two captures of a subnet in, a planned change from one to the other out.
 //!
 //! The routing in force is the engine's own on the fabric before, tables that were imported among them, with LIDs as
-//! captured where they suffice: a capture of the topology says nothing of the tables that are loaded. What that means for
-//! the reader is in [`Drawn::notes`].
+//! captured where they suffice: a capture of the topology says nothing of the tables that are loaded. What that means
+//! for the reader is in [`Drawn::notes`].
 
 use super::absent::absent_rows;
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
@@ -224,7 +224,8 @@ pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Unio
     let assumed = (function.engine() != Imported::NAME).then(|| {
         format!("the tables in force are taken to be those of engine {} on the fabric before", function.engine())
     });
-    // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked for.
+    // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked
+    // for.
     let both_halves =
         captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.has_both_halves();
     let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);

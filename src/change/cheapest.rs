@@ -15,11 +15,11 @@ const SMP_NS: u64 = 20_000;
 const LIFETIME: u64 = 50_000;
 
 /// Prepares the cheapest change that is proved: the full re-route in one wave where that is smaller than a repair; else
-/// scheme `ordered` wherever it is proved, unless something died and its waves wait so long for one another that pairs of
-/// a switch and a LID would be without a way for longer, in all, than until the swap of `double` is followed. Sources
-/// follow it within `settle_ns`, or at once where that is 0. The notes of the plan say why the other scheme was passed
-/// over. Where the engine has no routing for what is left, the repair goes without its guide. The scheme of the input is
-/// not read.
+/// scheme `ordered` wherever it is proved, unless something died and its waves wait so long for one another that pairs
+/// of a switch and a LID would be without a way for longer, in all, than until the swap of `double` is followed.
+/// Sources follow it within `settle_ns`, or at once where that is 0. The notes of the plan say why the other scheme was
+/// passed over. Where the engine has no routing for what is left, the repair goes without its guide. The scheme of the
+/// input is not read.
 ///
 /// # Errors
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
@@ -28,7 +28,8 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
         Err(ChangeError::Route(why)) => return unguided(&input, why),
         ground => ground?,
     };
-    // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is needed.
+    // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is
+    // needed.
     let (ordered, outlined) = (ground.planned(Scheme::Ordered), ground.outlined());
     let noted = |whole: PlannedChange| {
         let why = outlined.as_ref().map_or_else(ChangeError::to_string, |double| dearer(double, &whole.plan));
@@ -174,8 +175,8 @@ fn outage(plan: &Plan, settle_ns: u64) -> u64 {
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
 }
 
-/// How long it takes until all pairs of a host and a LID that a plan serves have a way again, by the plan's own reckoning,
-/// in nanoseconds from its first write.
+/// How long it takes until all pairs of a host and a LID that a plan serves have a way again, by the plan's own
+/// reckoning, in nanoseconds from its first write.
 pub(super) fn reconnection_ns(plan: &Plan, pace: Pace) -> u64 {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);

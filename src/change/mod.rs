@@ -3,9 +3,9 @@
 //! On entry: a [`ChangeInput`], fabrics over one index space and the tables in force. On return: a [`Prepared`] change
 //! whose plan the machine may run, or a [`ChangeError`] that says which step failed and why; nothing was written. The
 //! routing in force and the new one are each proved by themselves before anything is planned, and the plan is proved
-//! wave by wave. An engine that fails is an error; the next one is tried only where the user gave a list. [`draw`] starts
-//! from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to run an
-//! unproved plan of scheme `double`.
+//! wave by wave. An engine that fails is an error; the next one is tried only where the user gave a list. [`draw`]
+//! starts from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to
+//! run an unproved plan of scheme `double`.
 
 mod absent;
 mod at_once;
@@ -88,8 +88,8 @@ pub struct ChangeInput<'a> {
 pub struct Prepared {
     /// The plan.
     pub plan: Arc<Vetted>,
-    /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs. None where that was not
-    /// computed.
+    /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs. None where that was
+    /// not computed.
     pub function: Option<Arc<RoutingFunction>>,
     /// Who made it, or is to make the next one.
     pub routed_by: RoutedBy,
@@ -368,8 +368,8 @@ impl<'a> Outset<'a> {
         self.whole.rows()
     }
 
-    /// The plan of a scheme that ends with the tables `target`. `led` are the virtual layers of the routing afterwards, and
-    /// who sends by which path of it.
+    /// The plan of a scheme that ends with the tables `target`. `led` are the virtual layers of the routing afterwards,
+    /// and who sends by which path of it.
     fn plan_with(
         &self,
         scheme: Scheme,
@@ -442,11 +442,11 @@ impl<'a> Groundwork<'a> {
     }
 
     /// The full re-route as a single wave of scheme `ordered`, if it is proved, and there is no repair or none that is
-    /// smaller: where a loss concerns most entries, as that of a root may, a repair can be the larger of the two. `noting`
-    /// completes the change that is judged. Otherwise the repair, with the reason as a note.
+    /// smaller: where a loss concerns most entries, as that of a root may, a repair can be the larger of the two.
+    /// `noting` completes the change that is judged. Otherwise the repair, with the reason as a note.
     ///
-    /// The wave never rests on switches that discard what turns back. Its entries are set in any order, so a lost row may
-    /// be led to one that is not set yet, and be turned back there.
+    /// The wave never rests on switches that discard what turns back. Its entries are set in any order, so a lost row
+    /// may be led to one that is not set yet, and be turned back there.
     fn in_one_wave(
         &self,
         repaired: Result<PlannedChange, ChangeError>,

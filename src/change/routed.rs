@@ -26,8 +26,8 @@ pub struct RouteInput<'a> {
 pub enum LmcWish {
     /// One LMC for all, at least so much. With LMC 0 there is a lower half only.
     Least(Lmc),
-    /// One LMC for all, at least so much, and no half is spare: every LID may have a path of its own. For a fabric that is
-    /// never to change; sources must be simulated without halves too.
+    /// One LMC for all, at least so much, and no half is spare: every LID may have a path of its own. For a fabric that
+    /// is never to change; sources must be simulated without halves too.
     Undivided(Lmc),
     /// One LMC for all, the least that gives each half what some destination needs.
     Common,

@@ -1,8 +1,8 @@
 //! Pairs of a host and a LID that forwarding tables lead nowhere, after a loss and while a plan runs.
 //!
-//! On entry: a routing that is proved for a fabric, and what survives of that fabric. Where tables lead a LID as the proved
-//! ones do, and by no lost link, it arrives from everywhere. Only the others are followed: few of thousands after the loss
-//! of a cable.
+//! On entry: a routing that is proved for a fabric, and what survives of that fabric. Where tables lead a LID as the
+//! proved ones do, and by no lost link, it arrives from everywhere. Only the others are followed: few of thousands
+//! after the loss of a cable.
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid};
@@ -28,8 +28,8 @@ pub(super) struct Survivors<'a> {
     pub half: Half,
 }
 
-/// Pairs of a host and a LID that the tables of a plan lead nowhere at some moment; those that the change cuts off do not
-/// count.
+/// Pairs of a host and a LID that the tables of a plan lead nowhere at some moment; those that the change cuts off do
+/// not count.
 pub(super) fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
     let draft = plan.draft();
     let whole = ProvedRouting { fabric: &draft.before, lfts: &plan.tables_at(0).lfts };

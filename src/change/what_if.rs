@@ -1,12 +1,13 @@
-//! What becomes of a subnet when a part of it dies: for each of many losses, the change that a subnet manager would make.
+//! What becomes of a subnet when a part of it dies: for each of many losses, the change that a subnet manager would
+//! make.
 //!
-//! On entry: a fabric with its routing in force, as for a change between two captures, and the losses, each one switch or
-//! cable, or several at once. On return: of each loss who is cut off, how many pairs are without a way, what the cheapest
-//! proved change takes, or why there is none. A change is planned and proved in seconds on a thousand switches, the rest is
-//! found in milliseconds: so thousands of losses can be looked at without changes, and changes planned for the worst. The
-//! routing in force is proved once for all of them; the losses are looked at on all processors, and the result does not
-//! depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned its change,
-//! and what packets do meanwhile (`scenario`).
+//! On entry: a fabric with its routing in force, as for a change between two captures, and the losses, each one switch
+//! or cable, or several at once. On return: of each loss who is cut off, how many pairs are without a way, what the
+//! cheapest proved change takes, or why there is none. A change is planned and proved in seconds on a thousand
+//! switches, the rest is found in milliseconds: so thousands of losses can be looked at without changes, and changes
+//! planned for the worst. The routing in force is proved once for all of them; the losses are looked at on all
+//! processors, and the result does not depend on how many there are. Deliberately omitted: the time until a manager has
+//! found a loss and planned its change, and what packets do meanwhile (`scenario`).
 
 use super::captures::{begun, with_lanes};
 use super::cheapest::{keeps_hosts_waiting, reconnection_ns};
@@ -109,8 +110,8 @@ impl<'a> WhatIf<'a> {
         self.begun.sm
     }
 
-    /// The cables between switches, each by one end: every one, or of parallel ones that which most entries of the tables in
-    /// force name, at either end.
+    /// The cables between switches, each by one end: every one, or of parallel ones that which most entries of the
+    /// tables in force name, at either end.
     pub fn cables(&self, every: bool) -> Vec<PortId> {
         let fabric = self.fabric();
         let mut named = vec![0usize; fabric.port_count()];
@@ -225,8 +226,8 @@ struct Rest {
     sm: PortId,
 }
 
-/// Of losses that were looked at without a change, so many that do most harm, the worst first, by their places in the list:
-/// by pairs without a way, which is what a change can mend, then by end ports cut off.
+/// Of losses that were looked at without a change, so many that do most harm, the worst first, by their places in the
+/// list: by pairs without a way, which is what a change can mend, then by end ports cut off.
 pub fn worst(looked_at: &[AfterLoss], most: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..looked_at.len()).collect();
     places.sort_by_key(|&place| Reverse((looked_at[place].pairs, looked_at[place].cut_off.len())));

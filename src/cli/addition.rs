@@ -18,8 +18,8 @@ pub(super) struct AdditionArguments {
     /// LIKE is cabled to. Each of these options may be given several times, and with removals: all of it is one change.
     #[arg(long, value_name = "NAME=LIKE:NODE", group = "what")]
     add_switch: Vec<String>,
-    /// A cable comes between two ports. Where one of them has a cable that leaves with the same change, it is plugged in
-    /// once the routing does without that one.
+    /// A cable comes between two ports. Where one of them has a cable that leaves with the same change, it is plugged
+    /// in once the routing does without that one.
     #[arg(long, value_name = "NODE:PORT=NODE:PORT", group = "what")]
     add_link: Vec<String>,
     /// A host NAME of one port comes, cabled to this port of a switch.
@@ -62,7 +62,8 @@ impl AdditionArguments {
         }
     }
 
-    /// Adds what comes, with what leaves: first switches, then cables, then hosts, so that later ones may name earlier ones.
+    /// Adds what comes, with what leaves: first switches, then cables, then hosts, so that later ones may name earlier
+    /// ones.
     pub(super) fn with(&self, removal: &RemovalArguments, fabric: &Fabric) -> Result<Named, Failure> {
         let mut growing = Growing { fabric: fabric.clone(), elements: Vec::new() };
         for (rank, text) in self.add_switch.iter().enumerate() {

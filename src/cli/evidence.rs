@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Evidence")]
 pub(super) struct EvidenceArguments {
     /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph; of an
-    /// accepted plan `plan` draws the channels that it drains, or those of the routing that it ends with, and what waits for
-    /// what.
+    /// accepted plan `plan` draws the channels that it drains, or those of the routing that it ends with, and what
+    /// waits for what.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
     /// If it is refused for a cycle, show the route of a packet into each dependency (--json always does).

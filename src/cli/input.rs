@@ -27,8 +27,8 @@ pub(super) fn check_options(
     refused.map_or(Ok(()), |error| Err(Failure::input(error)))
 }
 
-/// Reads the one fabric in `file` (`-` is standard input), in any format, which must be complete. Assumptions and repairs
-/// of the reader are logged as warnings.
+/// Reads the one fabric in `file` (`-` is standard input), in any format, which must be complete. Assumptions and
+/// repairs of the reader are logged as warnings.
 pub(super) fn read_fabric(file: &Path, common: Common) -> Result<Fabric, Failure> {
     read_fabric_or(file, common, ", but one fabric is needed here: name a file that it lists")
 }
@@ -84,8 +84,8 @@ fn match_names(before: (&Fabric, &Captured), after: (Fabric, &Captured)) -> Resu
     guids_by_name(before.0, &after.0).map_err(Failure::input)
 }
 
-/// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing is
-/// said about that.
+/// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing
+/// is said about that.
 pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, Captured), Failure> {
     let mut captured = Captured::default();
     let subnets = read_any(file, common, |reading| {
@@ -162,8 +162,8 @@ fn beside(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The system files for topologies of ibdm in a folder. One that cannot be read is refused in a folder that is named for
-/// them; beside a topology, which may not need it, it is left out and said to be.
+/// The system files for topologies of ibdm in a folder. One that cannot be read is refused in a folder that is named
+/// for them; beside a topology, which may not need it, it is left out and said to be.
 fn systems_in(folder: &Path, named: bool) -> Result<SystemFiles, Failure> {
     let read = || format!("cannot read the system files in {}", folder.display());
     let entries = std::fs::read_dir(folder).with_context(read).map_err(Failure::input)?;

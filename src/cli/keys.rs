@@ -1,5 +1,5 @@
-//! Keys of the subnet, from where other users of the machine do not see them: a file that its owner alone may read, or the
-//! environment. The command line is the third place, and `ps` shows it to all.
+//! Keys of the subnet, from where other users of the machine do not see them: a file that its owner alone may read, or
+//! the environment. The command line is the third place, and `ps` shows it to all.
 
 use super::outcome::Failure;
 use anyhow::{Context as _, anyhow};
@@ -14,8 +14,8 @@ pub(super) struct MKeyArguments {
     /// --m-key-file, or the variable RECONFIG_M_KEY [default: 0].
     #[arg(long, value_name = "KEY", value_parser = hexadecimal)]
     m_key: Option<u64>,
-    /// The file whose first line is the M_Key, in hexadecimal; lines that begin with # are comments. Nobody but its owner may
-    /// have rights to it.
+    /// The file whose first line is the M_Key, in hexadecimal; lines that begin with # are comments. Nobody but its
+    /// owner may have rights to it.
     #[arg(long, value_name = "FILE", conflicts_with = "m_key")]
     m_key_file: Option<PathBuf>,
 }
@@ -30,8 +30,8 @@ impl MKeyArguments {
 /// The key by which managers of a subnet trust each other.
 #[derive(Debug, clap::Args)]
 pub(super) struct SmKeyArguments {
-    /// The SM_Key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1. Other users
-    /// see it in the list of processes: prefer --sm-key-file, or the variable RECONFIG_SM_KEY [default: 1].
+    /// The SM_Key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1. Other
+    /// users see it in the list of processes: prefer --sm-key-file, or the variable RECONFIG_SM_KEY [default: 1].
     #[arg(long, value_name = "KEY", value_parser = hexadecimal)]
     sm_key: Option<u64>,
     /// The file whose first line is the SM_Key, as for --m-key-file.

@@ -13,8 +13,8 @@ Examples:
   reconfig man | man -l -
   reconfig man /usr/local/share/man/man1")]
 pub(super) struct Arguments {
-    /// The folder for the pages, `reconfig.1`, `reconfig-simulate.1` and so on; without it the page of `reconfig` itself
-    /// is printed.
+    /// The folder for the pages, `reconfig.1`, `reconfig-simulate.1` and so on; without it the page of `reconfig`
+    /// itself is printed.
     folder: Option<PathBuf>,
 }
 

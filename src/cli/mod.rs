@@ -94,15 +94,16 @@ struct Common {
     /// Log more to standard error: -v events, -vv details, -vvv everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link reported by one end only).
+    /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link reported by one end
+    /// only).
     #[arg(long, global = true, conflicts_with = "partial")]
     strict: bool,
     /// Accept an incomplete file of a fabric: skip unreadable parts, and describe a node that has no section of its own
     /// by what its neighbours report.
     #[arg(long, global = true)]
     partial: bool,
-    /// Names of nodes, instead of the descriptions in a fabric's file: a node-name-map (0xGUID "NAME" a line), or the output
-    /// of ibswitches or ibhosts.
+    /// Names of nodes, instead of the descriptions in a fabric's file: a node-name-map (0xGUID "NAME" a line), or the
+    /// output of ibswitches or ibhosts.
     #[arg(long, global = true, value_name = "FILE", value_parser = kept_path)]
     names: Option<&'static Path>,
     /// The folder of the system files (IBNL) that a topology of ibdm needs, instead of its own folder.
@@ -132,7 +133,8 @@ enum Command {
     Simulate(Box<simulate::Arguments>),
     /// Plan the change between two captures of a fabric, and prove that no moment of it can deadlock.
     Plan(Box<plan::Arguments>),
-    /// For each switch and cable, report what its loss would do: who is cut off, and which proved change restores the rest.
+    /// For each switch and cable, report what its loss would do: who is cut off, and which proved change restores the
+    /// rest.
     WhatIf(Box<what_if::Arguments>),
     /// Run many simulations from one description, and summarise them with confidence intervals.
     Campaign(campaign::Arguments),

@@ -105,7 +105,8 @@ pub(super) fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// The name of a file beside another one, with a number before its extension: `change.2.plan`. Standard output stays it.
+/// The name of a file beside another one, with a number before its extension: `change.2.plan`. Standard output stays
+/// it.
 pub(super) fn numbered(file: &Path, number: usize) -> PathBuf {
     let extension = file.extension().map(|text| text.to_string_lossy().into_owned());
     match extension {

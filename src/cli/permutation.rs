@@ -1,5 +1,5 @@
-//! Permutations of senders and receivers: those with which interconnection networks are measured, by name, and files that
-//! define one (`permutation:FILE`).
+//! Permutations of senders and receivers: those with which interconnection networks are measured, by name, and files
+//! that define one (`permutation:FILE`).
 
 use super::input::read_text;
 use super::outcome::Failure;
@@ -23,8 +23,8 @@ pub(super) fn read(file: &str, ends: usize) -> Result<Vec<u32>, Failure> {
     })
 }
 
-/// The permutations that have names, as in Dally and Towles, *Principles and Practices of Interconnection Networks*, table
-/// 3.1. Ranks take the place of addresses.
+/// The permutations that have names, as in Dally and Towles, *Principles and Practices of Interconnection Networks*,
+/// table 3.1. Ranks take the place of addresses.
 pub(super) const NAMED: [&str; 6] = ["complement", "reverse", "shuffle", "transpose", "tornado", "neighbour"];
 
 /// The destination ranks of one of [`NAMED`] among `ends` end ports, by source rank. A rank that is its own destination

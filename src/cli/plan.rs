@@ -68,8 +68,8 @@ pub(super) struct Arguments {
     /// What AFTER lacks is already dead: nothing is written to it.
     #[arg(long)]
     sudden: bool,
-    /// The planned change is meant to cut off end ports that AFTER still has; without this option the answer to one that
-    /// does is no, and its plan is not written.
+    /// The planned change is meant to cut off end ports that AFTER still has; without this option the answer to one
+    /// that does is no, and its plan is not written.
     #[arg(long, conflicts_with = "sudden")]
     allow_cut_off: bool,
     /// The scheme that changes the routing: double, ordered (forwarding entries alone, in proved waves), static or
@@ -153,8 +153,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// A drawn plan, with the one that follows once cables are plugged in where others have been; or the report that there is
-/// nothing to change, or of a refusal.
+/// A drawn plan, with the one that follows once cables are plugged in where others have been; or the report that there
+/// is nothing to change, or of a refusal.
 type Outcome = Result<(Drawn, Option<Drawn>), Box<PlanReport>>;
 
 impl Arguments {
@@ -256,8 +256,8 @@ impl Arguments {
         }
     }
 
-    /// The tables that the change is to lead to, where files give them: in the indices of both captures together, and for
-    /// the LIDs before, which the plan keeps.
+    /// The tables that the change is to lead to, where files give them: in the indices of both captures together, and
+    /// for the LIDs before, which the plan keeps.
     fn tables_after(&self, before: &Fabric, after: &Fabric) -> Result<Option<Imported>, Failure> {
         if !self.to.is_given() {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a line
-//! at every tenth.
+//! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a
+//! line at every tenth.
 
 use super::output::remark;
 use crate::report::{count, duration, percent};
@@ -63,8 +63,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Work on many things that are counted: a bar on a terminal, elsewhere a line for each tenth of what takes more than a few
-/// seconds. It may be shared by threads.
+/// Work on many things that are counted: a bar on a terminal, elsewhere a line for each tenth of what takes more than a
+/// few seconds. It may be shared by threads.
 pub(super) struct Counted {
     bar: ProgressBar,
     what: &'static str,

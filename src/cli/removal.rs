@@ -22,8 +22,8 @@ pub(super) struct RemovalArguments {
     /// This host leaves, one channel adapter or all that a pattern matches.
     #[arg(long, value_name = "NODE", group = "what")]
     remove_host: Vec<String>,
-    /// All nodes of this system image GUID leave, such as the switches of a director; or all of this section of a capture
-    /// by `ibnetdiscover -g`, as in "Chassis 1".
+    /// All nodes of this system image GUID leave, such as the switches of a director; or all of this section of a
+    /// capture by `ibnetdiscover -g`, as in "Chassis 1".
     #[arg(long, value_name = "GUID|SECTION", group = "what")]
     remove_chassis: Vec<String>,
 }

@@ -36,7 +36,8 @@ pub(super) struct Arguments {
     /// Only this row, such as 16 or 128/32; may be repeated.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
-    /// Fabrics for each row [default: 100 for seed-000, 32 for seed-002 as in the paper, 10 for skyline, 1 for seed-001 and seed-004, 2 for seed-003 and selection, 8 for optimum].
+    /// Fabrics for each row [default: 100 for seed-000, 32 for seed-002 as in the paper, 10 for skyline, 1 for seed-001
+    /// and seed-004, 2 for seed-003 and selection, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
     /// The seed of the first fabric of each row.

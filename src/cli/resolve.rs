@@ -29,7 +29,8 @@ pub(super) struct Arguments {
     /// The file with the GIDs of addresses; `-` is standard input.
     #[arg(long, value_name = "FILE", required_unless_present = "ib")]
     hosts: Option<String>,
-    /// An IPoIB interface of this host, with the length of its prefix; may be repeated. Without any, no address is adjacent.
+    /// An IPoIB interface of this host, with the length of its prefix; may be repeated. Without any, no address is
+    /// adjacent.
     #[arg(long = "interface", value_name = "ADDRESS/LENGTH")]
     interfaces: Vec<Interface>,
     /// NAME is a GID (AF_IB): skip name resolution.

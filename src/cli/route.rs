@@ -53,8 +53,8 @@ pub(super) struct Arguments {
     list: bool,
     #[command(flatten)]
     choice: EngineChoice,
-    /// The LID mask control of end ports: at least 0 to 7 (0: one half, of one LID); `auto`: the least that suffices
-    /// for all ports; `each`: the least for each port, which OpenSM cannot use.
+    /// The LID mask control of end ports: a number from 0 to 7, the least that ports get (0: one half, of one LID);
+    /// `auto`: the least that suffices for all ports; `each`: the least for each port, which OpenSM cannot use.
     #[arg(long, value_name = "LMC", default_value = "auto")]
     lmc: LmcChoice,
     #[command(flatten)]
@@ -89,8 +89,8 @@ pub(super) struct EngineChoice {
     /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer. Each layer of an engine takes one.
     #[arg(long, default_value_t = 8)]
     pub(super) vls: u8,
-    /// How engines that give paths find LIDs for them: greedy, split-merge/S, split-merge/L, color/S, color/L, dsatur, best or
-    /// exact.
+    /// How engines that give paths find LIDs for them: greedy, split-merge/S, split-merge/L, color/S, color/L, dsatur,
+    /// best or exact.
     #[arg(long, value_name = "HEURISTIC", default_value_t = Heuristic::default())]
     pub(super) heuristic: Heuristic,
 }
@@ -99,8 +99,8 @@ pub(super) struct EngineChoice {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Worst-case traffic")]
 struct WorstArguments {
-    /// Find the permutation of end ports that loads some channel most, for each way of using the paths of a pair; write one of
-    /// them to FILE, as `simulate --traffic permutation:FILE` takes it.
+    /// Find the permutation of end ports that loads some channel most, for each way of using the paths of a pair; write
+    /// one of them to FILE, as `simulate --traffic permutation:FILE` takes it.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     worst_permutation: Option<Option<PathBuf>>,
     /// Which one: where pairs send by the first path (`base`), by one each (`single`), or evenly over so many.

@@ -47,8 +47,8 @@ pub(super) struct Arguments {
     /// Simulated time after which a MAD that no device answered is returned, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     mad_timeout: u64,
-    /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise the
-    /// power has just come.
+    /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise
+    /// the power has just come.
     #[arg(long)]
     warm: bool,
     /// The least LID mask control of a subnet that is up; LIDs are renumbered where the fabric has less.
@@ -72,7 +72,8 @@ struct TrafficArguments {
     /// Offered load, a fraction of each end port's rate.
     #[arg(long, default_value_t = 0.1)]
     load: f64,
-    /// Who sends to whom: uniform, permutation, permutation:FILE, hot-spot:RANK,SHARE or trace:FILE.
+    /// Who sends to whom: uniform, permutation, complement, reverse, shuffle, transpose, tornado, neighbour,
+    /// permutation:FILE, hot-spot:RANK,SHARE or trace:FILE; `reconfig simulate --help` describes them.
     #[arg(long, default_value = "uniform")]
     traffic: String,
     /// By which LID and service level end ports send: the base LID and SL 0, or what subnet administration answers when

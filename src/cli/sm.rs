@@ -80,17 +80,17 @@ pub(super) struct Arguments {
     /// MiB, so that such a loss waits for no computing.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
-    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare; 0: one LID, so that only changes by
-    /// forwarding entries alone are made [default: that of a subnet that carries traffic, else 1].
+    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare; 0: one LID, so that only changes
+    /// by forwarding entries alone are made [default: that of a subnet that carries traffic, else 1].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// The most data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet that carries
-    /// traffic, else 4].
+    /// The most data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet that
+    /// carries traffic, else 4].
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(2..=15))]
     vls: Option<u8>,
     /// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof:
-    /// `rewrite` them in place, as any subnet manager does, which no proof covers; or take over what is `proved` only, and
-    /// else write nothing.
+    /// `rewrite` them in place, as any subnet manager does, which no proof covers; `proved`: write nothing, and report
+    /// it.
     #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
     #[command(flatten)]
@@ -119,9 +119,9 @@ pub(super) struct Arguments {
     /// The file that keeps LIDs between runs, in OpenSM's format; read at start, written when LIDs change.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
-    /// The folder of the journal, in which each change is recorded before it is made, so that a manager that was killed goes
-    /// on where it stopped [default: $STATE_DIRECTORY, else /var/lib/reconfig for root and ~/.local/state/reconfig for
-    /// others].
+    /// The folder of the journal, in which each change is recorded before it is made, so that a manager that was killed
+    /// goes on where it stopped [default: $STATE_DIRECTORY, else /var/lib/reconfig for root and ~/.local/state/reconfig
+    /// for others].
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
     /// Record nothing: after a crash the subnet is mended from what its devices hold alone.
@@ -205,6 +205,7 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
     if arguments.list {
         return list(common);
     }
+    arguments.devices.check(arguments.devices())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?.block_on(async {
         let answer_ms = arguments.timeout.saturating_mul(10);

@@ -1,5 +1,5 @@
-//! `reconfig watch`: the local manager on one screen, kept up to date: what it is, the change under way with its states, what
-//! happened last.
+//! `reconfig watch`: the local manager on one screen, kept up to date: what it is, the change under way with its
+//! states, what happened last.
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};

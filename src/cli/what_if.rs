@@ -55,8 +55,8 @@ pub(super) struct Arguments {
     /// Lose the cables to end ports too.
     #[arg(long)]
     host_cables: bool,
-    /// Plan changes for so many losses only: those by which most pairs are out. Of the others it is still told who is cut
-    /// off and how many pairs are out, which is found much sooner.
+    /// Plan changes only for this many losses, those by which most pairs are out. For the others, report only who is
+    /// cut off and how many pairs are out, which is found much sooner.
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
     /// List every loss, not only the twenty worst.
@@ -72,8 +72,8 @@ pub(super) struct Arguments {
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines need
-    /// more LIDs]
+    /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines
+    /// need more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
     /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer [default: 4, or more if the engines need more

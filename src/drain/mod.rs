@@ -46,8 +46,8 @@ use crate::ids::{Half, VlSet};
 #[serde(transparent)]
 pub struct Ticket(pub u32);
 
-/// The most parts of a question: eight virtual layers, each drained twice; or rounds of flushes, one for each channel of
-/// the longest way that a directed-route SMP can take (63), and one more.
+/// The most parts of a question: eight virtual layers, each drained twice; or rounds of flushes, one for each channel
+/// of the longest way that a directed-route SMP can take (63), and one more.
 const PARTS: u32 = 64;
 
 impl Ticket {

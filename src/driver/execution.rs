@@ -153,8 +153,8 @@ impl<S: SubnetManager> Driver<S> {
         journal.begun(self.subnet.now_ns(), begun).map_err(|error| DriverError::Journal(error.to_string()))
     }
 
-    /// Puts a command that is a question to the subnet into the journal, before it is carried out. Returns the failure that
-    /// stands for its answer if the journal does not take it.
+    /// Puts a command that is a question to the subnet into the journal, before it is carried out. Returns the failure
+    /// that stands for its answer if the journal does not take it.
     fn record_asked(&mut self, plan: &Plan, command: &Command) -> Option<Event> {
         let journal = self.journal.as_mut()?;
         let position = self.state.position()?;
@@ -170,8 +170,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: whoever reads the journal
-    /// next takes the change up in its last wave, and finds every write done.
+    /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: whoever reads the
+    /// journal next takes the change up in its last wave, and finds every write done.
     fn record_end(&mut self, log: &Log) {
         if let (Some(journal), Some(outcome)) = (&mut self.journal, &log.outcome)
             && let Err(error) = journal.ended(self.subnet.now_ns(), outcome)
@@ -218,8 +218,8 @@ impl<S: SubnetManager> Driver<S> {
         Ok(())
     }
 
-    /// The commands after the first event of a run. If something was lost since a change was left, whatever that calls for
-    /// comes before the first of its questions.
+    /// The commands after the first event of a run. If something was lost since a change was left, whatever that calls
+    /// for comes before the first of its questions.
     fn first_commands(&mut self, first: Event) -> Vec<Command> {
         let taken_up = match &first {
             Event::Continue(plan, _) => Some(plan.clone()),
@@ -362,8 +362,8 @@ impl<S: SubnetManager> Driver<S> {
         };
         let draft = plan.draft();
         let comes = |port: &PortId| draft.routed.peer(*port).is_none();
-        // The wave's own writes are among these, and a wave that is undone leaves what it began with. Tables of newcomers
-        // are unknown until a wave has written them.
+        // The wave's own writes are among these, and a wave that is undone leaves what it began with. Tables of
+        // newcomers are unknown until a wave has written them.
         let is_undone = matches!(command, Command::Undo { .. });
         let tables = plan.tables_at(if is_undone { 0 } else { wave + 1 });
         let ports = draft.surviving.end_ports().filter(|port| !is_undone || !comes(port));

@@ -1,10 +1,11 @@
 //! Plans for losses that have not happened: prepared in a thread while the subnet is quiet, and taken when one of them
 //! happens.
 //!
-//! A preparation is a function of the state of the subnet, of the intent and of what is left, and nothing else. So a plan
-//! that was prepared for the same three is the plan that would be prepared now, and that they are the same is checked
-//! before it is taken. A plan is for the loss of one switch or of one cable between switches; whatever else happens is
-//! prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be routed around.
+//! A preparation is a function of the state of the subnet, of the intent and of what is left, and nothing else. So a
+//! plan that was prepared for the same three is the plan that would be prepared now, and that they are the same is
+//! checked before it is taken. A plan is for the loss of one switch or of one cable between switches; whatever else
+//! happens is prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be
+//! routed around.
 
 use super::{Intent, Running, prepared};
 use crate::change::{self, ChangeBase, Prepared};
@@ -110,8 +111,8 @@ enum Loss {
 }
 
 impl Foreseer {
-    /// One that has not begun. Its plans take `most_bytes` at most, by an estimate; what a preparation takes while it lasts
-    /// comes on top.
+    /// One that has not begun. Its plans take `most_bytes` at most, by an estimate; what a preparation takes while it
+    /// lasts comes on top.
     pub fn new(most_bytes: usize) -> Foreseer {
         Foreseer { most_bytes, at_work: None, turn: Arc::default() }
     }

@@ -6,8 +6,8 @@
 //! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, since traps
 //! repeat and come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the
 //! next change serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the
-//! union of two fabrics). With a journal every command is on disk before it is carried out, and a later driver goes on where
-//! an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision (`machine`).
+//! union of two fabrics). With a journal every command is on disk before it is carried out, and a later driver goes on
+//! where an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision (`machine`).
 
 mod ahead;
 mod error;
@@ -187,14 +187,14 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Has every change prepared as one plan: what forwarding entries alone serve after a loss does not come before scheme
-    /// `double` ([`change::prepare_in_turn`]).
+    /// Has every change prepared as one plan: what forwarding entries alone serve after a loss does not come before
+    /// scheme `double` ([`change::prepare_in_turn`]).
     pub fn plan_whole(&mut self) {
         self.in_turn = false;
     }
 
-    /// Has a new routing take so much of the subnet's time to compute: before the first write or, by scheme `static`, once
-    /// ports are stopped, as its authors have it. For simulated subnets, where computing takes none.
+    /// Has a new routing take so much of the subnet's time to compute: before the first write or, by scheme `static`,
+    /// once ports are stopped, as its authors have it. For simulated subnets, where computing takes none.
     pub fn computes_for(&mut self, computing: ComputeTime) {
         self.computing = computing;
     }
@@ -305,8 +305,8 @@ impl<S: SubnetManager> Driver<S> {
         Preparation { foreseen, hurries: false, in_turn, running, intent, surviving, after, settle_ns, base }
     }
 
-    /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as often
-    /// as wanted.
+    /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as
+    /// often as wanted.
     pub fn ready(&mut self) {
         let settle_ns = self.subnet.settle_ns();
         self.bases.begin(&self.running, policy(&self.intent, settle_ns));
@@ -437,8 +437,9 @@ impl<S: SubnetManager> Driver<S> {
 pub enum ComputeTime {
     /// Nanoseconds.
     Given(u64),
-    /// By scheme and size: what `cargo bench --bench reaction` measured (docs/REPAIR.md) for each row, that is, for each switch
-    /// with each LID owner, on fabrics of 320 and 972 switches. Judging a change of scheme `ordered` takes a third of the time.
+    /// By scheme and size: what `cargo bench --bench reaction` measured (docs/REPAIR.md) for each row, that is, for
+    /// each switch with each LID owner, on fabrics of 320 and 972 switches. Judging a change of scheme `ordered` takes
+    /// a third of the time.
     Scaled,
 }
 
@@ -522,7 +523,8 @@ impl Running {
         Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
     }
 
-    /// What it answers from while a plan runs: answers about the half in use stay valid, and there are paths on the other.
+    /// What it answers from while a plan runs: answers about the half in use stay valid, and there are paths on the
+    /// other.
     fn outlook_of(&self, plan: &Plan) -> Outlook {
         let lfts = plan.tables_at(plan.waves().len()).lfts.clone();
         let mut ways = [self.ways.clone(), self.ways.clone()];
@@ -531,9 +533,9 @@ impl Running {
         Outlook { fabric: plan.draft().after.clone(), tables, ways, ..self.outlook() }
     }
 
-    /// The same where an earlier manager stopped in a wave. Behind the swap that is the new half from the start: a host that
-    /// asks must not come back to the half that is being drained and rewritten. Of what has gone since there is nothing to
-    /// answer.
+    /// The same where an earlier manager stopped in a wave. Behind the swap that is the new half from the start: a host
+    /// that asks must not come back to the half that is being drained and rewritten. Of what has gone since there is
+    /// nothing to answer.
     fn outlook_within(&self, plan: &Plan, wave: usize) -> Outlook {
         let fabric = Arc::new(sighting::common(&self.alive, &plan.draft().after));
         Outlook { fabric, half: plan.answered_half(wave), ..self.outlook_of(plan) }

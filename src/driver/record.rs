@@ -75,8 +75,8 @@ pub struct ChangeRecord {
     pub sweep: Option<PhaseRecord>,
     /// Its phases in order; those of attempts that were called off come first.
     pub phases: Vec<PhaseRecord>,
-    /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one before
-    /// it was to be followed.
+    /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one
+    /// before it was to be followed.
     pub plans: Vec<Arc<Vetted>>,
     /// How often it started again because the subnet had changed.
     pub restarts: usize,
@@ -91,8 +91,8 @@ pub struct ChangeRecord {
 }
 
 impl ChangeRecord {
-    /// This change and the one that came after it, as one: the phases of both, with the sweep between them, and the plan
-    /// and the outcome of the second.
+    /// This change and the one that came after it, as one: the phases of both, with the sweep between them, and the
+    /// plan and the outcome of the second.
     #[must_use]
     pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
         let ChangeRecord { sweep, mut phases, mut plans, mut not_held, restarts, .. } = self;

@@ -27,8 +27,8 @@ impl<S: SubnetManager> Driver<S> {
     /// Sweeps until a sweep passes without events, and records its result as the present subnet.
     ///
     /// # Errors
-    /// The sweep failed, or found a node that contradicts the known fabric, or a neighbour of a silent device kept its link
-    /// up; `running` is then unchanged.
+    /// The sweep failed, or found a node that contradicts the known fabric, or a neighbour of a silent device kept its
+    /// link up; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
         let before = self.running.alive.clone();
         let sighting = self.sweep().await;
@@ -70,8 +70,9 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Takes down the links of the routing in force behind which nobody answers, at the ends that do. A device with a silent
-    /// agent may forward and send as before; only now nothing passes between it and the rest, and it counts as gone (C.5).
+    /// Takes down the links of the routing in force behind which nobody answers, at the ends that do. A device with a
+    /// silent agent may forward and send as before; only now nothing passes between it and the rest, and it counts as
+    /// gone (C.5).
     async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
         let Running { routed, alive, .. } = &self.running;
         let (alive, found) = (alive.clone(), &discovered.fabric);
@@ -94,9 +95,9 @@ impl<S: SubnetManager> Driver<S> {
         Ok(())
     }
 
-    /// Looks whether something of the known subnet is gone, at the cost of a few SMPs. If it is, that alone is recorded:
-    /// a sweep must follow the change, for whatever else there is to find. None where nothing that the routing in force
-    /// uses is gone, or only a sweep tells.
+    /// Looks whether something of the known subnet is gone, at the cost of a few SMPs. If it is, that alone is
+    /// recorded: a sweep must follow the change, for whatever else there is to find. None where nothing that the
+    /// routing in force uses is gone, or only a sweep tells.
     ///
     /// # Errors
     /// The SM's own port failed.
@@ -115,8 +116,8 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Sweeps during a change, and returns whether something is gone. Neither a failed sweep nor an arrival stops the
-    /// change; an arrival is remembered. After a command that `failed` nothing less than a sweep will do: whoever is silent
-    /// behind a link that is up shows in nothing else.
+    /// change; an arrival is remembered. After a command that `failed` nothing less than a sweep will do: whoever is
+    /// silent behind a link that is up shows in nothing else.
     pub(super) async fn look_during_change(&mut self, failed: bool) -> Result<bool, DriverError> {
         if !failed && self.subnet.glance().await? == Glance::Same {
             // For the sweep after the change: something may have come.

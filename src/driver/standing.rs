@@ -11,8 +11,8 @@ use crate::tables::{RoutedBy, SubnetTables};
 use crate::vet::vet;
 use std::sync::Arc;
 
-/// Checks that a plan that moves sources rests on the way in which a manager moves them: what shows that they have moved,
-/// and what the plan assumes for it, are of that way.
+/// Checks that a plan that moves sources rests on the way in which a manager moves them: what shows that they have
+/// moved, and what the plan assumes for it, are of that way.
 pub(super) fn moved_alike(plan: &Plan, settle_ns: Option<u64>) -> Result<(), DriverError> {
     let moves = |wave: &Wave| wave.barriers.contains(&Barrier::SourcesMoved);
     let (planned, own) = (plan.policy().sources, MovedBy::of_settle(settle_ns));
@@ -65,8 +65,8 @@ impl StandingChange {
         Ok(StandingChange { under_way, position, is_made, layers_before: begun.layers_before })
     }
 
-    /// Whether a manager that gives clients `settle_ns` to query again, or tells them, moves sources as the plan has them
-    /// moved.
+    /// Whether a manager that gives clients `settle_ns` to query again, or tells them, moves sources as the plan has
+    /// them moved.
     ///
     /// # Errors
     /// It does not.

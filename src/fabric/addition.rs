@@ -1,5 +1,5 @@
-//! A fabric with more in it: a cable, a host, or a switch like one that is there. Indices of what is there stay, and what
-//! is new follows. A GUID that nobody has given yet is made from the name, so that it is the same in every run.
+//! A fabric with more in it: a cable, a host, or a switch like one that is there. Indices of what is there stay, and
+//! what is new follows. A GUID that nobody has given yet is made from the name, so that it is the same in every run.
 
 use super::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, NodeRole, PortId};
 use crate::ids::{Guid, Lmc, PortNum};
@@ -43,8 +43,8 @@ pub enum AdditionError {
 type Rate = (LinkWidth, LinkSpeed);
 
 impl Fabric {
-    /// The fabric with a cable between two ports. It has the rate of the fastest cable at either of both nodes, the lower
-    /// one of them.
+    /// The fabric with a cable between two ports. It has the rate of the fastest cable at either of both nodes, the
+    /// lower one of them.
     ///
     /// # Errors
     /// A port has a cable, or is port 0.
@@ -92,8 +92,9 @@ impl Fabric {
         Ok(builder.build()?)
     }
 
-    /// The fabric with a switch, without LID, that has as many ports as `like`, and from the same ports of its own cables to
-    /// the same switches: at each to its first free port. Also these cables, by their ports at the new switch.
+    /// The fabric with a switch, without LID, that has as many ports as `like`, and from the same ports of its own
+    /// cables to the same switches: at each to its first free port. Also these cables, by their ports at the new
+    /// switch.
     ///
     /// # Errors
     /// The name is taken, `like` has no neighbour that is a switch, or one has no free port.

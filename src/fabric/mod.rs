@@ -372,8 +372,8 @@ impl Fabric {
         after
     }
 
-    /// This fabric with cables plugged in between these ports, whatever cables they had, with the same indices. A cable has
-    /// the rate of its first port.
+    /// This fabric with cables plugged in between these ports, whatever cables they had, with the same indices. A cable
+    /// has the rate of its first port.
     pub fn with_plugged(&self, cables: &[(PortId, PortId)]) -> Fabric {
         let mut after = self.clone();
         for &(a, b) in cables {

@@ -22,8 +22,8 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// The lanes of `set` that one of `count` virtual layers is on: the one of its number. Lanes that no layer claims go
-    /// with the last.
+    /// The lanes of `set` that one of `count` virtual layers is on: the one of its number. Lanes that no layer claims
+    /// go with the last.
     pub(crate) fn of_layer(set: VlSet, layer: usize, count: usize) -> VlSet {
         let own = |at: usize| at == layer || layer + 1 == count && at > layer;
         let lanes = set.iter().enumerate().filter(|&(at, _)| own(at));

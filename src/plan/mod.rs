@@ -159,8 +159,8 @@ pub struct Draft {
     pub both_halves: bool,
     /// Whether `initial` leads from some rows (switch, LID) nowhere: packets sent there are lost before the first wave.
     pub begins_with_losses: bool,
-    /// Whether hosts may have no way to hosts at its end that had none when it began: another change gives them ways. Only
-    /// in scheme `ordered`.
+    /// Whether hosts may have no way to hosts at its end that had none when it began: another change gives them ways.
+    /// Only in scheme `ordered`.
     pub leaves_losses: bool,
     /// Data lanes and their two sets.
     pub lanes: Lanes,
@@ -270,8 +270,8 @@ impl Plan {
         self.draft.new
     }
 
-    /// The half that subnet administration answers with while a wave is under way: the manager moves it before the first
-    /// write of the wave that says so (P3.1).
+    /// The half that subnet administration answers with while a wave is under way: the manager moves it before the
+    /// first write of the wave that says so (P3.1).
     pub fn answered_half(&self, wave: usize) -> Half {
         let moves = |wave: &Wave| wave.writes.iter().any(|write| matches!(write, Write::SaHalf { .. }));
         if self.waves().iter().take(wave + 1).any(moves) { self.new_half() } else { self.old() }
@@ -306,8 +306,8 @@ impl Plan {
         self.longest_way
     }
 
-    /// The most channels on a path of the drained graph. No packet need take that path: its dependencies may be those of
-    /// different packets.
+    /// The most channels on a path of the drained graph. No packet need take that path: its dependencies may be those
+    /// of different packets.
     pub fn drain_depth(&self) -> u32 {
         self.draft.drain.iter().map(|layer| layer.graph.depth()).max().unwrap_or(0)
     }
@@ -374,8 +374,9 @@ impl Plan {
     }
 
     /// Returns whether its last tables lead packets into an element that has died, from rows (switch and LID) that can
-    /// be given another way. Such a plan serves all pairs of hosts, unless it says otherwise ([`Draft::leaves_losses`]), and
-    /// not yet all switches. Only plans of scheme `ordered` do so, and a later change gives these rows another way.
+    /// be given another way. Such a plan serves all pairs of hosts, unless it says otherwise
+    /// ([`Draft::leaves_losses`]), and not yet all switches. Only plans of scheme `ordered` do so, and a later change
+    /// gives these rows another way.
     pub fn leads_into_loss(&self) -> bool {
         let Draft { before, surviving, after, .. } = &self.draft;
         if self.draft.scheme != Scheme::Ordered {

@@ -1,9 +1,9 @@
 //! Sets anew, behind the barrier `aged`, what the first wave could not reconnect: its rows are blanked in the wave
 //! before, so nothing that they led to stands in the way.
 //!
-//! Several tables are tried as guides. The last of them, restricted up*/down* on the order of the tables in force, always
-//! does where that order still has a single sink: every entry that is left is one of up*/down* on that order, so is
-//! every new one, and all their turns go up before they go down.
+//! Several tables are tried as guides. The last of them, restricted up*/down* on the order of the tables in force,
+//! always does where that order still has a single sink: every entry that is left is one of up*/down* on that order, so
+//! is every new one, and all their turns go up before they go down.
 
 use super::balance::PairLoad;
 use super::columns::{LidColumns, Ways};
@@ -160,7 +160,8 @@ pub(super) fn gentle_guides<'g, 'a>(
     grafted.map(route).chain(others)
 }
 
-/// Guides for a wave behind `aged`: the engine's re-route, then restricted up*/down* on orders made of the one in force.
+/// Guides for a wave behind `aged`: the engine's re-route, then restricted up*/down* on orders made of the one in
+/// force.
 pub(super) fn guides(subject: &RepairSubject<'_>, target: Option<&LidColumns>, start: Start<'_>) -> Vec<LidColumns> {
     let mut guides: Vec<LidColumns> = target.cloned().into_iter().collect();
     let Some(order) = subject.input.order else { return guides };

@@ -1,9 +1,9 @@
 //! Gives lost rows ways in waves that follow each other at once, from rows that have ways outwards into the loss.
 //!
-//! A row is set once the row that its new entry leads to has a way, so no wave blanks anything and each serves somebody.
-//! What was sent before may still be under way in all of them, so an entry must be admitted beside all that the waves
-//! before could put anywhere. What stands in the way is most often a mixture that leads round: a row's new entry leads
-//! to a row whose old entry leads back. There the second is set in one wave and the first in the next.
+//! A row is set once the row that its new entry leads to has a way, so no wave blanks anything and each serves
+//! somebody. What was sent before may still be under way in all of them, so an entry must be admitted beside all that
+//! the waves before could put anywhere. What stands in the way is most often a mixture that leads round: a row's new
+//! entry leads to a row whose old entry leads back. There the second is set in one wave and the first in the next.
 
 use super::balance::PairLoad;
 use super::blanked::{self, Start};
@@ -24,8 +24,8 @@ pub(super) struct Course {
 /// The most waves: beyond, the Double Scheme is as soon done.
 const WAVES: usize = 24;
 
-/// Waves from the tables that a trial begins with, as long as each gives some row a way: first by the entries of a guide,
-/// then by any. Ends, unfinished, once the subject's work exceeds a limit.
+/// Waves from the tables that a trial begins with, as long as each gives some row a way: first by the entries of a
+/// guide, then by any. Ends, unfinished, once the subject's work exceeds a limit.
 pub(super) fn course(trial: &mut Trial<'_, '_>, start: Start<'_>, guide: Option<&LidColumns>, limit: u64) -> Course {
     trial.restart();
     let mut search = WaySearch::new(&trial.subject.net);

@@ -124,8 +124,8 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
-    /// The same tables, with nothing tried yet, for a subject that differs from this one in what becomes of packets that
-    /// turn back.
+    /// The same tables, with nothing tried yet, for a subject that differs from this one in what becomes of packets
+    /// that turn back.
     pub fn anew<'o, 'b>(&self, subject: &'o RepairSubject<'b>) -> Making<'o, 'b> {
         let columns = self.tables[0].clone();
         let (load, load_before) = (self.load_before.clone(), self.load_before.clone());
@@ -486,8 +486,8 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
-    /// Waves towards the full re-route, so that balance does not decay over many repairs. Where the re-route is no better
-    /// than what there is, and from where a wave towards it makes nothing better, there is none.
+    /// Waves towards the full re-route, so that balance does not decay over many repairs. Where the re-route is no
+    /// better than what there is, and from where a wave towards it makes nothing better, there is none.
     pub fn renew(&mut self) {
         let Some(target) = self.target.take() else { return };
         let most = self.subject.input.budget.renewals;

@@ -57,20 +57,21 @@ pub struct RepairInput<'a> {
     pub senders: &'a InjectionRules,
     /// The subnet manager's end port, where its answers count: see `verify::Transition::answerer`.
     pub answerer: Option<PortId>,
-    /// Whether end ports send to the switches' own LIDs too, and switches to all. If not, these LIDs are repaired all the
-    /// same.
+    /// Whether end ports send to the switches' own LIDs too, and switches to all. If not, these LIDs are repaired all
+    /// the same.
     pub switches: bool,
     /// The order of switches by which the tables in force go up and down, the root first, if they do.
     pub order: Option<&'a [NodeId]>,
-    /// Whether switches discard packets that are to leave by the port they came in by. A repair rests on that only where it
-    /// saves a wait, or finds no way otherwise.
+    /// Whether switches discard packets that are to leave by the port they came in by. A repair rests on that only
+    /// where it saves a wait, or finds no way otherwise.
     pub discards_turned_back: bool,
     /// What may be spent, beyond one attempt of each step, on what is hard.
     pub budget: Budget,
 }
 
 impl<'a> RepairInput<'a> {
-    /// Where nothing is lost, leaves or comes, and nothing guides: what a change or a test sets beside that is what it is about.
+    /// Where nothing is lost, leaves or comes, and nothing guides: what a change or a test sets beside that is what it
+    /// is about.
     pub fn quiet(fabric: &'a Fabric, tables: &'a SubnetTables, senders: &'a InjectionRules) -> RepairInput<'a> {
         RepairInput {
             before: fabric,

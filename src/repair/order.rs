@@ -1,8 +1,8 @@
 //! Dependencies between lanes as bit sets, and an order in which each leads forward, kept while dependencies are added
 //! one by one (Pearce and Kelly, *A dynamic topological sort algorithm for directed acyclic graphs*, ACM JEA 11, 2006).
 //!
-//! A lane is a channel on a plane: `channel × planes + plane`. What follows a lane are lanes out of one row, so a row of
-//! bits, one for each channel and plane out of that row, holds them all; what precedes it likewise.
+//! A lane is a channel on a plane: `channel × planes + plane`. What follows a lane are lanes out of one row, so a row
+//! of bits, one for each channel and plane out of that row, holds them all; what precedes it likewise.
 
 use super::net::Net;
 use crate::verify::LaneGraph;
@@ -146,8 +146,8 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
 /// Words of a [`Reach`] that are made in the time in which a search visits a lane.
 const WORDS: usize = 8;
 
-/// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane. Where there are more, what
-/// leads to single lanes is kept ([`Ancestors`]), in half as much.
+/// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane. Where there are more,
+/// what leads to single lanes is kept ([`Ancestors`]), in half as much.
 const MOST_WORDS: usize = 1 << 24;
 
 /// A dependency that was added. Numbers are never used twice, not even for the same dependency.
@@ -163,8 +163,8 @@ struct Reach {
     words: usize,
     /// By lane: a bit for each lane that it leads to.
     bits: Vec<u64>,
-    /// How much of the journal was settled then, and the number of the last addition in it. What is found holds as long as
-    /// that one is there, since additions are taken back from the end.
+    /// How much of the journal was settled then, and the number of the last addition in it. What is found holds as long
+    /// as that one is there, since additions are taken back from the end.
     settled: usize,
     last: u64,
 }

@@ -52,8 +52,8 @@ mod tests {
     use crate::lid;
     use crate::routing::{Demand, Engine, FatTree, UpDown, choose_root, switch_order};
 
-    /// What is said to be out of reach is never reached by the searches that the word spares, over the loss of each cable
-    /// between switches.
+    /// What is said to be out of reach is never reached by the searches that the word spares, over the loss of each
+    /// cable between switches.
     #[test]
     fn what_is_out_of_reach_is_not_found_by_searching() {
         let (mut losses, mut in_vain, mut waiting) = (0, 0, 0);

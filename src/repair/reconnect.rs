@@ -154,8 +154,8 @@ impl WaySearch {
         }
     }
 
-    /// Moves rows that have a way to entries of other tables where these lead those through them that have none, the rows
-    /// nearest by those tables first: a later wave finds them there.
+    /// Moves rows that have a way to entries of other tables where these lead those through them that have none, the
+    /// rows nearest by those tables first: a later wave finds them there.
     fn clear(&mut self, trial: &mut Trial<'_, '_>, left: &[u32], toward: &[u32]) {
         let net = &trial.subject.net;
         self.kept.follow(net, toward, &net.kept);

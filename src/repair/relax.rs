@@ -1,6 +1,6 @@
-//! Makes room: where every way for a lost row closes a ring of lanes, the users of that ring's least used dependency are
-//! led elsewhere, by changes of intact rows that are admitted like any others. A later wave, behind `aged`, then finds
-//! the dependency gone.
+//! Makes room: where every way for a lost row closes a ring of lanes, the users of that ring's least used dependency
+//! are led elsewhere, by changes of intact rows that are admitted like any others. A later wave, behind `aged`, then
+//! finds the dependency gone.
 
 use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};

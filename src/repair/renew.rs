@@ -6,8 +6,8 @@ use super::net::{HERE, Net};
 use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::{Change, Trial};
 
-/// The tables after a wave towards `aim` that begins behind `aged`; none where it would change nothing. What is left once
-/// the subject's work exceeds a limit stays as it is.
+/// The tables after a wave towards `aim` that begins behind `aged`; none where it would change nothing. What is left
+/// once the subject's work exceeds a limit stays as it is.
 pub(super) fn toward(
     subject: &RepairSubject<'_>,
     ground: &Ground,

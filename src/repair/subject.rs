@@ -34,8 +34,8 @@ pub(super) struct RepairSubject<'a> {
     turned_back: Cell<bool>,
 }
 
-/// Rows and lanes visited after which a step makes no further attempt: on fabrics of a hundred switches all are made, on a
-/// thousand it is what half a second of processor time does.
+/// Rows and lanes visited after which a step makes no further attempt: on fabrics of a hundred switches all are made,
+/// on a thousand it is what half a second of processor time does.
 pub(super) const STEP_WORK: u64 = 5_000_000;
 
 impl<'a> RepairSubject<'a> {
@@ -163,8 +163,8 @@ impl Settled {
 }
 
 impl Ground {
-    /// The ground of the tables in force, with the load on them; loud is what has rows that do not arrive. `load` begins
-    /// empty.
+    /// The ground of the tables in force, with the load on them; loud is what has rows that do not arrive. `load`
+    /// begins empty.
     pub fn survey(subject: &RepairSubject<'_>, columns: &LidColumns, load: &mut PairLoad) -> Ground {
         let net = &subject.net;
         let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);

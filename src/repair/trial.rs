@@ -19,7 +19,8 @@ pub(super) struct Change {
 /// A wave in the making: its old tables, its new ones as far as they are known, and the order that proves them.
 pub(super) struct Trial<'s, 'a> {
     pub subject: &'s RepairSubject<'a>,
-    /// The tables before each wave that this one follows with no barrier between: what they put anywhere is still there.
+    /// The tables before each wave that this one follows with no barrier between: what they put anywhere is still
+    /// there.
     earlier: Vec<LidColumns>,
     pub old: LidColumns,
     pub new: LidColumns,

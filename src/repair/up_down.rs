@@ -70,11 +70,11 @@ impl SwitchOrder {
         SwitchOrder::new(net, rows)
     }
 
-    /// The order of before with its extra sinks led into one. From each a chain leads down to a row from which another way
-    /// leads up to the main sink, over rows that have no other neighbour further up than the last one; the chain is turned
-    /// upside down. Its rows have one neighbour further up then too, so no turn that the order of before allows becomes one
-    /// from down to up: tables by either may be in force together. Variants differ in the main sink. None where some sink
-    /// has no such chain.
+    /// The order of before with its extra sinks led into one. From each a chain leads down to a row from which another
+    /// way leads up to the main sink, over rows that have no other neighbour further up than the last one; the chain is
+    /// turned upside down. Its rows have one neighbour further up then too, so no turn that the order of before allows
+    /// becomes one from down to up: tables by either may be in force together. Variants differ in the main sink. None
+    /// where some sink has no such chain.
     pub fn grafted(net: &Net, order: &[NodeId], variant: usize) -> Option<SwitchOrder> {
         let known = order.iter().map(|&node| net.row_of(node)).filter(|&row| row != NONE && net.stays[row as usize]);
         let mut whole = SwitchOrder::new(net, known.collect());
@@ -95,8 +95,8 @@ impl SwitchOrder {
         self.rows.iter().copied().filter(|&row| self.above(net, row).next().is_none()).collect()
     }
 
-    /// The shortest chain from a sink down to a row that is led elsewhere, see [`SwitchOrder::grafted`]; of equals the one
-    /// that ends highest up.
+    /// The shortest chain from a sink down to a row that is led elsewhere, see [`SwitchOrder::grafted`]; of equals the
+    /// one that ends highest up.
     fn chain(&self, net: &Net, sink: u32, led: &[bool]) -> Option<Vec<u32>> {
         let (mut chains, mut seen) = (vec![vec![sink]], BTreeSet::new());
         while !chains.is_empty() {

@@ -5,8 +5,8 @@ use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::campaign::{Estimate, SchemeSummary, Share};
 
-/// Shares with the interval of 95 % confidence, and means with half its width: a table for each setting, and where there
-/// are several one for all.
+/// Shares with the interval of 95 % confidence, and means with half its width: a table for each setting, and where
+/// there are several one for all.
 pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &[SchemeSummary]) -> String {
     let mut text = String::new();
     let place = |one: &SchemeSummary| (one.fabric.clone(), one.change.clone(), one.engine.clone(), one.load.to_bits());

@@ -339,7 +339,8 @@ fn cut_off_by(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
 }
 
 impl Refused {
-    /// The refusal of a plan, with the ways of packets into its cycle. The prover found it in this plan, so each has one.
+    /// The refusal of a plan, with the ways of packets into its cycle. The prover found it in this plan, so each has
+    /// one.
     pub fn of(plan: &Plan, refusal: &Refusal) -> Refused {
         let witnesses = match refusal {
             Refusal::Deadlock(cycle) => verify::witness(plan, cycle).unwrap_or_default(),

@@ -1,4 +1,5 @@
-//! What a screen of a simulated run shows of several subnets: subnets and routers, changes, relations, loads of routers.
+//! What a screen of a simulated run shows of several subnets: subnets and routers, changes, relations, loads of
+//! routers.
 
 use super::cut_off::cut_off;
 use super::quantity::{count, counted, latency, percent, root_pair, size_of};

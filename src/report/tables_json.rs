@@ -1,5 +1,5 @@
-//! A routing as one JSON document, schema `reconfig.tables/1`: LIDs, forwarding tables and service levels, by GUID. In parts,
-//! a line for each device, for whole tables are large.
+//! A routing as one JSON document, schema `reconfig.tables/1`: LIDs, forwarding tables and service levels, by GUID. In
+//! parts, a line for each device, for whole tables are large.
 
 use reconfig::change::Routed;
 use reconfig::fabric::{Fabric, NodeId, PortId};

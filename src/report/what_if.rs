@@ -31,8 +31,8 @@ pub struct WhatIfReport {
     /// The most losses for which a change was planned: those by which most pairs are without a way. None for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
-    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way and
-    /// for how long.
+    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way
+    /// and for how long.
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,

@@ -1,4 +1,5 @@
-//! The worst-case permutations of a routing, for each way of using its paths: JSON, a table, and a file for the simulator.
+//! The worst-case permutations of a routing, for each way of using its paths: JSON, a table, and a file for the
+//! simulator.
 
 use super::quantity::percent;
 use super::screen::{line, table};
@@ -14,8 +15,8 @@ pub struct WorstFacts {
     pub uses: Vec<WorstOfUse>,
     /// The selection whose worst permutation is this one.
     pub chosen: String,
-    /// By rank of the source: rank of the destination, among end ports in the fabric's order. Who sends to itself is silent.
-    /// Empty where no end ports send over channels between switches.
+    /// By rank of the source: rank of the destination, among end ports in the fabric's order. Who sends to itself is
+    /// silent. Empty where no end ports send over channels between switches.
     pub permutation: Vec<u32>,
     /// What the file says above the permutation.
     #[serde(skip)]
@@ -27,7 +28,8 @@ pub struct WorstFacts {
 pub struct WorstOfUse {
     /// Which: base, single, spread over so many.
     pub selection: String,
-    /// The port that sends into the channel that carries most under its worst permutation; none where nothing crosses any.
+    /// The port that sends into the channel that carries most under its worst permutation; none where nothing crosses
+    /// any.
     pub channel: Option<String>,
     /// What all end ports ask of that channel at their full rate, as a multiple of what it carries.
     pub load: f64,
@@ -38,8 +40,8 @@ pub struct WorstOfUse {
 }
 
 impl WorstFacts {
-    /// Of a routing that offers so many paths at most to a pair: for the first path alone, one for each pair, and two, four
-    /// and so on, evenly. `chosen` says whose permutation is kept.
+    /// Of a routing that offers so many paths at most to a pair: for the first path alone, one for each pair, and two,
+    /// four and so on, evenly. `chosen` says whose permutation is kept.
     pub fn of(routed: &Routed, offered: usize, chosen: Selection) -> WorstFacts {
         let crossings = |selection| Crossings::of(&routed.fabric, &routed.function, selection);
         let worst = crossings(chosen).worst();

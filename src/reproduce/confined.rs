@@ -3,14 +3,15 @@
 //! On entry: a fabric, a loss whose skyline is not empty, and the directions of links before it. On return: what three
 //! changes cost that follow it, each planned, proved, and run in the simulator: the whole fabric routed anew, the same
 //! under a standing partition of lanes, and under that partition a routing that is confined to the skyline. Where the
-//! halves' lanes are apart all the time, old and new dependencies meet nowhere, so no SL-to-VL table is written; and both
-//! halves rest on the same routes (docs/PROTOCOL.md, P5.4), so only entries that differ are written for the spare one.
+//! halves' lanes are apart all the time, old and new dependencies meet nowhere, so no SL-to-VL table is written; and
+//! both halves rest on the same routes (docs/PROTOCOL.md, P5.4), so only entries that differ are written for the spare
+//! one.
 //!
-//! [`Confined`] reverses links within the skyline only, and keeps every entry that the directions permit. A switch outside
-//! has nothing of the skyline below it, since the skyline holds with a switch all switches above it. So a way down that it
-//! had is one still, unless it led over what is lost, and so is a way up: entries outside change only for destinations that
-//! were reached downwards over the lost element. Source for the rule: restricted up*/down* ([`UpDown`]). Deliberately
-//! omitted: sources. All of them move, though only packets through the skyline must.
+//! [`Confined`] reverses links within the skyline only, and keeps every entry that the directions permit. A switch
+//! outside has nothing of the skyline below it, since the skyline holds with a switch all switches above it. So a way
+//! down that it had is one still, unless it led over what is lost, and so is a way up: entries outside change only for
+//! destinations that were reached downwards over the lost element. Source for the rule: restricted up*/down*
+//! ([`UpDown`]). Deliberately omitted: sources. All of them move, though only packets through the skyline must.
 
 use super::ReproduceError;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -121,7 +122,8 @@ impl Engine for Confined {
     }
 }
 
-/// One change: SMPs and time in the simulator, switches whose entries are written, and of these those outside the skyline.
+/// One change: SMPs and time in the simulator, switches whose entries are written, and of these those outside the
+/// skyline.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spent {
     pub smps: f64,

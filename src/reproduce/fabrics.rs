@@ -37,8 +37,8 @@ impl GraphModel {
     }
 
     pub fn draw(self, machines: u32, switches: u32, seed: u64) -> Result<Fabric, ReproduceError> {
-        // How slowly the probability of a link falls with distance d, as exp(−d / (β·√2)); and the mean of that over two
-        // random points of the unit square: the fraction of pairs that are linked for α = 1.
+        // How slowly the probability of a link falls with distance d, as exp(−d / (β·√2)); and the mean of that over
+        // two random points of the unit square: the fraction of pairs that are linked for α = 1.
         let (beta, joined) = match self {
             GraphModel::Waxman => (0.5, 0.507_822_7),
             GraphModel::Uniform | GraphModel::UniformOfDegree8 => (1e9, 1.0),

@@ -4,12 +4,13 @@
 //! figure, ours, and the band in which ours must lie for the table to count as reproduced (docs/REPRODUCE.md explains
 //! where bands and readings come from). The same request gives the same tables, whatever the number of threads.
 //! Studies: *seed 000* is López, Flich, Duato, "Deadlock-free Routing in InfiniBand through Destination Renaming", ICPP
-//! 2001; *seed 001* is Pinkston, Zafar, Duato, "A Method for Applying Double Scheme Dynamic Reconfiguration over InfiniBand",
-//! slides; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007; *seed 003* tests a
-//! manual's claim about several paths in the simulator; *seed 004* is Bloch, Liss, "InfiniBand Router Premier", 12th
-//! OpenFabrics Workshop 2016, slides; *optimum* compares the heuristics of the second paper with an exact solver;
-//! *selection* compares readings of both papers where they leave points open; *skyline* is Lysne, Duato, "Fast Dynamic
-//! Reconfiguration in Irregular Networks", ICPP 2000, on these papers' fabrics. Deliberately omitted: screens (`report`).
+//! 2001; *seed 001* is Pinkston, Zafar, Duato, "A Method for Applying Double Scheme Dynamic Reconfiguration over
+//! InfiniBand", slides; *seed 002* is Nienaber, Yuan, Duan, "On LID Assignment in InfiniBand Networks", ANCS 2007;
+//! *seed 003* tests a manual's claim about several paths in the simulator; *seed 004* is Bloch, Liss, "InfiniBand
+//! Router Premier", 12th OpenFabrics Workshop 2016, slides; *optimum* compares the heuristics of the second paper with
+//! an exact solver; *selection* compares readings of both papers where they leave points open; *skyline* is Lysne,
+//! Duato, "Fast Dynamic Reconfiguration in Irregular Networks", ICPP 2000, on these papers' fabrics. Deliberately
+//! omitted: screens (`report`).
 
 mod confined;
 mod conflicts;

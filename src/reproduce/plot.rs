@@ -1,8 +1,8 @@
 //! Tables as one SVG plot: a line for each cell, the paper's figure at 1, its band in grey, ours as a dot.
 //!
-//! Cells without a published figure are bars, scaled to the longest of their column. A table over time is lines, one for each
-//! column, on a logarithmic axis where they span more than three decades. Tables of mixed units without published figures
-//! are left out beside others.
+//! Cells without a published figure are bars, scaled to the longest of their column. A table over time is lines, one
+//! for each column, on a logarithmic axis where they span more than three decades. Tables of mixed units without
+//! published figures are left out beside others.
 
 use super::{Band, Cell, ResultTable};
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 //! Seed 000, section 4: forwarding tables, renamings and conflicts on random regular fabrics.
 //!
-//! Every figure of the paper is a mean or an extreme of ten fabrics that nobody kept. Ours is the mean over all fabrics,
-//! or over groups of ten the mean of their extremes. How far the paper's may lie from it follows from how ours scatter
-//! ([`Sample`]): one rule for all figures. Only with too few fabrics to know the scatter, bands that were set before
-//! anything was measured take its place.
+//! Every figure of the paper is a mean or an extreme of ten fabrics that nobody kept. Ours is the mean over all
+//! fabrics, or over groups of ten the mean of their extremes. How far the paper's may lie from it follows from how ours
+//! scatter ([`Sample`]): one rule for all figures. Only with too few fabrics to know the scatter, bands that were set
+//! before anything was measured take its place.
 
 use super::conflicts::conflicts;
 use super::fabrics::{hosts_of, regular};
@@ -39,8 +39,8 @@ const CONFLICTS: [(u32, [f64; 3]); 4] =
     [(3, [0.91, 1.44, 1.26]), (4, [2.40, 3.07, 2.71]), (5, [3.90, 4.87, 4.23]), (8, [7.33, 8.71, 8.08])];
 /// Section 4.3, in the text: the mean percentage with smart routing, 32 switches of 4 links.
 const CONFLICTS_SMART: f64 = 1.86;
-/// The greatest random cost of a path in hops: of 0, 1, 2, 3, 4 and no preference for short paths, the one whose entries
-/// fit table 4b (docs/REPRODUCE.md).
+/// The greatest random cost of a path in hops: of 0, 1, 2, 3, 4 and no preference for short paths, the one whose
+/// entries fit table 4b (docs/REPRODUCE.md).
 const SPREAD: u8 = 2;
 
 /// Of smart routing: total, original and new entries, mean percentage of new ones, mean renamings, conflicts.
@@ -226,8 +226,8 @@ impl Sample {
         Sample { values: fabrics.iter().map(figure).collect(), of_paper: TEN }
     }
 
-    /// A figure of which the paper has the extreme of its ten fabrics: ours of each ten. A last group of fewer counts only
-    /// if it is the only one.
+    /// A figure of which the paper has the extreme of its ten fabrics: ours of each ten. A last group of fewer counts
+    /// only if it is the only one.
     fn extreme<T>(fabrics: &[T], figure: impl Fn(&T) -> f64, extreme: fn(f64, f64) -> f64) -> Sample {
         let whole = fabrics.chunks_exact(TEN);
         let groups: Vec<&[T]> = if whole.len() == 0 { vec![fabrics] } else { whole.collect() };
@@ -238,8 +238,8 @@ impl Sample {
     /// Its mean beside the paper's figure, which is rounded to so many decimals.
     ///
     /// If the paper's fabrics were drawn like ours, its figure lies within this distance of our mean with a confidence
-    /// of 99 %: the prediction interval for the mean of `of_paper` further values (Student's t), and what rounding adds.
-    /// With too few values to know how they scatter, the distance is `set`.
+    /// of 99 %: the prediction interval for the mean of `of_paper` further values (Student's t), and what rounding
+    /// adds. With too few values to know how they scatter, the distance is `set`.
     fn beside(&self, paper: f64, set: f64, decimals: usize) -> Cell {
         let (count, ours) = (self.values.len() as f64, mean(self.values.iter().copied()));
         if self.values.len() < SCATTERED {

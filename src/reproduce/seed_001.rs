@@ -1,14 +1,15 @@
-//! Seed 001, the Double Scheme over InfiniBand: counts and times of its results page, and static reconfiguration beside it
-//! in the simulator.
+//! Seed 001, the Double Scheme over InfiniBand: counts and times of its results page, and static reconfiguration beside
+//! it in the simulator.
 //!
 //! The slides' example has 16 switches and 14 nodes, and its drain tokens pass 7 hops; nothing else of its topology is
-//! stated. Ours is a random one with as many, with switches of four ports, and the 23 cables between them that the counts
-//! imply, chosen for its 7 hops once the root has died ([`SEED`]). Counts follow the slides' rules ([`PaperCounts`]). Discards and latency over time are shown there as pictures without
-//! figures, and their claims as sentences: under static reconfiguration traffic stops, so that latency rises and a gap
-//! occurs, and packets are discarded, since ports are in INITIALIZE; under the Double Scheme none is lost. Each is a row
-//! here, 1 where it holds. Computing takes 0.1 s of simulated time, as there. Whether hosts queue what they cannot send
-//! (*queued*), so that it is late, or applications wait (*waiting*), so that it is never late, the slides do not say: both
-//! are measured. The element that leaves is the root, as planned, so that no packet is lost to a failure.
+//! stated. Ours is a random one with as many, with switches of four ports, and the 23 cables between them that the
+//! counts imply, chosen for its 7 hops once the root has died ([`SEED`]). Counts follow the slides' rules
+//! ([`PaperCounts`]). Discards and latency over time are shown there as pictures without figures, and their claims as
+//! sentences: under static reconfiguration traffic stops, so that latency rises and a gap occurs, and packets are
+//! discarded, since ports are in INITIALIZE; under the Double Scheme none is lost. Each is a row here, 1 where it
+//! holds. Computing takes 0.1 s of simulated time, as there. Whether hosts queue what they cannot send (*queued*), so
+//! that it is late, or applications wait (*waiting*), so that it is never late, the slides do not say: both are
+//! measured. The element that leaves is the root, as planned, so that no packet is lost to a failure.
 
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable};
@@ -27,8 +28,9 @@ pub(super) const TABLES: [&str; 6] = ["counts", "drainage", "schemes", "claims",
 
 /// Sixteen switches of four ports, fourteen hosts, 23 cables between switches.
 const TOPOLOGY: &str = "irregular:16,4,14,23";
-/// The first seed of that topology with the slides' 7 hops both ways: channels once the root has died, and channels between
-/// switches while it is there. Of the first 1,000 eleven have them (`examples/measuring/src/bin/find_seed_16.rs`).
+/// The first seed of that topology with the slides' 7 hops both ways: channels once the root has died, and channels
+/// between switches while it is there. Of the first 1,000 eleven have them
+/// (`examples/measuring/src/bin/find_seed_16.rs`).
 const SEED: u64 = 50;
 /// Computing, in nanoseconds.
 const COMPUTE_NS: u64 = 100_000_000;
@@ -131,8 +133,8 @@ fn counts(fabric: &Fabric) -> ResultTable {
     table
 }
 
-/// The longest path of the channel dependency graph along which drain tokens go, in channels: after the loss, as the slides
-/// have it, and while the root is still there.
+/// The longest path of the channel dependency graph along which drain tokens go, in channels: after the loss, as the
+/// slides have it, and while the root is still there.
 fn drainage(fabric: &Fabric) -> Result<ResultTable, ReproduceError> {
     let depth = |departure| {
         let scenario = Scenario { departure, ..scenario(fabric, RUNS[2]) };
@@ -227,8 +229,8 @@ fn claims(runs: &[SimulationReport]) -> ResultTable {
     table
 }
 
-/// A figure of each bin under static reconfiguration and under the Double Scheme, hosts queueing. Both runs have bins of
-/// the same length or of twice that.
+/// A figure of each bin under static reconfiguration and under the Double Scheme, hosts queueing. Both runs have bins
+/// of the same length or of twice that.
 fn over_time(runs: &[SimulationReport], name: &str, title: &str, value: impl Fn(&BinReport) -> f64) -> ResultTable {
     let columns = [RUNS[0].0, RUNS[2].0];
     let mut table = ResultTable::new(format!("seed-001 {name}"), format!("{title}, over time"), "ms", &columns);

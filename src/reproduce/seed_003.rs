@@ -4,8 +4,8 @@
 //! set of multiple paths". Table *gain* answers it; the others are its data. Each fabric is routed with LMC 1 to 4, so
 //! that a half has 1, 2, 4 or 8 LIDs, and runs under four patterns: `worst`, the permutation that serves these sources
 //! worst; `single-worst`, the one that is worst for a single path of the same tables; `uniform`; and `hot-spot`, a
-//! twentieth of all packets to one end port. Table *claim* is the manual's own experiment: LMC 3, eight paths, in a fabric that
-//! never changes and therefore keeps no half spare, with intervals of confidence over seeds.
+//! twentieth of all packets to one end port. Table *claim* is the manual's own experiment: LMC 3, eight paths, in a
+//! fabric that never changes and therefore keeps no half spare, with intervals of confidence over seeds.
 
 use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
@@ -197,8 +197,8 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
     Ok(tables)
 }
 
-/// The manual's experiment: LMC 3, eight paths, nothing spare, since the fabric never changes. Means over seeds, each with
-/// its interval of 95 % confidence; of permutations what the slowest flow gets.
+/// The manual's experiment: LMC 3, eight paths, nothing spare, since the fabric never changes. Means over seeds, each
+/// with its interval of 95 % confidence; of permutations what the slowest flow gets.
 fn claim(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let runs = request.fabrics.max(CLAIM_RUNS);
     let title = format!(

@@ -1,8 +1,8 @@
 //! Seed 004, InfiniBand routers: one subnet beside the same ports as two subnets behind a router.
 //!
 //! The slides compare 16 hosts at one 36-port EDR device, once a switch and once split into two subnets with a router
-//! between, and state three results: some 50 ns more latency between two hosts, no apparent difference in bandwidth, and
-//! none in the run time of GROMACS and NAMD on up to 16 nodes. Here the device is a switch with all hosts, or two
+//! between, and state three results: some 50 ns more latency between two hosts, no apparent difference in bandwidth,
+//! and none in the run time of GROMACS and NAMD on up to 16 nodes. Here the device is a switch with all hosts, or two
 //! switches with half of them each and a router between, in one chip: its inner links are wide, and its inner stages
 //! take [`STAGE_NS`] each, chosen so that a small message takes the slides' 50 ns longer. That figure is a device's and
 //! follows from no simulator; table *devices* shows what other devices would add, and the other tables what follows

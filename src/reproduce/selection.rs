@@ -1,5 +1,6 @@
 //! What the open points of two papers change: the rule by which path selection removes paths, its ties and the model of
-//! the graph (seed 002, tables 2 and 3), the graph in which color/L counts degrees (table 2), and the optimum that smart routing stops at (seed 000, tables 4b and 5b).
+//! the graph (seed 002, tables 2 and 3), the graph in which color/L counts degrees (table 2), and the optimum that
+//! smart routing stops at (seed 000, tables 4b and 5b).
 //!
 //! No figure has a band here: each row is another reading, beside the paper's figures.
 

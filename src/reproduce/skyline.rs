@@ -1,18 +1,19 @@
 //! The skyline of a loss: the part of a fabric in which links of up*/down* change their direction (Lysne, Duato: "Fast
 //! Dynamic Reconfiguration in Irregular Networks", ICPP 2000, which seed 001 proposes to confine updates to).
 //!
-//! Their paper measured that the skyline is empty in 85 to 95 % of the most frequent changes, on fabrics of its own. Here it is
-//! counted for the loss of each cable between switches and of each switch, on the fabrics of the seeds, routed as
-//! [`UpDown`](crate::routing::UpDown) routes them. The construction is ours, after the paper's abstract. A *peak* is a
-//! switch without a link upwards. While a connected part has one peak, all links can keep their directions, every pair
-//! still has a legal path, and turns of old and new routes together close no cycle: the skyline is empty. Otherwise it is
-//! a set of switches, minimal by inclusion, that holds all peaks of such a part, connects them, and holds with a switch all
-//! switches above it. Reversing links within it leaves one peak. As nothing that goes down out of it can come up again, a
-//! cycle of turns of old and new routes lies within it (tested below). What arrives never has a skyline, unless it joins
-//! parts that were apart: a new switch goes below its neighbours, and a new cable points as the order has it.
+//! Their paper measured that the skyline is empty in 85 to 95 % of the most frequent changes, on fabrics of its own.
+//! Here it is counted for the loss of each cable between switches and of each switch, on the fabrics of the seeds,
+//! routed as [`UpDown`](crate::routing::UpDown) routes them. The construction is ours, after the paper's abstract. A
+//! *peak* is a switch without a link upwards. While a connected part has one peak, all links can keep their directions,
+//! every pair still has a legal path, and turns of old and new routes together close no cycle: the skyline is empty.
+//! Otherwise it is a set of switches, minimal by inclusion, that holds all peaks of such a part, connects them, and
+//! holds with a switch all switches above it. Reversing links within it leaves one peak. As nothing that goes down out
+//! of it can come up again, a cycle of turns of old and new routes lies within it (tested below). What arrives never
+//! has a skyline, unless it joins parts that were apart: a new switch goes below its neighbours, and a new cable points
+//! as the order has it.
 //!
-//! SMPs are those of the slides' rules ([`PaperCounts`]): for the whole fabric, and for the skyline as if it were one, with
-//! its switches' hosts and every port end that is connected there. Table *confined* has changes that were made so
+//! SMPs are those of the slides' rules ([`PaperCounts`]): for the whole fabric, and for the skyline as if it were one,
+//! with its switches' hosts and every port end that is connected there. Table *confined* has changes that were made so
 //! ([`confined`](super::confined)).
 
 use super::confined::{Reversal, Spent, beside_each_other};

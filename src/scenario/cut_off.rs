@@ -19,8 +19,8 @@ pub struct CutOffPort {
 }
 
 impl CutOffPort {
-    /// The end ports of a list in the order of their names in `fabric`, numbers by value; a node that `leaves` takes them
-    /// along. What is a part of a switch goes with it and is cut off from nothing.
+    /// The end ports of a list in the order of their names in `fabric`, numbers by value; a node that `leaves` takes
+    /// them along. What is a part of a switch goes with it and is cut off from nothing.
     pub fn named(fabric: &Fabric, ports: &[PortId], leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
         let name = |&id: &PortId| {
             let port = fabric.port(id);

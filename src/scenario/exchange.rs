@@ -1,9 +1,9 @@
 //! Messages between hosts under one routing, without a change: how long until the last of them has arrived, in one
 //! subnet or among several with their routers.
 //!
-//! On entry subnets, an engine and a list of messages, all of which are handed to the send queues at once. On return the
-//! time until the last packet has arrived. Patterns of several phases are several calls: nobody begins a phase before
-//! everybody has ended the one before. Deliberately omitted: what the hosts do between messages.
+//! On entry subnets, an engine and a list of messages, all of which are handed to the send queues at once. On return
+//! the time until the last packet has arrived. Patterns of several phases are several calls: nobody begins a phase
+//! before everybody has ended the one before. Deliberately omitted: what the hosts do between messages.
 
 use super::ScenarioError;
 use super::steady::load_routed;
@@ -80,8 +80,8 @@ impl SteadySubnets {
         &self.subnets
     }
 
-    /// Lets hosts send each other messages, in packets with up to `mtu` bytes of payload. Traffic and the number of data
-    /// VLs in `config` do not matter.
+    /// Lets hosts send each other messages, in packets with up to `mtu` bytes of payload. Traffic and the number of
+    /// data VLs in `config` do not matter.
     ///
     /// # Errors
     /// Settings that the simulator rejects; ranks that no host has.

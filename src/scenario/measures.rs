@@ -37,7 +37,8 @@ pub(super) fn slowest(sim: &Sim, fabric: &Fabric, period: usize) -> f64 {
 }
 
 /// The fabric of a period. What comes, or leaves unannounced, does so at the start of *during*; what leaves as planned,
-/// at the start of *after*; later events count from *after* on. If the change was not `made`, what was to leave is present to the end.
+/// at the start of *after*; later events count from *after* on. If the change was not `made`, what was to leave is
+/// present to the end.
 pub(super) fn present(setup: &SubnetSetup, departure: Departure, made: bool, period: usize) -> &Fabric {
     match period {
         0..=BEFORE => &setup.before,

@@ -25,8 +25,8 @@ pub struct OutageReport {
     pub still_out: usize,
     /// Pairs whose source has sent nothing since.
     pub not_seen_again: usize,
-    /// Pairs that the change leaves without a way: links joined both ends with their manager before, neither leaves, and
-    /// one of them is joined with it no more. They are pairs within a subnet, and no outages, whatever they send.
+    /// Pairs that the change leaves without a way: links joined both ends with their manager before, neither leaves,
+    /// and one of them is joined with it no more. They are pairs within a subnet, and no outages, whatever they send.
     pub cut_off: usize,
 }
 

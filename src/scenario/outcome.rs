@@ -164,7 +164,8 @@ pub struct SimulationReport {
     /// What happened when; not in JSON, since files hold it (`--csv`, `--report`).
     #[serde(skip)]
     pub series: SeriesReport,
-    /// What each end port lost from the event on; those that lost nothing are omitted. Not in JSON, for the same reason.
+    /// What each end port lost from the event on; those that lost nothing are omitted. Not in JSON, for the same
+    /// reason.
     #[serde(skip)]
     pub hosts: Vec<HostLosses>,
     /// The one of the notes that tells of `renumbered`.
@@ -238,8 +239,8 @@ pub enum DisorderCause {
     WayChanged,
     /// It crossed routers, which choose SLID, DLID and SL anew: a change in a subnet beyond moved what came later.
     BeyondRouter,
-    /// Nothing changes, the partition of lanes stands, or every port discarded what it held (scheme `static`), so no table
-    /// explains it.
+    /// Nothing changes, the partition of lanes stands, or every port discarded what it held (scheme `static`), so no
+    /// table explains it.
     Unexplained,
 }
 

@@ -21,10 +21,12 @@ pub enum Detection {
     /// Devices send traps, and light sweeps are the exception.
     #[default]
     Trap,
-    /// Devices send none: the manager polls every switch, "at a rate dynamically computed using the subnet sweeping time and
-    /// an additional factor value" (seed 001, step 1). What happens, happens right behind a sweep: the longest wait.
+    /// Devices send none: the manager polls every switch, "at a rate dynamically computed using the subnet sweeping
+    /// time and an additional factor value" (seed 001, step 1). What happens, happens right behind a sweep: the longest
+    /// wait.
     Sweep {
-        /// The period from the end of one sweep to the start of the next, divided by the duration of a sweep; 1 at least.
+        /// The period from the end of one sweep to the start of the next, divided by the duration of a sweep; 1 at
+        /// least.
         factor: u32,
     },
 }
@@ -67,7 +69,8 @@ pub struct Scenario {
     pub policy: Policy,
     /// The profile that settings below were taken from, as far as they were not given ([`Scenario::on`]).
     pub devices: DeviceProfile,
-    /// How sources are moved. Fenced ones may send on both halves, and follow within the time that the fence gives them.
+    /// How sources are moved. Fenced ones may send on both halves, and follow within the time that the fence gives
+    /// them.
     pub sources: SourceControl,
     /// The least LMC: LIDs are renumbered if the capture has a smaller one.
     pub lmc: Lmc,
@@ -91,12 +94,13 @@ pub struct Scenario {
     pub worst_traffic: bool,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
-    /// Connections that hosts set up from the start of the period *before* on, by their end ports, the active side first.
+    /// Connections that hosts set up from the start of the period *before* on, by their end ports, the active side
+    /// first.
     pub connections: Vec<[SubnetPort; 2]>,
     /// How the manager hears of the change; not read where it is planned.
     pub detection: Detection,
-    /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports are
-    /// stopped. 0: none passes.
+    /// Time that the manager takes to compute a new routing: before its first write or, by scheme `static`, once ports
+    /// are stopped. 0: none passes.
     pub computing: ComputeTime,
     /// SMPs outstanding over all devices; none: one for each device.
     pub window: Option<usize>,
@@ -106,8 +110,8 @@ pub struct Scenario {
     pub smp_retries: u32,
     /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
-    /// Of drain observer *poll*: devices answer only once they are empty, and one that is silent for so long is asked again;
-    /// none: devices answer in any case.
+    /// Of drain observer *poll*: devices answer only once they are empty, and one that is silent for so long is asked
+    /// again; none: devices answer in any case.
     pub poll_silence_ns: Option<u64>,
     /// The file in which the change is recorded before it is made, written anew; none if nowhere. Where several subnets
     /// change at once, none is.

@@ -1,8 +1,8 @@
 //! A manager that stands by takes over: a whole subnet manager (`sm`) at another port, which knows nothing but what it
 //! reads from devices.
 //!
-//! It is given the time that it takes to find the first one silent; its polls are not simulated. It has no journal of the
-//! first one, as two managers on two nodes have not.
+//! It is given the time that it takes to find the first one silent; its polls are not simulated. It has no journal of
+//! the first one, as two managers on two nodes have not.
 
 use super::acting::ActingSubnet;
 use super::engines::Engines;

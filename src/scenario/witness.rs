@@ -2,8 +2,8 @@
 //!
 //! Judges see readings; the simulation knows where every packet stands. If a judge says that lanes are empty and they
 //! are not, the run ends with an error that names them: what it would show from then on means nothing. Deliberately
-//! omitted: *acknowledged*, which the writes' read-back shows, and of *sources moved* the replies, which are the drain's
-//! concern (P3.6).
+//! omitted: *acknowledged*, which the writes' read-back shows, and of *sources moved* the replies, which are the
+//! drain's concern (P3.6).
 
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, Port, PortId};
@@ -39,7 +39,8 @@ struct Reach {
 }
 
 impl<T: Transport> Witnessed<T> {
-    /// Witnesses a manager of the subnet whose first port has this index in the simulation, whatever lies between the two.
+    /// Witnesses a manager of the subnet whose first port has this index in the simulation, whatever lies between the
+    /// two.
     pub fn new(simulation: SimTransport, manager: Manager<T>, first_port: u32) -> Witnessed<T> {
         Witnessed { manager, simulation, first_port, reach: None }
     }

@@ -336,8 +336,8 @@ impl Switchboard {
         self.sim.send_from(port, &datagram);
     }
 
-    /// The service level of what a client sends, of which ibsim's protocol says nothing: that towards the manager, as its
-    /// port holds it, and for an answer that of the port that asked.
+    /// The service level of what a client sends, of which ibsim's protocol says nothing: that towards the manager, as
+    /// its port holds it, and for an answer that of the port that asked.
     fn level(&self, port: PortId, packet: &SimDatagram) -> Sl {
         let asker = if clients::is_answer(&packet.mad) { self.sim.end_port_of(port, packet.dlid) } else { None };
         self.sim.manager_of(asker.unwrap_or(port)).1
@@ -369,7 +369,8 @@ impl Switchboard {
     /// Up to which simulated time MADs are under way; none where none is.
     pub fn under_way_until(&self) -> Option<u64> {
         let now_ns = self.sim.now_ns();
-        // A GMP waits behind data, for longer than a flight; one in a lane that stands still is not waited for endlessly.
+        // A GMP waits behind data, for longer than a flight; one in a lane that stands still is not waited for
+        // endlessly.
         let queued = Some(self.gmps_until_ns).filter(|&until_ns| until_ns > now_ns && self.sim.gmps().in_flight() > 0);
         self.waits.under_way_until(now_ns).max(queued)
     }

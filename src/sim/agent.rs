@@ -2,11 +2,12 @@
 //!
 //! **Flush** (docs/PROTOCOL.md, F.2 and F.3): on the order a device sends off every packet that stood in its buffers at
 //! that moment, from any lane but those set aside; then it puts a token on each live output, after that data. It is
-//! flushed once every live neighbour's token has come and the lanes of the order are empty at every input. **Drain** (D.1
-//! to D.3): a token goes out on an output once every input with an arc to it has its token and holds nothing on the lanes
-//! to be drained, and once every input that no token will reach holds nothing either. An input whose link is dead counts
-//! as having its token. An input without arcs to a live output is a leaf: it reports to the subnet manager. Tokens never
-//! overtake data: they set out when the link has sent what it is sending, and take the routing delay that data takes.
+//! flushed once every live neighbour's token has come and the lanes of the order are empty at every input. **Drain**
+//! (D.1 to D.3): a token goes out on an output once every input with an arc to it has its token and holds nothing on
+//! the lanes to be drained, and once every input that no token will reach holds nothing either. An input whose link is
+//! dead counts as having its token. An input without arcs to a live output is a leaf: it reports to the subnet manager.
+//! Tokens never overtake data: they set out when the link has sent what it is sending, and take the routing delay that
+//! data takes.
 //!
 //! Agents decide, and list what is to be sent ([`Effect`]); the simulation sends it in that order.
 
@@ -177,8 +178,8 @@ impl Agents {
         self.watching = self.watched.iter().any(|&watched| watched);
     }
 
-    /// Counts a packet that has left a queue. Where the node's agent watches: whether the packet stood in that queue when
-    /// the flush began.
+    /// Counts a packet that has left a queue. Where the node's agent watches: whether the packet stood in that queue
+    /// when the flush began.
     #[inline]
     pub fn count_departure(&mut self, node: NodeId, lane: InLane) -> Option<bool> {
         let stood = &mut self.stood[lane];

@@ -1,8 +1,8 @@
 //! VL arbitration as programmed (IBA 7.6.9): two lists of lanes with weights, and how much the one of high priority may
 //! send before the other has its turn.
 //!
-//! A port whose lists nobody has written goes by equal weights, in `plane`, without any of this. A lane that stands in no
-//! list with a weight above 0 is never served: its packets wait until a list has it, or a lifetime limit takes them.
+//! A port whose lists nobody has written goes by equal weights, in `plane`, without any of this. A lane that stands in
+//! no list with a weight above 0 is never served: its packets wait until a list has it, or a lifetime limit takes them.
 
 use crate::wire::VlArbitrationTable;
 
@@ -43,8 +43,8 @@ impl VlArbiter {
         VlArbiter { high: LaneList::of(high), low: LaneList::of(low), limit, left: limit }
     }
 
-    /// The lane that sends next. `ready` says how many credits the packet takes that a lane could send now; none where it
-    /// could send none.
+    /// The lane that sends next. `ready` says how many credits the packet takes that a lane could send now; none where
+    /// it could send none.
     pub fn pick(&mut self, mut ready: impl FnMut(u8) -> Option<u16>) -> Option<u8> {
         if self.left <= 0
             && let Some((vl, _)) = self.low.next(&mut ready)
@@ -71,8 +71,8 @@ impl LaneList {
         LaneList { at: 0, left: entries.first().map_or(0, |entry| entry.1), entries }
     }
 
-    /// The next lane in turn that is ready, and what its packet takes. The entry in turn goes on while it has weight left,
-    /// and a packet that is longer than the rest still goes.
+    /// The next lane in turn that is ready, and what its packet takes. The entry in turn goes on while it has weight
+    /// left, and a packet that is longer than the rest still goes.
     fn next(&mut self, ready: &mut impl FnMut(u8) -> Option<u16>) -> Option<(u8, u16)> {
         let entries = self.entries.len();
         // One step more than there are: the entry in turn may have its next turn, too.

@@ -119,8 +119,8 @@ impl Sim {
         self.welcome_joined(&was_cut_off);
     }
 
-    /// Has a second subnet manager stand by at a port from the beginning: it says nothing yet, and end ports that are linked
-    /// with it are not cut off when the first one is.
+    /// Has a second subnet manager stand by at a port from the beginning: it says nothing yet, and end ports that are
+    /// linked with it are not cut off when the first one is.
     pub fn stand_by(&mut self, port: PortId) {
         if !self.devices.managers.contains(&port) {
             self.devices.managers.push(port);

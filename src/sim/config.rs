@@ -104,8 +104,8 @@ pub struct AttributeTime {
     pub service_ns: u64,
 }
 
-/// Hardware, management, traffic and faults of a run. Its yes-or-no settings stay `bool`s: each is chosen by itself, and
-/// every combination makes sense.
+/// Hardware, management, traffic and faults of a run. Its yes-or-no settings stay `bool`s: each is chosen by itself,
+/// and every combination makes sense.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimConfig {
     /// Seed of everything random.
@@ -128,9 +128,9 @@ pub struct SimConfig {
     pub hoq_lifetime_ns: u64,
     /// Switch lifetime limit in nanoseconds; 0: off.
     pub switch_lifetime_ns: u64,
-    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls (PortInfo:VLStallCount): it
-    /// then discards all it gets for eight times that limit (IBA 18.2.5.4). 0: never. At first the ports' own value, where
-    /// limits are as programmed.
+    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls
+    /// (PortInfo:VLStallCount): it then discards all it gets for eight times that limit (IBA 18.2.5.4). 0: never. At
+    /// first the ports' own value, where limits are as programmed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub vl_stall_count: u8,
     /// Lifetime limits are what each port's HOQLife and each switch's LifeTimeValue say at that moment, and begin as
@@ -206,8 +206,8 @@ pub struct SimConfig {
     /// ([`Period::order`](super::Period::order)).
     #[serde(default)]
     pub count_order: bool,
-    /// Whether a port that is ACTIVE refuses other lanes or another MTU, of which the specification leaves open what follows
-    /// (section 14.2.5.6).
+    /// Whether a port that is ACTIVE refuses other lanes or another MTU, of which the specification leaves open what
+    /// follows (section 14.2.5.6).
     #[serde(default)]
     pub fixed_links: bool,
     /// Whether devices send no traps: their manager has to poll.

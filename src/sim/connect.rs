@@ -1,14 +1,14 @@
 //! Connections that hosts set up while data flows: REQ, REP and RTU (chapter 12) between hosts of one subnet or of
 //! several, as packets of the data plane.
 //!
-//! On entry two end ports ([`Sim::connect`]). The active side takes the path that its host has, as it takes one for data:
-//! the model of its subnet administration's answer. Its request says what [`request_along`] makes of that path, 0xFFFF for
-//! both LIDs where routers lie between; the passive side reads it with its completion ([`completed`]), answers by
-//! [`reply_path`], and has the connection once *ready to use* has come. A side that hears nothing sends again, up to
-//! [`MOST_RETRIES`] times. On return: [`Sim::connections`]. The messages are bytes, encoded and decoded at either end, and
-//! count among the packets of users: they stand in send queues, wait for credits, cross routers, and are lost where data
-//! would be. An RTU is no reply in the sense of P4.4: it takes the path that its host has when it is sent. Source: seed
-//! 004, *host stack today (cont.)*. Deliberately omitted: the data that follows, MRA and REJ.
+//! On entry two end ports ([`Sim::connect`]). The active side takes the path that its host has, as it takes one for
+//! data: the model of its subnet administration's answer. Its request says what [`request_along`] makes of that path,
+//! 0xFFFF for both LIDs where routers lie between; the passive side reads it with its completion ([`completed`]),
+//! answers by [`reply_path`], and has the connection once *ready to use* has come. A side that hears nothing sends
+//! again, up to [`MOST_RETRIES`] times. On return: [`Sim::connections`]. The messages are bytes, encoded and decoded at
+//! either end, and count among the packets of users: they stand in send queues, wait for credits, cross routers, and
+//! are lost where data would be. An RTU is no reply in the sense of P4.4: it takes the path that its host has when it
+//! is sent. Source: seed 004, *host stack today (cont.)*. Deliberately omitted: the data that follows, MRA and REJ.
 
 use super::Sim;
 use super::config::SimError;
@@ -123,7 +123,8 @@ impl Sim {
         (self.sources.by_port[own.active], self.sources.by_port[own.passive])
     }
 
-    /// Sends the request, for the first time or again; a host without a path asks its subnet administration again later.
+    /// Sends the request, for the first time or again; a host without a path asks its subnet administration again
+    /// later.
     fn ask_for(&mut self, number: u32) {
         let (active, passive) = self.sides(number);
         if let Some((path, ready)) = self.path_of_message(active, passive) {

@@ -15,7 +15,8 @@ use rand_pcg::Pcg32;
 pub enum Errand {
     /// A MAD comes in by a port.
     Arrive(PortId, Mad),
-    /// A MAD that was held up, or whose tail was still to come, is where it was to go: the port by which it came in there.
+    /// A MAD that was held up, or whose tail was still to come, is where it was to go: the port by which it came in
+    /// there.
     Deliver(PortId, Mad),
     /// A MAD sets out from a node, out of its own agent or manager; the port is that of an end port, 0 of a switch.
     Depart(PortId, Mad),

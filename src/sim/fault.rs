@@ -66,7 +66,8 @@ impl Sim {
         self.take_out(&what.into(), Loss::Failure);
     }
 
-    /// Nodes with all their cables, and cables, leave as planned: the packets they take along are not lost to a failure.
+    /// Nodes with all their cables, and cables, leave as planned: the packets they take along are not lost to a
+    /// failure.
     pub fn retire(&mut self, what: impl Into<Elements>) {
         self.take_out(&what.into(), Loss::Planned);
     }
@@ -118,8 +119,8 @@ impl Sim {
         self.assert_conserved();
     }
 
-    /// Takes nodes and cables away before the run begins, until [`Sim::revive`]; cables of such nodes are loose. The end
-    /// ports that this cuts off are hidden from the others.
+    /// Takes nodes and cables away before the run begins, until [`Sim::revive`]; cables of such nodes are loose. The
+    /// end ports that this cuts off are hidden from the others.
     pub fn keep_away(&mut self, what: impl Into<Elements>) {
         let what = what.into();
         what.nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
@@ -138,8 +139,8 @@ impl Sim {
 
     /// Brings nodes and cables that were kept away or died. A node comes as after its power was cut: its tables are
     /// empty, its cables and its neighbours' ports come up in INITIALIZE, as both ends of a cable do. No other end port
-    /// knows those that join again, and they are silent until they are assigned a half. What is up, or has a dead node at
-    /// its other end, stays as it is.
+    /// knows those that join again, and they are silent until they are assigned a half. What is up, or has a dead node
+    /// at its other end, stays as it is.
     pub fn revive(&mut self, what: impl Into<Elements>) {
         let what = what.into();
         what.nodes.iter().for_each(|&node| self.revive_node(node));

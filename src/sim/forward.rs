@@ -39,9 +39,9 @@ impl Sim {
         let port = self.plane.port_of(lane);
         let at = &self.plane.ports[port];
         if at.state == PortState::Active && at.role == PortRole::Switch {
-            // Nearly every arrival. Of what `arrive_elsewhere` asks, ACTIVE settles that the link is up, that the port is
-            // not in INITIALIZE, and that it receives and so lets its head ask at once; the role, that no router chooses.
-            // The latch alone is left to ask, and a switch chooses by its own tables.
+            // Nearly every arrival. Of what `arrive_elsewhere` asks, ACTIVE settles that the link is up, that the port
+            // is not in INITIALIZE, and that it receives and so lets its head ask at once; the role, that no router
+            // chooses. The latch alone is left to ask, and a switch chooses by its own tables.
             if self.plane.rules.latch == Latch::Arrival {
                 let out_lane = self.plane.choose_at_switch(port, id);
                 if self.passes(lane, id, out_lane) {
@@ -57,8 +57,8 @@ impl Sim {
         }
     }
 
-    /// Sends a packet that comes to an empty buffer of an ACTIVE port of a switch and can go on at once, without joining the
-    /// queue: what its joining, asking and leaving come to where nobody looks at queues. Whether it could.
+    /// Sends a packet that comes to an empty buffer of an ACTIVE port of a switch and can go on at once, without
+    /// joining the queue: what its joining, asking and leaving come to where nobody looks at queues. Whether it could.
     #[inline]
     fn passes(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) -> bool {
         let passes = out_lane.is_lane()
@@ -249,7 +249,8 @@ impl Sim {
             Next::EndPort { peer, tail } => self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer.0)),
             Next::Buffer { down, asks } => {
                 self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
-                // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
+                // The buffer may have filled up under a head that waits for it already: an edge that no new wait
+                // announces.
                 if self.plane.lanes.ends(down).line.first_waiter.is_some() {
                     self.look_for_deadlock(down);
                 }
@@ -422,7 +423,8 @@ impl Sim {
         }
     }
 
-    /// A lane stalls (VLStallCount): what waits for it is discarded, as everything is that asks for it until the stall ends.
+    /// A lane stalls (VLStallCount): what waits for it is discarded, as everything is that asks for it until the stall
+    /// ends.
     fn stall_begins(&mut self, out_lane: OutLane) {
         // Copied, since each discard offers the next head, which may ask for the same lane.
         for lane in self.plane.line(out_lane).collect::<Vec<_>>() {

@@ -1,14 +1,15 @@
 //! General management packets (GMPs): MADs of performance management, subnet administration and every other general
 //! class, as packets of the data plane.
 //!
-//! A GMP is a packet like any other ([decision 27](../../docs/decisions/0027-gmps-travel-on-data-lanes.md)): it stands in
-//! the send queue of the port that sends it, is mapped to a lane by the SL-to-VL table of every hop, takes credits, waits
-//! behind data, and is discarded where data would be. What it says is kept beside it, by its number. Users' packets are
-//! counted without GMPs, and their fates, latency and order too; counters of ports and of service levels include them.
+//! A GMP is a packet like any other ([decision 27](../../docs/decisions/0027-gmps-travel-on-data-lanes.md)): it stands
+//! in the send queue of the port that sends it, is mapped to a lane by the SL-to-VL table of every hop, takes credits,
+//! waits behind data, and is discarded where data would be. What it says is kept beside it, by its number. Users'
+//! packets are counted without GMPs, and their fates, latency and order too; counters of ports and of service levels
+//! include them.
 //!
 //! Every node queues its own GMPs lane by lane in the in lanes of its port 0, where nothing else is: queue pair 1 takes
-//! turns with the other queue pairs, so a GMP does not wait for all that a host's applications have queued. A MAD from a
-//! port to itself enters no lane. A GMP with no port that could send it is lost at once. Nothing here retries.
+//! turns with the other queue pairs, so a GMP does not wait for all that a host's applications have queued. A MAD from
+//! a port to itself enters no lane. A GMP with no port that could send it is lost at once. Nothing here retries.
 
 use super::Latch;
 use super::Sim;

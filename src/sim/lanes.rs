@@ -1,8 +1,8 @@
 //! The lanes of all channels: what the sender of a lane and its receiver hold, side by side.
 //!
-//! A packet-hop reads and writes both ends of the channel that it leaves and of the one that it enters: the queue and the
-//! credits that go back, the credits that it takes and the room that it fills. Both ends of a channel's lane are one cache
-//! line, at the index of the receiver: on a fabric of ten thousand hosts each line is a miss.
+//! A packet-hop reads and writes both ends of the channel that it leaves and of the one that it enters: the queue and
+//! the credits that go back, the credits that it takes and the room that it fills. Both ends of a channel's lane are
+//! one cache line, at the index of the receiver: on a fabric of ten thousand hosts each line is a miss.
 
 use super::credit::LaneCredits;
 use super::index::{By, Dense, InLane, OutLane, PacketId};
@@ -87,8 +87,8 @@ impl LaneStore {
         self.by_receiver.len() * size_of::<LaneEnds>() > 2 << 20
     }
 
-    /// A cable is plugged in between two ports whose own cables have left: what each of the four or fewer ports knows of
-    /// the lanes that it sends into goes with it.
+    /// A cable is plugged in between two ports whose own cables have left: what each of the four or fewer ports knows
+    /// of the lanes that it sends into goes with it.
     pub fn plug(&mut self, a: PortId, b: PortId) {
         let mut ports = vec![a, b, self.far[a], self.far[b]];
         ports.sort_unstable();

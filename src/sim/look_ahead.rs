@@ -1,9 +1,10 @@
 //! What the next events will read, read for all of them at once.
 //!
-//! On a fabric of ten thousand hosts nothing that a packet-hop touches is in the cache, and each step of a hop waits for the
-//! one before: the packet says where it goes, the table of its switch by which port, the port whether it may. One hop after
-//! the other, that is a miss of the cache nine times; for several events side by side the processor waits for each step
-//! once. Nothing here changes anything: a guess that an earlier event proves wrong costs a miss, as before.
+//! On a fabric of ten thousand hosts nothing that a packet-hop touches is in the cache, and each step of a hop waits
+//! for the one before: the packet says where it goes, the table of its switch by which port, the port whether it may.
+//! One hop after the other, that is a miss of the cache nine times; for several events side by side the processor waits
+//! for each step once. Nothing here changes anything: a guess that an earlier event proves wrong costs a miss, as
+//! before.
 
 use super::index::{Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::plane::PortRole;

@@ -1,11 +1,11 @@
 //! How subnet management travels: on VL 15, hop by hop, ahead of data and without credits.
 //!
-//! A MAD of a general class leaves for the data plane where it sets out (`gmp`). Any other waits until the link has sent
-//! what it is sending, and goes before any data that waits. Directed routes are walked as each node's SMI does, by the
-//! switch's hardware or by its processor; LID routes follow the forwarding tables. What is for a device's processor waits
-//! there, as far as the VL 15 buffer of the port has room. Faults strike a MAD once, where it sets out: lost, late, or
-//! delivered a second time. `client` decides whether a MAD is for the device's agents or for a client. Tokens and reports of
-//! the token agents (`agent`) are sent here, too.
+//! A MAD of a general class leaves for the data plane where it sets out (`gmp`). Any other waits until the link has
+//! sent what it is sending, and goes before any data that waits. Directed routes are walked as each node's SMI does, by
+//! the switch's hardware or by its processor; LID routes follow the forwarding tables. What is for a device's processor
+//! waits there, as far as the VL 15 buffer of the port has room. Faults strike a MAD once, where it sets out: lost,
+//! late, or delivered a second time. `client` decides whether a MAD is for the device's agents or for a client. Tokens
+//! and reports of the token agents (`agent`) are sent here, too.
 
 use super::Sim;
 use super::agent::{Agents, Effect, Surroundings, Token};
@@ -144,8 +144,8 @@ impl Sim {
         self.wait_for_processor(node, WaitingMad { port, mad, onward: None });
     }
 
-    /// Puts a MAD in line for a device's processor. An SMP that came by a link is dropped if the VL 15 buffer of its port
-    /// has no room. What the device's own host sends it takes no room there.
+    /// Puts a MAD in line for a device's processor. An SMP that came by a link is dropped if the VL 15 buffer of its
+    /// port has no room. What the device's own host sends it takes no room there.
     fn wait_for_processor(&mut self, node: NodeId, waiting: WaitingMad) {
         let device = &mut self.devices.list[node];
         let room = usize::from(self.config.vl15_buffer);

@@ -12,7 +12,7 @@
 //! and LID routes, SMAs that serve one MAD at a time, VL 15 buffers in front of them, M_Keys; general management packets on
 //! data lanes; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL
 //! counters; loss, delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and
-//! retransmission, VL 15 buffers in front of clients, congestion control, multicast, partitions, crossbar speed, adaptive
+//! retransmission, VL 15 buffers in front of clients, congestion control, multicast, partitions (but at routers), crossbar speed, adaptive
 //! routing, partial packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;

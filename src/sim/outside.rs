@@ -65,8 +65,8 @@ impl Sim {
         self.devices.ports[port].lid
     }
 
-    /// The LID of the subnet manager that a port holds (PortInfo:MasterSMLID), 0 for none, and the service level towards
-    /// it (MasterSMSL).
+    /// The LID of the subnet manager that a port holds (PortInfo:MasterSMLID), 0 for none, and the service level
+    /// towards it (MasterSMSL).
     pub fn manager_of(&self, port: PortId) -> (Lid, Sl) {
         let held = &self.devices.ports[port];
         (held.master_sm_lid, held.master_sm_sl)

@@ -53,8 +53,8 @@ pub struct OutPort {
     pub bytes_sent: u64,
     /// Data packets sent.
     pub packets_sent: u64,
-    /// Ticks from the first byte sent to the request for the next output: flight time, and the routing delay of the port
-    /// at the other end.
+    /// Ticks from the first byte sent to the request for the next output: flight time, and the routing delay of the
+    /// port at the other end.
     pub hop_delay: u32,
     /// Ticks for a byte, in units of 1/65536 tick.
     pub ticks_per_byte: u32,
@@ -416,8 +416,8 @@ impl DataPlane {
         was_empty
     }
 
-    /// Output lane for a packet that stands at a port, in an input buffer or a send queue; [`OutLane::DISCARD`] where it
-    /// has none.
+    /// Output lane for a packet that stands at a port, in an input buffer or a send queue; [`OutLane::DISCARD`] where
+    /// it has none.
     #[inline]
     pub fn choose(&self, input: PortId, id: PacketId) -> OutLane {
         let packet = &self.packets[id];
@@ -450,8 +450,8 @@ impl DataPlane {
         }
     }
 
-    /// Output lane for a packet that a switch sends from its port 0, or another node from this port; [`OutLane::DISCARD`]
-    /// where it has none.
+    /// Output lane for a packet that a switch sends from its port 0, or another node from this port;
+    /// [`OutLane::DISCARD`] where it has none.
     pub fn choose_own(&self, port: PortId, id: PacketId) -> OutLane {
         let from = &self.ports[port];
         if self.is_switch(from.node) {
@@ -504,8 +504,8 @@ impl DataPlane {
         arbiter.is_none_or(|arbiter| arbiter.pick(|own| (own == vl).then_some(credits)).is_some())
     }
 
-    /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the queues:
-    /// a queue has one head, so it stands in one line at most.
+    /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the
+    /// queues: a queue has one head, so it stands in one line at most.
     #[inline]
     pub fn join_line(&mut self, lane: InLane, out_lane: OutLane) {
         let queue = &mut self.lanes[lane];

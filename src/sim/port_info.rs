@@ -1,7 +1,8 @@
 //! PortInfo as a port reports and accepts it: LIDs, states, keys, lanes, limits.
 //!
 //! The values of a Set are kept and read back. States, lanes, LIDs, the M_Key and, if configured, the lifetime limits
-//! take effect. Where the run says so, lanes and MTU of an ACTIVE port do not change. A port that is no end of paths (an external port of a switch) has no LID, key or manager of its own.
+//! take effect. Where the run says so, lanes and MTU of an ACTIVE port do not change. A port that is no end of paths
+//! (an external port of a switch) has no LID, key or manager of its own.
 
 use super::Sim;
 use super::device::{Consequence, Devices};

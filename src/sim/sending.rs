@@ -306,8 +306,8 @@ impl Sim {
         source.queued[usize::from(sl / 8)] += u32::from(counted);
         let port = source.port;
         let own = &self.plane.ports[port];
-        // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps a
-        // packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
+        // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps
+        // a packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
         let at_end = own.role == PortRole::EndPort;
         self.ledger.counts.injected += u64::from(is_data);

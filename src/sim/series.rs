@@ -1,10 +1,10 @@
 //! What happened when: deliveries, latencies, losses, MADs and packets under way, in bins of simulated time.
 //!
 //! Bins are equally long and follow each other from the beginning of the run without a gap. Memory is bounded: where a
-//! bin is wanted beyond the last of [`MOST_BINS`], bins merge pairwise and are twice as long from then on. So the length
-//! of a bin is [`FIRST_BIN_NS`] times a power of two, and a run, however long, has between half of the most and the most
-//! bins once they have merged. A bin is opened by the first packet that sets out, arrives or is lost in it, or by the next
-//! after it; nothing here causes an event.
+//! bin is wanted beyond the last of [`MOST_BINS`], bins merge pairwise and are twice as long from then on. So the
+//! length of a bin is [`FIRST_BIN_NS`] times a power of two, and a run, however long, has between half of the most and
+//! the most bins once they have merged. A bin is opened by the first packet that sets out, arrives or is lost in it, or
+//! by the next after it; nothing here causes an event.
 
 use super::Sim;
 use super::ledger::LossCause;

@@ -201,7 +201,8 @@ impl Sim {
                 MadBody::General(Box::new(self.counters.answer(at, &mut self.sources, port, &perf).encode()))
             }
         };
-        // An answer of general services goes back on the way of its question; one of subnet management from the base LID.
+        // An answer of general services goes back on the way of its question; one of subnet management from the base
+        // LID.
         let slid = if request.is_general() { request.dlid } else { self.devices.ports[own].lid };
         Some(Mad { slid, dlid: request.slid, sl: request.sl, came_on_vl15: false, body })
     }

@@ -1,10 +1,10 @@
 //! End ports: which of them sends what to which other, on which half, and what they count.
 //!
 //! A source draws its next packet after a time whose mean follows from the load ([`ArrivalProcess`] says how it is
-//! distributed), and hands the packet to the send queue of the lane that its SL maps to now. Its path cache is one half:
-//! SLID, DLID and SL follow from it. In a subnet that began cold, its path cache holds what subnet administration would
-//! answer (`path`) until it is assigned a half. The application waits while the send queue is full, so the memory of a
-//! saturated run stays bounded.
+//! distributed), and hands the packet to the send queue of the lane that its SL maps to now. Its path cache is one
+//! half: SLID, DLID and SL follow from it. In a subnet that began cold, its path cache holds what subnet administration
+//! would answer (`path`) until it is assigned a half. The application waits while the send queue is full, so the memory
+//! of a saturated run stays bounded.
 
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
@@ -288,8 +288,8 @@ impl Source {
         self.presence = Presence::Awaited;
     }
 
-    /// One of its packets has left the send queue: of data or not, on a level that is `counted` to a half or not. Returns
-    /// whether its application waited for that.
+    /// One of its packets has left the send queue: of data or not, on a level that is `counted` to a half or not.
+    /// Returns whether its application waited for that.
     #[inline]
     pub(super) fn left_queue(&mut self, sl: u8, is_data: bool, counted: bool) -> bool {
         self.waiting -= u32::from(is_data);

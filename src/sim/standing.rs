@@ -85,8 +85,8 @@ impl Sim {
 }
 
 impl Sim {
-    /// Lanes that are not empty and lead into these ports or out of them. Where some ends are `omitted`, packets from and
-    /// to them are left out, and so is what is on a wire: only a packet in a queue says whose it is.
+    /// Lanes that are not empty and lead into these ports or out of them. Where some ends are `omitted`, packets from
+    /// and to them are left out, and so is what is on a wire: only a packet in a queue says whose it is.
     pub fn standing_about(&self, ports: &[PortId], omitted: &[PortId]) -> Vec<StandingLane> {
         if omitted.is_empty() {
             let all = VlSet(((1u32 << self.plane.data_vls) - 1) as u16);

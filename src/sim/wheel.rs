@@ -68,8 +68,8 @@ struct Entry {
     offset: u32,
 }
 
-/// The events of one tick of the fine ring: the first of them here, since on a small fabric most ticks have one, and the
-/// others in a list of chunks. Means nothing where `fine_bits` says that the tick has none.
+/// The events of one tick of the fine ring: the first of them here, since on a small fabric most ticks have one, and
+/// the others in a list of chunks. Means nothing where `fine_bits` says that the tick has none.
 #[derive(Clone, Copy)]
 struct Tick {
     first: SimEvent,
@@ -82,8 +82,8 @@ struct Tick {
 const NO_EVENT: SimEvent = SimEvent { a: 0, b: 0 };
 const NO_TICK: Tick = Tick { first: NO_EVENT, head: NIL, tail: NIL };
 
-/// Events of one tick that follow each other: two cache lines. On a fabric of ten thousand hosts a tick has hundreds, and in
-/// a list of single events each of them would be another miss.
+/// Events of one tick that follow each other: two cache lines. On a fabric of ten thousand hosts a tick has hundreds,
+/// and in a list of single events each of them would be another miss.
 #[derive(Clone, Copy)]
 #[repr(align(128))]
 struct Chunk {
@@ -200,8 +200,8 @@ impl Wheel {
         }
     }
 
-    /// The next events and how many they are, if several of this moment have come into sight since it was last asked; each is
-    /// told at most once.
+    /// The next events and how many they are, if several of this moment have come into sight since it was last asked;
+    /// each is told at most once.
     #[inline]
     pub fn ahead(&mut self) -> Option<([SimEvent; CHUNK], usize)> {
         if self.fresh == NIL {

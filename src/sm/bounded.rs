@@ -1,5 +1,5 @@
-//! A listener whose connections are few and short, for clients that nobody vouches for: who stalls, hoards connections or
-//! sends without end takes nothing from others for long.
+//! A listener whose connections are few and short, for clients that nobody vouches for: who stalls, hoards connections
+//! or sends without end takes nothing from others for long.
 
 use crate::shares::{Admitted, ConnectionShares};
 use std::io;

@@ -59,9 +59,9 @@ impl Config {
     /// The most data VLs in operation where nobody says otherwise.
     pub const DATA_VLS: u8 = 4;
 
-    /// A manager that routes by this engine, and for the rest has what most have: changes by entries alone where that is
-    /// proved, agents that move sources, two LIDs for each port, no keys, OpenSM's limits, and no other subnet. Nothing
-    /// stands in for the engine, and what takes long is done on the spot.
+    /// A manager that routes by this engine, and for the rest has what most have: changes by entries alone where that
+    /// is proved, agents that move sources, two LIDs for each port, no keys, OpenSM's limits, and no other subnet.
+    /// Nothing stands in for the engine, and what takes long is done on the spot.
     pub fn by(engine: Arc<dyn Engine>) -> Config {
         Config {
             engine,

@@ -35,8 +35,8 @@ pub struct Context {
     pub pace: SweepPolicy,
     /// Where changes are recorded before they are made; none if nowhere.
     pub journal: Option<Journal>,
-    /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one manager
-    /// to the next. 0 in a simulation, whose clock outlives managers.
+    /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one
+    /// manager to the next. 0 in a simulation, whose clock outlives managers.
     pub epoch_ns: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Addresses and forwarding entries that somebody else changed, found by asking devices in turn.
 //!
-//! Port-change bits and traps speak of links, not of a LID or an entry that another program wrote. So each light sweep is
-//! followed by as many further questions as there are switches, and all devices have been asked after a few of them; a
-//! survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
+//! Port-change bits and traps speak of links, not of a LID or an entry that another program wrote. So each light sweep
+//! is followed by as many further questions as there are switches, and all devices have been asked after a few of them;
+//! a survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
 
 use super::bring_up;
 use super::config::Config;

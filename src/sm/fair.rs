@@ -1,9 +1,9 @@
 //! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
-//! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every lane
-//! keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: who set it up that way,
-//! with a limited membership or without the default partition, decides who may speak to whom. Only an empty table, under
-//! which nobody can speak to the port at all, gets the default partition.
+//! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every
+//! lane keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: who set it up
+//! that way, with a limited membership or without the default partition, decides who may speak to whom. Only an empty
+//! table, under which nobody can speak to the port at all, gets the default partition.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
@@ -112,8 +112,8 @@ fn list(lanes: VlSet) -> VlArbitrationTable {
     table
 }
 
-/// Writes the default P_Key into each partition table that has no key at all. Nothing that is proved rests on it: a port that
-/// does not take it is on record, and its table stays as it is.
+/// Writes the default P_Key into each partition table that has no key at all. Nothing that is proved rests on it: a
+/// port that does not take it is on record, and its table stays as it is.
 async fn join_partition<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,

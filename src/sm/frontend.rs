@@ -103,8 +103,8 @@ pub struct Frontend {
     channels: RefCell<Option<CountedChannels>>,
 }
 
-/// The use of channels in one state of the subnet. A thread counts it: a thousand switches have millions of pairs, and the
-/// manager answers nobody while this thread is at work.
+/// The use of channels in one state of the subnet. A thread counts it: a thousand switches have millions of pairs, and
+/// the manager answers nobody while this thread is at work.
 struct CountedChannels {
     of: Arc<Running>,
     counting: Receiver<ChannelStatus>,
@@ -712,8 +712,8 @@ mod tests {
         }
     }
 
-    /// A manager that is taken over from amid a change, and is master again later: until the subnet is up under it anew,
-    /// nothing of its first term is shown.
+    /// A manager that is taken over from amid a change, and is master again later: until the subnet is up under it
+    /// anew, nothing of its first term is shown.
     #[test]
     fn nothing_of_an_earlier_term_is_shown_in_the_next() {
         let (mut frontend, mailbox) = frontend();

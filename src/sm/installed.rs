@@ -118,8 +118,9 @@ fn present(fabric: &Fabric) -> Vec<NodeId> {
     fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect()
 }
 
-/// What to ask, devices in turn, so that any part of it keeps as many busy as can be; what is known without asking goes into
-/// the tables. In parts: a thousand switches have a million pairs of ports, and whoever asks meanwhile does not wait for all.
+/// What to ask, devices in turn, so that any part of it keeps as many busy as can be; what is known without asking goes
+/// into the tables. In parts: a thousand switches have a million pairs of ports, and whoever asks meanwhile does not
+/// wait for all.
 async fn questions<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,

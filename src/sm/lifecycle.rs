@@ -532,8 +532,8 @@ fn prepare(purpose: Purpose, goal: Goal) -> Next {
 }
 
 impl RetiredHalf {
-    /// From its first write on, the half that the change leaves is stale, however the change ends. A change that leaves no
-    /// half has the other one follow by itself, or does not touch it.
+    /// From its first write on, the half that the change leaves is stale, however the change ends. A change that leaves
+    /// no half has the other one follow by itself, or does not touch it.
     pub fn after(self, plan: &Plan) -> RetiredHalf {
         match plan.old() == plan.new_half() {
             true => self,
@@ -547,7 +547,8 @@ impl RetiredHalf {
         prepared.then.as_ref().map_or(retired, |then| retired.after_all(then))
     }
 
-    /// What it is after the plans that followed the first of a change: a loss amid a repair may call for the Double Scheme.
+    /// What it is after the plans that followed the first of a change: a loss amid a repair may call for the Double
+    /// Scheme.
     pub fn after_later(self, record: &ChangeRecord) -> RetiredHalf {
         record.later_plans().iter().fold(self, |retired, plan| retired.after(plan.plan()))
     }

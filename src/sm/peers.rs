@@ -23,8 +23,8 @@ pub(super) struct PeerManagers {
 }
 
 impl PeerManagers {
-    /// Reads SMInfo at every port that reports a manager, has sent word as one or answered as one last time, and passes the
-    /// answers to the election. `fabric` is the one that the manager knows, `own` its own port.
+    /// Reads SMInfo at every port that reports a manager, has sent word as one or answered as one last time, and passes
+    /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port.
     pub(super) async fn find<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -32,12 +32,14 @@ impl PeerManagers {
         fabric: &Fabric,
         own: PortId,
     ) -> Result<(), SmError> {
-        // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the same.
+        // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
+        // same.
         let callers = manager.take_callers();
         let calls =
             |info: &PortInfo| (0..info.lmc.lids()).any(|rank| callers.contains(&Lid(info.lid.0.wrapping_add(rank))));
         let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
-        // Whoever answered last time is asked again: a standby that lost sight of its master would become master itself.
+        // Whoever answered last time is asked again: a standby that lost sight of its master would become master
+        // itself.
         let answered = |port: PortId| self.ports.contains_key(&fabric.port_guid(port));
         let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so) || answered(port);
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;

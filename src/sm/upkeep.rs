@@ -90,8 +90,8 @@ impl<T: Transport> Upkeep<T> {
         upkeep
     }
 
-    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the state of
-    /// the half that it leaves.
+    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the
+    /// state of the half that it leaves.
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
         let (record, name, retired) = match pending {
             // Whatever the retired half led to, it is closed, or leads there again.
@@ -101,8 +101,8 @@ impl<T: Transport> Upkeep<T> {
             }
             Pending::Standing(standing) => {
                 let plan = standing.under_way.plan.clone();
-                // Answers come from the half that was in force when the earlier manager stopped: those of the SA too, which
-                // `take_up` publishes.
+                // Answers come from the half that was in force when the earlier manager stopped: those of the SA too,
+                // which `take_up` publishes.
                 let half = plan.plan().answered_half(standing.position.wave);
                 self.driver.subnet_mut().manager.begin_mastership(half);
                 let record = self.driver.take_up(standing).await;
@@ -254,8 +254,8 @@ impl<T: Transport> Upkeep<T> {
         self.seen == Seen::Quiet
     }
 
-    /// Whether what devices hold is to be what is recorded: no change is under way or stands still, and nobody else is to
-    /// write.
+    /// Whether what devices hold is to be what is recorded: no change is under way or stands still, and nobody else is
+    /// to write.
     fn may_mend(&self, context: &Context) -> bool {
         let idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
         idle && Mandate::from(context.responder.borrow().state()) == Mandate::Full
@@ -345,8 +345,8 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// What a change has taken out of the routing that is still there stays out of it: a user ordered so, and the manager
-    /// that knew of the order is gone.
+    /// What a change has taken out of the routing that is still there stays out of it: a user ordered so, and the
+    /// manager that knew of the order is gone.
     fn keep_aside(&mut self, record: &ChangeRecord) {
         if record.outcome == Outcome::Completed {
             let draft = record.plan.plan().draft();

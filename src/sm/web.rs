@@ -2,10 +2,10 @@
 //! brings its parts up to date.
 //!
 //! Who draws the parts puts them into a [`watch::Sender`]; this module sends each viewer those that have changed, and
-//! knows nothing of what they hold. A stream ends before its connection does, and a browser opens the next one by itself:
-//! so viewers are bounded like every client of the manager's HTTP. A request is answered only if it names a loopback
-//! address, since a page from elsewhere can have its own name resolve to this machine. Deliberately omitted: HTTPS, access
-//! control, any request that changes something.
+//! knows nothing of what they hold. A stream ends before its connection does, and a browser opens the next one by
+//! itself: so viewers are bounded like every client of the manager's HTTP. A request is answered only if it names a
+//! loopback address, since a page from elsewhere can have its own name resolve to this machine. Deliberately omitted:
+//! HTTPS, access control, any request that changes something.
 
 use super::bounded::{BoundedListener, LONGEST};
 use axum::Router;
@@ -156,8 +156,8 @@ fn names_loopback(headers: &HeaderMap) -> bool {
     })
 }
 
-/// What has changed since the last look of one viewer, again and again; all of it at first. What was drawn before it came
-/// may be old, and is not sent.
+/// What has changed since the last look of one viewer, again and again; all of it at first. What was drawn before it
+/// came may be old, and is not sent.
 fn updates(parts: watch::Receiver<PageParts>) -> Body {
     struct Viewer {
         parts: watch::Receiver<PageParts>,

@@ -1,7 +1,7 @@
 //! Switches that choose outputs by themselves, against assumption `entries-decide`.
 //!
-//! No standard attribute says so. Switches of NVIDIA (Mellanox) have an attribute of their own for it, and only they are
-//! asked, since its number means something else elsewhere. A kind of switch that does not serve it is asked once.
+//! No standard attribute says so. Switches of NVIDIA (Mellanox) have an attribute of their own for it, and only they
+//! are asked, since its number means something else elsewhere. A kind of switch that does not serve it is asked once.
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
 use crate::fabric::NodeId;

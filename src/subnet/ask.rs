@@ -51,7 +51,8 @@ pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 /// How long it is waited for what has come already, beside what the clock of the system adds.
 const MOMENT_NS: u64 = 1_000;
 
-/// What nobody answered, by device, number of the attribute and whether it is written: how often it was sent, and when last.
+/// What nobody answered, by device, number of the attribute and whether it is written: how often it was sent, and when
+/// last.
 type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 
 /// What a request asks a device for.
@@ -80,8 +81,8 @@ impl<T: Transport> Manager<T> {
         Ok(told)
     }
 
-    /// Asks some of many: whoever asks the manager something does not wait until all its requests are made. `silent` has what
-    /// nobody answered.
+    /// Asks some of many: whoever asks the manager something does not wait until all its requests are made. `silent`
+    /// has what nobody answered.
     async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
@@ -142,8 +143,8 @@ impl<T: Transport> Manager<T> {
         self.port_infos.get(&(fabric.node(owner.node).guid, owner.num))
     }
 
-    /// Whether a device has no SL-to-VL tables for what leaves by a port: the port has one data lane, on which every level
-    /// is, and the capability mask of its end (for a switch, of port 0) says that there are none.
+    /// Whether a device has no SL-to-VL tables for what leaves by a port: the port has one data lane, on which every
+    /// level is, and the capability mask of its end (for a switch, of port 0) says that there are none.
     pub fn lacks_sl_to_vl(&self, node: NodeId, output: PortNum) -> bool {
         let Some(topology) = &self.topology else { return false };
         let info = |num: PortNum| topology.fabric.port_at(node, num).and_then(|port| self.port_info(port));
@@ -188,8 +189,8 @@ impl<T: Transport> Manager<T> {
         self.breath_ns = Some(breath_ns);
     }
 
-    /// Takes what has come meanwhile, amid work that takes long: as much as the time set allows, and waits for nothing more
-    /// than a moment.
+    /// Takes what has come meanwhile, amid work that takes long: as much as the time set allows, and waits for nothing
+    /// more than a moment.
     ///
     /// # Errors
     /// The port failed.
@@ -222,8 +223,8 @@ impl<T: Transport> Manager<T> {
         };
     }
 
-    /// The duration of the last light sweep in nanoseconds, if there was one since the last call; of one that saw a change,
-    /// until it saw it.
+    /// The duration of the last light sweep in nanoseconds, if there was one since the last call; of one that saw a
+    /// change, until it saw it.
     pub fn take_light_sweep(&mut self) -> Option<u64> {
         self.light_sweep_took_ns.take()
     }

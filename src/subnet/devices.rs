@@ -35,8 +35,8 @@ pub struct DeviceSettings {
     #[serde(flatten, serialize_with = "by_name")]
     #[schemars(with = "NamedSources")]
     pub sources: SourceControl,
-    /// Port states while tables are installed and sources are told. Many devices refuse to be ARMED or, ARMED, discard what
-    /// they have to send, and where they hold it nothing is gained (decision 2): no profile arms.
+    /// Port states while tables are installed and sources are told. Many devices refuse to be ARMED or, ARMED, discard
+    /// what they have to send, and where they hold it nothing is gained (decision 2): no profile arms.
     pub arming: Arming,
     /// How long a switch keeps a packet (SwitchInfo:LifeTimeValue); 0: for ever.
     pub switch_life_ns: u64,

@@ -12,8 +12,8 @@ use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, Notice, SMP_DATA_SIZE, Smp, SwitchInfo, Trap, capability};
 use std::collections::BTreeSet;
 
-/// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every second or
-/// so until they are repressed.
+/// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
+/// second or so until they are repressed.
 const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
 /// The most senders of traps that are asked for a manager.
 const MOST_CALLERS: usize = 16;
@@ -106,9 +106,9 @@ impl<T: Transport> Manager<T> {
         Ok(self.transport.now_ns() - start_ns)
     }
 
-    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the first
-    /// that tells of a change: whoever sweeps or glances after it asks the others anew, and until then their bits stay set.
-    /// Does nothing if no fabric is known.
+    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the
+    /// first that tells of a change: whoever sweeps or glances after it asks the others anew, and until then their bits
+    /// stay set. Does nothing if no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
         let mut exchange = Exchange::new(self.timing);
@@ -126,8 +126,8 @@ impl<T: Transport> Manager<T> {
             |event: &SubnetEvent| !matches!(event, SubnetEvent::PortsChanged { switch } if stuck.contains(switch));
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
-        // A bit or a trap is heeded at once: who asks on may wait for a switch that died, and for as long as all tries take,
-        // while its neighbour has said that something has.
+        // A bit or a trap is heeded at once: who asks on may wait for a switch that died, and for as long as all tries
+        // take, while its neighbour has said that something has.
         let on = |exchange: &mut Exchange, done| {
             seen.extend(changed(exchange, done, &mut uncleared).filter(is_news));
             if !seen.is_empty() {

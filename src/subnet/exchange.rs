@@ -5,8 +5,8 @@
 //! argument. At most `window` requests are outstanding, at most `per_device` at one device; devices take turns, and
 //! each device is served in the order of submission. A retry keeps its transaction ID, so the first answer counts,
 //! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request. Where MADs are
-//! being lost, a request that has had its tries waits until the others are done, and is then sent again, as often as the
-//! loss that is seen asks for: what is lost is asked later, not once for all.
+//! being lost, a request that has had its tries waits until the others are done, and is then sent again, as often as
+//! the loss that is seen asks for: what is lost is asked later, not once for all.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -137,7 +137,8 @@ pub(super) struct Exchange {
     deadlines: BTreeSet<(u64, u32)>,
     /// Transactions to retry.
     again: VecDeque<u32>,
-    /// Transactions that have had all their tries while MADs are being lost. They are sent again when all others are done.
+    /// Transactions that have had all their tries while MADs are being lost. They are sent again when all others are
+    /// done.
     parked: VecDeque<u32>,
     /// The answers of this operation.
     answered: Answered,
@@ -158,8 +159,8 @@ pub(super) struct Answered {
 /// Out of so many answers one that came only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
-/// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way, one of
-/// ten million requests stays unanswered, instead of one of sixty.
+/// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way,
+/// one of ten million requests stays unanswered, instead of one of sixty.
 const ROUNDS_UNDER_LOSS: u32 = 4;
 
 /// Of requests to devices that answer, the share that may stay unanswered while MADs are being lost.
@@ -180,14 +181,15 @@ impl Answered {
         self.late * LOSS_IS_ONE_IN > self.all
     }
 
-    /// The share of requests whose first copy, or its answer, is lost: two standard deviations above what was counted, for
-    /// few answers tell little.
+    /// The share of requests whose first copy, or its answer, is lost: two standard deviations above what was counted,
+    /// for few answers tell little.
     fn loss(self) -> f64 {
         let late = self.late as f64;
         (late + 2.0 * late.sqrt() + 2.0) / (self.all.max(1) as f64)
     }
 
-    /// How often a request must be sent so that hardly any that could be answered is not, but not more often than `most`.
+    /// How often a request must be sent so that hardly any that could be answered is not, but not more often than
+    /// `most`.
     fn tries(self, most: u32) -> u32 {
         let (loss, mut unanswered, mut tries) = (self.loss(), 1.0, 0);
         while unanswered > MAY_STAY_UNANSWERED && tries < most {
@@ -298,9 +300,10 @@ impl Exchange {
         self.earlier = earlier;
     }
 
-    /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as that loss asks
-    /// for: what is lost is asked again later, not once for all, and a device that is silent costs no more time than it
-    /// must. Except of other managers: one that is gone must not hold up every survey, and the next one asks again.
+    /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as that
+    /// loss asks for: what is lost is asked again later, not once for all, and a device that is silent costs no more
+    /// time than it must. Except of other managers: one that is gone must not hold up every survey, and the next one
+    /// asks again.
     fn gives_up_after(&self, flight: &Flight) -> bool {
         let Flight { request, sent, .. } = flight;
         let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })

@@ -1,9 +1,9 @@
 //! What devices fail at, attribute by attribute, and which of them are left out for it.
 //!
 //! A device that fails at one attribute may serve all others. Each failure is kept until the same request succeeds; who
-//! uses the manager decides whether the device can be used all the same. One that cannot is *left out*: sweeps count it as
-//! one that does not answer, so its neighbours take the links to it down, and nothing of it passes. It is asked again after
-//! a pause, which doubles each time that it fails anew.
+//! uses the manager decides whether the device can be used all the same. One that cannot is *left out*: sweeps count it
+//! as one that does not answer, so its neighbours take the links to it down, and nothing of it passes. It is asked
+//! again after a pause, which doubles each time that it fails anew.
 
 use super::manager::{Failed, KnownTopology, Manager};
 use super::sweep::{FailedQuestion, Sweep};
@@ -65,8 +65,8 @@ pub(super) struct UnkeptTable {
 }
 
 impl UnkeptTable {
-    /// Whether a device that has taken this table writes tables: it is the one that was not kept, or another one than it held
-    /// then. A device that keeps what it has, whatever is written, takes what undoes the write.
+    /// Whether a device that has taken this table writes tables: it is the one that was not kept, or another one than
+    /// it held then. A device that keeps what it has, whatever is written, takes what undoes the write.
     fn is_refuted_by(&self, (modifier, data): &WrittenTable) -> bool {
         let (wanted, asked) = &self.asked;
         modifier == wanted && (data == asked || *data != self.held)
@@ -133,8 +133,8 @@ impl Health {
         known.essential |= new.essential;
     }
 
-    /// A cable is gone. What was silent may have been asked through it, and what did not keep a port's state may be at its end:
-    /// they are tried again at once, each once.
+    /// A cable is gone. What was silent may have been asked through it, and what did not keep a port's state may be at
+    /// its end: they are tried again at once, each once.
     pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             let mut own = self.ailing.values().filter(|ailment| ailment.device == *device && ailment.essential);
@@ -164,15 +164,16 @@ fn key(device: Guid, attribute: AttributeId, method: Method) -> (Guid, u16, bool
     (device, attribute.into(), method == Method::Set)
 }
 
-/// Whether a device that fails at this cannot be trusted with data. Whether it must take a switch's SwitchInfo depends on
-/// what the switch holds, and the rest harms nobody else.
+/// Whether a device that fails at this cannot be trusted with data. Whether it must take a switch's SwitchInfo depends
+/// on what the switch holds, and the rest harms nobody else.
 fn is_essential(attribute: AttributeId) -> bool {
     use AttributeId as A;
     matches!(attribute, A::PortInfo | A::LinearForwardingTable | A::SlToVlMappingTable)
 }
 
 impl<T: Transport> Manager<T> {
-    /// Records that a device of the known fabric fails at an attribute; `essential` if nothing may pass through it then.
+    /// Records that a device of the known fabric fails at an attribute; `essential` if nothing may pass through it
+    /// then.
     pub fn device_fails(
         &mut self,
         node: NodeId,
@@ -289,9 +290,9 @@ impl<T: Transport> Manager<T> {
         self.health.ailing.values().map(move |ailment| (ailment, ailment.essential && is_out(&ailment.device)))
     }
 
-    /// Leaves out every device that has failed at something essential since `since_ns`, `least` times at least: what it holds
-    /// is not known, or not what the proof is of. The manager's own device is never left out, nor the switch that it hangs
-    /// on. Returns what was wrong with those that are out from now on.
+    /// Leaves out every device that has failed at something essential since `since_ns`, `least` times at least: what it
+    /// holds is not known, or not what the proof is of. The manager's own device is never left out, nor the switch that
+    /// it hangs on. Returns what was wrong with those that are out from now on.
     pub fn leave_out_ailing(&mut self, since_ns: u64, least: u32) -> Vec<Ailment> {
         let now_ns = self.transport.now_ns();
         let kept = self.indispensable();
@@ -333,8 +334,8 @@ impl<T: Transport> Manager<T> {
         out.len() == nodes.len() && out.iter().all(|device| !kept.contains(device)) && !self.are_most(&out)
     }
 
-    /// Whether these devices and those that are out are more than half of all: then the fault is rather the manager's, or the
-    /// subnet's, than theirs.
+    /// Whether these devices and those that are out are more than half of all: then the fault is rather the manager's,
+    /// or the subnet's, than theirs.
     fn are_most(&self, out: &BTreeSet<Guid>) -> bool {
         let Some(topology) = &self.topology else { return false };
         let all = topology.fabric.nodes().filter(|(_, node)| node.present).count();

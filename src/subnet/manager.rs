@@ -77,8 +77,8 @@ pub struct Manager<T> {
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
-    /// The transaction of the last trap of each (issuer, number), and when its last copy came; a trap with the same one soon
-    /// after is a repetition.
+    /// The transaction of the last trap of each (issuer, number), and when its last copy came; a trap with the same one
+    /// soon after is a repetition.
     pub(super) last_trap: BTreeMap<(Lid, u16), (u64, u64)>,
     /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
@@ -521,8 +521,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
             self.health.readmit(now_ns);
             sweep = self.sweep().await?;
         }
-        // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port is read:
-        // breaths take time.
+        // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port
+        // is read: breaths take time.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.breathe().await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
@@ -549,7 +549,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {
-        // Under a standing partition no wave closes the spare half, and what came from it must be gone before the flush ends.
+        // Under a standing partition no wave closes the spare half, and what came from it must be gone before the flush
+        // ends.
         self.move_fence().await?;
         self.await_flushed(ticket, observer, lanes).await
     }
@@ -610,8 +611,8 @@ impl<T: Transport> Manager<T> {
         Ok(sweep)
     }
 
-    /// Whether a known cable to a device that is left out is gone by now, or the neighbour at its other end. A link that was
-    /// taken down for its sake has trained again.
+    /// Whether a known cable to a device that is left out is gone by now, or the neighbour at its other end. A link
+    /// that was taken down for its sake has trained again.
     fn may_have_lost_its_cable(&self, sweep: &Sweep) -> bool {
         let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return false };
         // One that does not answer at all is gone itself, and may be what another was asked through.
@@ -632,8 +633,8 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// Whether a cable between switches is gone from one fabric to the next, over one index space; not for want of these devices,
-/// whose cables are taken down once a sweep has omitted them. One that is still there may have lost its cable.
+/// Whether a cable between switches is gone from one fabric to the next, over one index space; not for want of these
+/// devices, whose cables are taken down once a sweep has omitted them. One that is still there may have lost its cable.
 fn has_lost_cable(known: &Fabric, fabric: &Fabric, without: &BTreeSet<Guid>) -> bool {
     let counts = |port: PortId| {
         let node = known.node(known.port(port).node);

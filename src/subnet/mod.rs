@@ -45,8 +45,8 @@ use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
 
-/// How many requests are made at a time: those of a thousand switches take long to make, and whoever asks the manager something
-/// meanwhile waits.
+/// How many requests are made at a time: those of a thousand switches take long to make, and whoever asks the manager
+/// something meanwhile waits.
 pub const REQUESTS_AT_A_TIME: usize = 4096;
 
 /// The order in which the writes of a wave are sent.
@@ -175,8 +175,8 @@ pub trait SubnetManager {
     /// barrier waits for what is on it (K.4).
     fn reserve(&mut self, level: Option<ReservedLevel>);
 
-    /// Sets what end ports discard from the next write or flush on, where sources are fenced (P3.8): the change says it,
-    /// since its writes need not show it. Of no meaning to who has no fence.
+    /// Sets what end ports discard from the next write or flush on, where sources are fenced (P3.8): the change says
+    /// it, since its writes need not show it. Of no meaning to who has no fence.
     fn fence_is(&mut self, fence: &Fence);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
@@ -204,18 +204,18 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<SourcesMoved, SubnetError>;
 
-    /// Nanoseconds that sources have to follow when they are to move, before a fence closes; none where each is told and
-    /// moves at once.
+    /// Nanoseconds that sources have to follow when they are to move, before a fence closes; none where each is told
+    /// and moves at once.
     fn settle_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Says what is about to be in force, before a plan's first write: once answers move to another half, whoever asks must
-    /// get paths there (P3.1). Of no meaning to who has no SA.
+    /// Says what is about to be in force, before a plan's first write: once answers move to another half, whoever asks
+    /// must get paths there (P3.1). Of no meaning to who has no SA.
     fn outlook_is(&mut self, _outlook: Outlook) {}
 
-    /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it, and
-    /// so must a flush if the spare half was open until the split.
+    /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it,
+    /// and so must a flush if the spare half was open until the split.
     fn ways_are(&mut self, switches: u32);
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
@@ -226,8 +226,8 @@ pub trait SubnetManager {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
 
-    /// Verifies before the first write of a plan that ends vacated that devices have what the observer needs for that: if
-    /// it is age, a limit at every switch.
+    /// Verifies before the first write of a plan that ends vacated that devices have what the observer needs for that:
+    /// if it is age, a limit at every switch.
     async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError>;
 
     /// Makes every device send off what stands in it, as many times in a row as there are rounds, each time after the

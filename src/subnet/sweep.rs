@@ -28,7 +28,8 @@ pub struct Discovered {
     pub port_states: Vec<PortState>,
     /// Ports that let data through, and behind which no device has answered: whoever is there may live on, and send.
     pub silent: Vec<PortId>,
-    /// Ports of switches that let data through to a device that is left out ([`Manager::leave_out_ailing`](super::Manager::leave_out_ailing)).
+    /// Ports of switches that let data through to a device that is left out
+    /// ([`Manager::leave_out_ailing`](super::Manager::leave_out_ailing)).
     pub to_left_out: Vec<PortId>,
     /// What was omitted, and why.
     pub notices: Vec<String>,
@@ -267,8 +268,8 @@ impl Sweep {
         }
     }
 
-    /// Whether two devices have one GUID: the port that was arrived at is known to be cabled to another one than this. The device
-    /// that carries data stays, else the one at the lower GUID and port; the cable of the other is omitted.
+    /// Whether two devices have one GUID: the port that was arrived at is known to be cabled to another one than this.
+    /// The device that carries data stays, else the one at the lower GUID and port; the cable of the other is omitted.
     fn is_of_another(&mut self, from: FoundPort, arrived: FoundPort) -> bool {
         let Some(&known) = self.cabled.get(&arrived).filter(|&&known| known != from) else { return false };
         let rank = |at: FoundPort| {

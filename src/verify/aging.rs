@@ -17,9 +17,9 @@ pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables)
     1 + longest_way(before, surviving, tables)
 }
 
-/// The most switches on a way by the tables: so many lifetimes bring every packet that stands in a switch to its end, and
-/// as many rounds and a flush every packet that waits in an end port. Where a way ends at a hole its last switch counts,
-/// too: a packet waits there behind others before it is discarded. Fabrics are those of [`rounds_to_age`].
+/// The most switches on a way by the tables: so many lifetimes bring every packet that stands in a switch to its end,
+/// and as many rounds and a flush every packet that waits in an end port. Where a way ends at a hole its last switch
+/// counts, too: a packet waits there behind others before it is discarded. Fabrics are those of [`rounds_to_age`].
 pub fn longest_way(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
     let mut ways = WayEnds::new(surviving.node_count());
     let lids =

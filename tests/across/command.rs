@@ -69,7 +69,8 @@ fn what_cannot_be_audited_is_refused() {
 const PARTED: &str = "fixtures/subnets/partitions.subnets.yaml";
 const FORGOTTEN: &str = "fixtures/subnets/forgotten-router.subnets.yaml";
 
-/// Two blue groups of 14 hosts, and one router of two that is not blue in one subnet: a half of the ways between the groups.
+/// Two blue groups of 14 hosts, and one router of two that is not blue in one subnet: a half of the ways between the
+/// groups.
 #[test]
 fn a_router_that_was_forgotten_in_a_partition_is_named() {
     let base = ["--engine", "up-down"];

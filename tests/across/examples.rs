@@ -1,4 +1,5 @@
-//! The fixture `router-cycle`: two subnets of two switches each, without a cycle of cables in either, whose whole deadlocks.
+//! The fixture `router-cycle`: two subnets of two switches each, without a cycle of cables in either, whose whole
+//! deadlocks.
 
 use reconfig::fabric::format::Format;
 use reconfig::fabric::generate::{JoinShape, JoinedTopology as Asked, Options, joined};

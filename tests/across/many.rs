@@ -142,8 +142,8 @@ fn stars(names: &str, routers: &[&str]) -> Running {
     running(Subnets::new(names.chars().enumerate().map(subnet).collect()).expect("subnets"))
 }
 
-/// The first router leaves. Packets from a for d came by the second and those for f by the third; once it has left, the second
-/// sends those for d back to the third, and the third those for f back to the second.
+/// The first router leaves. Packets from a for d came by the second and those for f by the third; once it has left, the
+/// second sends those for d back to the third, and the third those for f back to the second.
 ///
 /// ```text
 ///   h ─ b ─┐               ┌─ e ─ g        before: a–b–d and a–e–f, through the router in the middle

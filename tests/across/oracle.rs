@@ -1,5 +1,6 @@
-//! Packets followed one by one: from host to host through every router that a shortest way leads through, hop by hop as the
-//! tables say; and, while tables change, all packets of a class that can exist, wave by wave. A cycle is petgraph's to find.
+//! Packets followed one by one: from host to host through every router that a shortest way leads through, hop by hop as
+//! the tables say; and, while tables change, all packets of a class that can exist, wave by wave. A cycle is petgraph's
+//! to find.
 
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;

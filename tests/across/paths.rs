@@ -130,7 +130,8 @@ properties! {
     }
 }
 
-/// What the hosts and the routers of a subnet are in each of three partitions: nothing (0), limited (1) or full members (2).
+/// What the hosts and the routers of a subnet are in each of three partitions: nothing (0), limited (1) or full members
+/// (2).
 type Members = [[u8; 2]; 3];
 
 fn partitioned(drawn: &Drawn, members: &[Members], enforce: PartEnforce) -> Partitioning {
@@ -148,7 +149,8 @@ fn partitioned(drawn: &Drawn, members: &[Members], enforce: PartEnforce) -> Part
     Partitioning { keys: KeyTables::of(&subnets, &vec![None; subnets.len()]), enforce }
 }
 
-/// The first partition in which a host of one subnet may speak with one of another, and whether it is a full member there.
+/// The first partition in which a host of one subnet may speak with one of another, and whether it is a full member
+/// there.
 fn common(members: &[Members], from: SubnetPort, to: SubnetPort) -> Option<(usize, bool)> {
     let own = |key: usize, at: SubnetPort| members[at.subnet.index()][key][0];
     let key = (0..3).find(|&key| own(key, from) > 0 && own(key, to) > 0 && own(key, from).max(own(key, to)) == 2)?;

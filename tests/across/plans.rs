@@ -17,8 +17,8 @@ pub fn scope() -> Scope {
     Scope { switches: false, ..Scope::of(&[Half::Lower]) }
 }
 
-/// A plan of scheme `double` from one fabric to another; what is not in the other leaves before the change where that is
-/// `sudden`.
+/// A plan of scheme `double` from one fabric to another; what is not in the other leaves before the change where that
+/// is `sudden`.
 pub fn double(fabrics: (&Fabric, Fabric), sudden: bool, tables: &SubnetTables, sm: PortId) -> Arc<Vetted> {
     let (before, after) = (Arc::new(fabrics.0.clone()), Arc::new(fabrics.1));
     let input = ChangeInput {

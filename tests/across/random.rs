@@ -1,5 +1,5 @@
-//! Random subnets, routers anywhere: raised levels are proved whenever each subnet is; kept ones exactly where the oracle
-//! finds no cycle. Steady, and with a change in one subnet or two.
+//! Random subnets, routers anywhere: raised levels are proved whenever each subnet is; kept ones exactly where the
+//! oracle finds no cycle. Steady, and with a change in one subnet or two.
 
 use crate::across::oracle::{self, Tables};
 use crate::across::plans::{double, parts, scope};
@@ -130,7 +130,8 @@ impl Drawn {
         vec![None; self.subnets.len()]
     }
 
-    /// Plans of scheme `double` for the first `changing` subnets, which lose the switch that routing likes best for a root.
+    /// Plans of scheme `double` for the first `changing` subnets, which lose the switch that routing likes best for a
+    /// root.
     fn plans(&self, changing: usize) -> Vec<Option<Arc<Vetted>>> {
         let plan = |((rank, (_, subnet)), tables): ((usize, (_, &Subnet)), &SubnetTables)| {
             let root = choose_root(&subnet.fabric)?;
@@ -278,7 +279,8 @@ fn routers_may_go_by_the_ways_of_before_and_after() {
     assert!(passages(vec![&drawn.routes, &after]) > 8);
 }
 
-/// How the search ends with kept levels while subnets change: each end agrees with the oracle, which judges every moment.
+/// How the search ends with kept levels while subnets change: each end agrees with the oracle, which judges every
+/// moment.
 #[test]
 fn every_end_of_the_search_agrees_with_every_moment() {
     let shapes = [Shape::Line, Shape::Ring, Shape::Hub];

@@ -1,5 +1,5 @@
-//! The readers of dumps: what OpenSM and its tools write is read alike whichever tool wrote it; what is wrong is told with
-//! file, line, column and what was expected.
+//! The readers of dumps: what OpenSM and its tools write is read alike whichever tool wrote it; what is wrong is told
+//! with file, line, column and what was expected.
 
 use super::{bytes, fabric, fdbs};
 use rand::{RngExt, SeedableRng};
@@ -98,7 +98,8 @@ fn service_levels_read_alike_from_both_formats() {
     }
 }
 
-/// dump_fts and ibroute end each table with the number of its entries: one that lost lines is not taken for a whole one.
+/// dump_fts and ibroute end each table with the number of its entries: one that lost lines is not taken for a whole
+/// one.
 #[test]
 fn a_table_that_lost_lines_is_refused() {
     let fabric = ring();

@@ -11,8 +11,8 @@ use reconfig::tables::dump::{read_path_sls, read_sl_to_vl};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A ring of switches with one host each, LMC 0. At switch i, port 1 (port 2 at the first) leads to switch i + 1 and the
-/// last port to the host.
+/// A ring of switches with one host each, LMC 0. At switch i, port 1 (port 2 at the first) leads to switch i + 1 and
+/// the last port to the host.
 fn one_lid_ring(switches: usize) -> Fabric {
     lid::assign(&relabelled(&ring(switches)), Lmc::default()).unwrap()
 }
@@ -152,8 +152,8 @@ fn every_kind_of_fault_is_told_and_none_hides_another() {
     let ring = switches(&fabric);
     let mut tables = shortest(&fabric);
     let [a, b, c, d] = [1, 2, 3, 4].map(|index| host_lid(&fabric, index));
-    // To host 1: switch 3 has no route. To host 2: switch 4 names a port without a cable. To host 3: switches 0 and 1 send
-    // to each other. To host 4: switch 4 delivers to switch 4 itself.
+    // To host 1: switch 3 has no route. To host 2: switch 4 names a port without a cable. To host 3: switches 0 and 1
+    // send to each other. To host 4: switch 4 delivers to switch 4 itself.
     set(&mut tables, ring[3], a, PortNum::NO_ROUTE);
     set(&mut tables, ring[4], b, PortNum(40));
     set(&mut tables, ring[0], c, port_to(&fabric, ring[0], ring[1]));

@@ -1,5 +1,5 @@
-//! `audit` against an oracle that follows pair by pair, against the prover, on captures, on dumps of real OpenSM, and on
-//! fabrics with known faults; the readers of dumps; the command.
+//! `audit` against an oracle that follows pair by pair, against the prover, on captures, on dumps of real OpenSM, and
+//! on fabrics with known faults; the readers of dumps; the command.
 
 mod command;
 mod corpus;

@@ -1,5 +1,5 @@
-//! The definition, as slow as it is plain: every pair of source and DLID by itself, every choice at every switch, sets of
-//! lanes and dependencies, components by petgraph.
+//! The definition, as slow as it is plain: every pair of source and DLID by itself, every choice at every switch, sets
+//! of lanes and dependencies, components by petgraph.
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;

@@ -1,5 +1,5 @@
-//! Random fabrics with random tables, right and wrong: the audit and the oracle find the same, number by number; and where
-//! the prover's model is the same, it says the same.
+//! Random fabrics with random tables, right and wrong: the audit and the oracle find the same, number by number; and
+//! where the prover's model is the same, it says the same.
 
 use super::oracle::{self, Numbers};
 use super::{plain, shortest};
@@ -80,8 +80,8 @@ fn any_port(fabric: &Fabric, node: NodeId, rng: &mut impl Rng) -> PortNum {
     }
 }
 
-/// Two or three lanes, told for each (input, output) or for each output alike; now and then VL 15, a pair or a device that
-/// is not told of.
+/// Two or three lanes, told for each (input, output) or for each output alike; now and then VL 15, a pair or a device
+/// that is not told of.
 fn random_sl_to_vl(fabric: &Fabric, rng: &mut impl Rng) -> SlToVlDump {
     let vls = rng.random_range(2..4u8);
     let alike = rng.random_bool(0.4);

@@ -1,5 +1,6 @@
-//! Worlds that are drawn: a fabric, traffic, lost MADs, failures one after the other and amid one another, orders, managers
-//! that are killed, and whoever follows them. Whatever happens, the last manager comes to rest over a sound subnet.
+//! Worlds that are drawn: a fabric, traffic, lost MADs, failures one after the other and amid one another, orders,
+//! managers that are killed, and whoever follows them. Whatever happens, the last manager comes to rest over a sound
+//! subnet.
 //!
 //! A case that fails prints itself, shrunk. The same worlds are drawn each time: `RECONFIG_CRASHES=N` draws N of them,
 //! `PROPTEST_RNG_SEED` others, and `RECONFIG_CRASHES=forever` draws others until somebody stops it or one fails.

@@ -54,8 +54,8 @@ fn a_bit_that_flips_is_found_wherever_it_is() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
         match decode(&damaged) {
-            // In the last record, or where it begins, it cannot be told from a record that was not finished. What devices
-            // hold has precedence, so a change is not taken up where it no longer stands.
+            // In the last record, or where it begins, it cannot be told from a record that was not finished. What
+            // devices hold has precedence, so a change is not taken up where it no longer stands.
             Ok((entries, torn)) => {
                 assert!(at + 1 >= last && torn.is_some() && entries.len() < whole.len(), "byte {at}")
             }

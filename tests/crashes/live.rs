@@ -1,5 +1,5 @@
-//! What others notice of a loss that the manager, alive and with defaults, routes around: on a leaf-spine tree of 16 switches,
-//! with standard devices and hosts that never ask for a path again. `-- --nocapture` prints what was lost.
+//! What others notice of a loss that the manager, alive and with defaults, routes around: on a leaf-spine tree of 16
+//! switches, with standard devices and hosts that never ask for a path again. `-- --nocapture` prints what was lost.
 
 use super::world::{Death, Deed, Life, Setting, World};
 use super::{AUTO, sound};

@@ -1,7 +1,7 @@
-//! A subnet is adopted as it is read, and changed, while SMPs are lost: up to two in five on every way. The change takes longer
-//! and costs more SMPs, and ends in the same state. Where nearly every barrier of agents comes too late it may be called off,
-//! which a planned one can be until the swap; then everything is as before. Of two thousand questions with sixteen tries each
-//! one may go unanswered then, too: the subnet is recovered for that, and is sound.
+//! A subnet is adopted as it is read, and changed, while SMPs are lost: up to two in five on every way. The change
+//! takes longer and costs more SMPs, and ends in the same state. Where nearly every barrier of agents comes too late it
+//! may be called off, which a planned one can be until the swap; then everything is as before. Of two thousand
+//! questions with sixteen tries each one may go unanswered then, too: the subnet is recovered for that, and is sound.
 //!
 //! `cargo test --release --test suite crashes::lossy:: -- --nocapture` prints how long, and how many.
 
@@ -22,8 +22,8 @@ const CHANGES: [(&str, Setting, Going); 4] = [
     ("loss by `auto`", AUTO, Going::Sudden),
 ];
 
-/// Whether the brief form has a share: none and a fifth for every change. Two in five, which takes as long as all others
-/// together, for the one that may be called off and for the one that is not `double`.
+/// Whether the brief form has a share: none and a fifth for every change. Two in five, which takes as long as all
+/// others together, for the one that may be called off and for the one that is not `double`.
 fn is_brief(loss: f64, setting: Setting, going: Going) -> bool {
     loss == 0.0 || loss == MADE || loss > MADE && (setting.auto || !setting.fenced && going == Going::Planned)
 }

@@ -1,6 +1,6 @@
-//! A manager is killed before any MAD of a change, or amid any record of its journal; whoever comes next brings the change
-//! to its end, or the subnet to a proved state without it. In one process and in simulated time, so that every moment can be
-//! tried: `RECONFIG_THOROUGH=1` tries them all.
+//! A manager is killed before any MAD of a change, or amid any record of its journal; whoever comes next brings the
+//! change to its end, or the subnet to a proved state without it. In one process and in simulated time, so that every
+//! moment can be tried: `RECONFIG_THOROUGH=1` tries them all.
 
 mod drawn;
 mod files;
@@ -155,8 +155,8 @@ fn resumed_by_itself(setting: Setting, going: Going) {
             // An order that was not yet recorded is forgotten with its manager; whatever dies is found by anyone.
             let is_forgotten = going == Going::Planned && held == reference.before && next.arrival == Some("adopted");
             let is_resumed = next.arrival == Some("resumed");
-            // Once it answers with the new half, no host is to come back to the one that is drained and rewritten. Who dies
-            // while writing has not moved the SA either, and here it has: the record is torn only afterwards.
+            // Once it answers with the new half, no host is to come back to the one that is drained and rewritten. Who
+            // dies while writing has not moved the SA either, and here it has: the record is torn only afterwards.
             let mut answered = [killed.answered, next.answered.clone()].concat();
             answered.dedup();
             let is_going_on = !is_resumed || keep.is_some() || answered.is_sorted();
@@ -238,8 +238,8 @@ fn a_standby_recovers_a_loss_repaired_by_entries_alone() {
     recovered_by_a_standby(AUTO, Going::Sudden);
 }
 
-/// Nobody follows, but `reconfig rescue` from another port: from whatever moment of a change behind a fence, no host is fenced
-/// any more, whoever manages next.
+/// Nobody follows, but `reconfig rescue` from another port: from whatever moment of a change behind a fence, no host is
+/// fenced any more, whoever manages next.
 #[test]
 fn rescue_opens_what_any_moment_left_closed() {
     let reference = undisturbed(FENCED, Going::Planned);
@@ -284,7 +284,8 @@ fn successors_that_are_killed_are_resumed_by_theirs() {
     assert!(held == reference.after, "{next:?}: {:?}", held.differences(&reference.after));
 }
 
-/// A plan for hosts that are told is not gone on with by a manager that has them ask again: it is recovered by the tables.
+/// A plan for hosts that are told is not gone on with by a manager that has them ask again: it is recovered by the
+/// tables.
 #[test]
 fn a_successor_with_another_way_of_moving_sources_does_not_go_on() {
     let reference = undisturbed(DOUBLE, Going::Planned);

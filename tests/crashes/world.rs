@@ -30,7 +30,8 @@ use tempfile::TempDir;
 
 /// How long a manager must have been idle, in simulated nanoseconds, to be at rest.
 const QUIET_NS: u64 = 3_000_000;
-/// What nobody needs: whoever is not at rest by then never will be. A change that stands still is given up after a minute.
+/// What nobody needs: whoever is not at rest by then never will be. A change that stands still is given up after a
+/// minute.
 const LIMIT_NS: u64 = 200_000_000_000;
 /// The same where MADs are lost: a device that is asked one thing after the other answers each only after seconds.
 const LIMIT_UNDER_LOSS_NS: u64 = 10 * LIMIT_NS;
@@ -48,8 +49,8 @@ pub struct Setting {
     /// The share of MADs that are lost.
     pub loss: f64,
     pub seed: u64,
-    /// Whether to wait until a sweep would have told what no trap has: a device whose trap nobody answered sends the next one
-    /// late.
+    /// Whether to wait until a sweep would have told what no trap has: a device whose trap nobody answered sends the
+    /// next one late.
     pub patient: bool,
     /// Port states while tables are installed and sources are told.
     pub arming: Arming,
@@ -255,8 +256,8 @@ impl World {
         self.fabric.end_ports().find(is_other).expect("another host")
     }
 
-    /// Runs a manager at a port until it is at rest or killed. Deeds begin when it is first at rest, each so many nanoseconds
-    /// after the one before; its death counts from the first of them, if there are any.
+    /// Runs a manager at a port until it is at rest or killed. Deeds begin when it is first at rest, each so many
+    /// nanoseconds after the one before; its death counts from the first of them, if there are any.
     pub fn manage(&self, port: PortId, journal: Option<Journal>, deeds: &[(u64, Deed)], death: Death) -> Life {
         let attached = self.transport.attach_another(port).expect("a host");
         let death_at_first = if deeds.is_empty() { death } else { Death::Never };
@@ -271,8 +272,8 @@ impl World {
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
         let mut begun_ns = None;
-        // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light sweeps
-        // come once a second too. Only an order is soon enough.
+        // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light
+        // sweeps come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
         let end_ns = busy_ns + if self.setting.loss == 0.0 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
         loop {
@@ -322,8 +323,8 @@ impl World {
         }
     }
 
-    /// What `reconfig rescue --clear` does from a port: opens every table that discards a level; how many it found, and what
-    /// did not take its table.
+    /// What `reconfig rescue --clear` does from a port: opens every table that discards a level; how many it found, and
+    /// what did not take its table.
     pub fn rescue(&self, port: PortId) -> (usize, Vec<String>) {
         let attached = self.transport.attach_another(port).expect("a host");
         let mut manager = Manager::new(Box::new(attached.clone()) as AnyTransport, self.timing(), 0);

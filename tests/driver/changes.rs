@@ -360,8 +360,8 @@ fn counters_drain_nothing_once_an_end_port_has_died() {
 }
 
 /// The manager answers to base LIDs, so entries alone are proved beside those of the retired half too. While these are
-/// stale a removal is refused that is proved as soon as they follow: the reason why `sm` mirrors before it takes the next
-/// order.
+/// stale a removal is refused that is proved as soon as they follow: the reason why `sm` mirrors before it takes the
+/// next order.
 #[test]
 fn a_removal_that_stale_entries_forbid_is_proved_once_they_follow() {
     let mut bench = bench("fat-tree:4,3", light(), Scheme::Double, policy(Observer::Token));

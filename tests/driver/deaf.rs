@@ -1,5 +1,5 @@
-//! A device whose management agent is silent and whose links are up is not dead: it forwards and sends as before, until its
-//! neighbours take the links down.
+//! A device whose management agent is silent and whose links are up is not dead: it forwards and sends as before, until
+//! its neighbours take the links down.
 
 use super::bench::{Bench, MS, at_rest, bench, drive, light, policy, tree};
 use reconfig::fabric::{NodeId, PortId};

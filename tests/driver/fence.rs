@@ -1,5 +1,5 @@
-//! The fence at end ports follows what the change says, not what it writes: under either partition of the lanes each half
-//! is closed while it must be.
+//! The fence at end ports follows what the change says, not what it writes: under either partition of the lanes each
+//! half is closed while it must be.
 
 use super::bench::{Bench, Deed, MS, bench, drive, kill, light, revive, timing};
 use reconfig::driver::{ChangeRecord, DriverError, Trail};
@@ -88,8 +88,8 @@ fn watched(bench: &mut Bench, whole: bool) -> BTreeMap<&'static str, Vec<Shut>> 
     by_state
 }
 
-/// From the flush to the swap the spare half is closed at every port and the other at none; in the drain and the restore
-/// it is the half that retired.
+/// From the flush to the swap the spare half is closed at every port and the other at none; in the drain and the
+/// restore it is the half that retired.
 fn stands_throughout(seen: &BTreeMap<&str, Vec<Shut>>, old: Half, what: &str) {
     let only = |half: Half| (BTreeSet::from([half]), BTreeSet::from([half]));
     assert!(["flushing", "moving", "draining"].iter().all(|state| seen.contains_key(state)), "{what}: {seen:?}");
@@ -205,8 +205,8 @@ fn newcomers_are_mute_until_the_swap_under_either_partition() {
     }
 }
 
-/// The channels of the longest way of a plan, and how often each device is ordered to flush behind a fence that has just
-/// closed the spare half while its packets crowd the way to one host.
+/// The channels of the longest way of a plan, and how often each device is ordered to flush behind a fence that has
+/// just closed the spare half while its packets crowd the way to one host.
 fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
     let policy = Policy { observer: Observer::Token, ..Policy::default() };
     let traffic = Traffic::HotSpot { destination: 1, share: 0.9 };

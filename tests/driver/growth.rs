@@ -248,8 +248,8 @@ fn hosts_that_have_come_send_and_receive_in_every_scheme() {
     for scheme in [Scheme::Double, Scheme::Static, Scheme::InPlace] {
         let report = simulate("fat-tree-4-2", "leaf-1", scheme);
         assert_eq!(report.outcome, Ending::Completed, "{scheme}: {:?}", report.reason);
-        // Twelve hosts know eleven others, then sixteen know fifteen; throughput is a share of what those that are there can
-        // take, so it grows by 15/11, and by nothing if the newcomers are silent.
+        // Twelve hosts know eleven others, then sixteen know fifteen; throughput is a share of what those that are
+        // there can take, so it grows by 15/11, and by nothing if the newcomers are silent.
         let (before, after) = (report.throughput.before, report.throughput.after);
         assert!(after > before * 1.25, "{scheme}: {before} → {after}");
         assert!(scheme == Scheme::Static || report.packets.lost_to_change == 0, "{scheme}: {:?}", report.packets);

@@ -19,7 +19,8 @@ fn fabrics() -> Vec<(String, Fabric)> {
     captures().into_iter().filter_map(read).collect()
 }
 
-/// On large fabrics four end ports of a switch stand for all: the links are the same, and the oracle has less to follow.
+/// On large fabrics four end ports of a switch stand for all: the links are the same, and the oracle has less to
+/// follow.
 fn trimmed(fabric: &Fabric, mut demand: Demand) -> Demand {
     if demand.destinations.len() > 2000 {
         let mut borne: BTreeMap<_, usize> = BTreeMap::new();

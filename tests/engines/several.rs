@@ -1,5 +1,5 @@
-//! Several paths to each destination: how many of them differ, against counts by exhaustion; how load is spread over all and
-//! over those of one number; and that all are proved.
+//! Several paths to each destination: how many of them differ, against counts by exhaustion; how load is spread over
+//! all and over those of one number; and that all are proved.
 
 use super::fabrics::{demand, fat_trees, made, random};
 use reconfig::change::{BringUpError, LmcWish, RouteInput, route};

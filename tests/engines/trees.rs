@@ -1,5 +1,5 @@
-//! Fat trees as they stand in machine rooms: with aggregation nodes in every switch, storage at spines, leaves that lost
-//! their hosts, uplinks of several speeds, two planes. The engine must find the leaves of each.
+//! Fat trees as they stand in machine rooms: with aggregation nodes in every switch, storage at spines, leaves that
+//! lost their hosts, uplinks of several speeds, two planes. The engine must find the leaves of each.
 
 use super::oracle::examine;
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind};
@@ -145,8 +145,8 @@ fn two_planes_that_meet_above_are_one_tree() {
     assert_routed("two planes", &yard.built());
 }
 
-/// Switches that may go up and then down to a switch do so, by fewest hops; only others go round by a leaf. So the loss of
-/// a cable concerns the ways of few switches, whichever cable it is.
+/// Switches that may go up and then down to a switch do so, by fewest hops; only others go round by a leaf. So the loss
+/// of a cable concerns the ways of few switches, whichever cable it is.
 #[test]
 fn switches_are_reached_up_and_then_down_where_that_leads() {
     let mut yard = Yard::new();

@@ -1,5 +1,5 @@
-//! Plans whose drain omits one step of the retiring packets, every fourth step in turn, and each in the long form: neither
-//! the prover nor a checker takes them, whoever observes the drain.
+//! Plans whose drain omits one step of the retiring packets, every fourth step in turn, and each in the long form:
+//! neither the prover nor a checker takes them, whoever observes the drain.
 
 use super::{Files, Script, layered};
 use crate::support::brought_up::bring_up;

@@ -1,4 +1,5 @@
-//! Plans during which hosts may send on either half of their LIDs, and plans that say nothing of the half that is spare.
+//! Plans during which hosts may send on either half of their LIDs, and plans that say nothing of the half that is
+//! spare.
 
 use super::{Files, Script};
 use crate::support::brought_up::{ENGINE, Subnet, VLS, bring_up};

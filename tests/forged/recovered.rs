@@ -1,6 +1,6 @@
-//! Plans of scheme `recover`: made from what every moment of a change by `double` can leave, read alike by both checkers,
-//! and refused once what they rest on is taken away. Rows that lead nowhere are forgiven where a plan begins with them, and
-//! nowhere else.
+//! Plans of scheme `recover`: made from what every moment of a change by `double` can leave, read alike by both
+//! checkers, and refused once what they rest on is taken away. Rows that lead nowhere are forgiven where a plan begins
+//! with them, and nowhere else.
 
 use super::{Files, Script};
 use crate::support::brought_up::{Subnet, bring_up};

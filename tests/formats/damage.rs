@@ -166,8 +166,8 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Four hundred mutilations of captures: none makes a reader panic, and what is read without `--partial` has no switch that
-/// the capture lacks.
+/// Four hundred mutilations of captures: none makes a reader panic, and what is read without `--partial` has no switch
+/// that the capture lacks.
 #[test]
 fn mutilated_captures_are_read_without_inventions_or_refused() {
     const CASES: u64 = 400;

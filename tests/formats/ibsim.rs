@@ -1,7 +1,7 @@
 //! What the writers write, loaded by ibsim and discovered by infiniband-diags.
 //!
-//! ibsim alters what it does not know: ports of CAs get GUIDs of its own, and ibnetdiscover finds only what can be reached
-//! from the first node of the file. Everything else must come back.
+//! ibsim alters what it does not know: ports of CAs get GUIDs of its own, and ibnetdiscover finds only what can be
+//! reached from the first node of the file. Everything else must come back.
 
 use crate::support::corpus::corpus;
 use crate::support::tools::all_there;
@@ -155,7 +155,8 @@ fn canonical(fabric: &Fabric) -> Vec<String> {
     lines
 }
 
-/// Writes the fabric in formats that ibsim loads, compares what is discovered, and holds the writer to the tool's bytes.
+/// Writes the fabric in formats that ibsim loads, compares what is discovered, and holds the writer to the tool's
+/// bytes.
 fn comes_back(name: &str, fabric: &Fabric, formats: &[Format]) {
     for &format in formats {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -199,8 +200,8 @@ fn captures_come_back_from_ibsim() {
     }
 }
 
-/// Every width and every speed that ibsim 0.10 knows (but FDR10, which ibnetdiscover asks of known devices only, and which
-/// a capture above has), routers, LMC, descriptions with all that hurts. In ibnetdiscover's own
+/// Every width and every speed that ibsim 0.10 knows (but FDR10, which ibnetdiscover asks of known devices only, and
+/// which a capture above has), routers, LMC, descriptions with all that hurts. In ibnetdiscover's own
 /// format ibsim would take the `w=9` of the description for an option and refuse the routers' widths.
 #[test]
 fn an_odd_fabric_comes_back_from_ibsim() {

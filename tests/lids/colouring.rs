@@ -1,5 +1,5 @@
-//! Seed 002, section 3: a graph becomes paths that split where it has edges, so that its chromatic number is the number of
-//! LIDs. Graphs whose chromatic number is known try the exact solver.
+//! Seed 002, section 3: a graph becomes paths that split where it has edges, so that its chromatic number is the number
+//! of LIDs. Graphs whose chromatic number is known try the exact solver.
 
 use super::net::reduction;
 use rand::{RngExt, SeedableRng};

@@ -7,9 +7,10 @@ use reconfig::ids::{Half, Lid, Lmc, PortNum};
 use reconfig::lid::configure::{Configure, Greedy};
 use reconfig::lid::{Name, RandomTable, number_paths, realise, realise_numbered, rename};
 
-/// The channels of the paper's figure 1, from its text and its tables 1 and 3: c1 joins n0 and n1, c2 n0 and n2, c4 n1 and
-/// n4, c5 n5 and n2, c6 n2 and n8, c9 n4 and n5, c10 n7 and n8, c11 n6 and n7, c12 n5 and n6. n3 (with c3, c7 and c8) takes
-/// no part in the example; it joins n0 with n6 and n7, which makes the directions come out as the text has them.
+/// The channels of the paper's figure 1, from its text and its tables 1 and 3: c1 joins n0 and n1, c2 n0 and n2, c4 n1
+/// and n4, c5 n5 and n2, c6 n2 and n8, c9 n4 and n5, c10 n7 and n8, c11 n6 and n7, c12 n5 and n6. n3 (with c3, c7 and
+/// c8) takes no part in the example; it joins n0 with n6 and n7, which makes the directions come out as the text has
+/// them.
 const CHANNELS: [(usize, usize); 12] =
     [(0, 1), (0, 2), (0, 3), (1, 4), (2, 5), (2, 8), (3, 6), (3, 7), (4, 5), (7, 8), (6, 7), (5, 6)];
 

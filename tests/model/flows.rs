@@ -1,6 +1,7 @@
-//! Which flows a case sends. A state space of all of them is too large, so the flows are those that matter most: where the
-//! paths of R and R′ together close a cycle of lanes, a flow for each turn of the shortest one; then those of the longest
-//! paths between ends that stay, R's and R′'s in turn. The choice is of what is looked at, not of what is found there.
+//! Which flows a case sends. A state space of all of them is too large, so the flows are those that matter most: where
+//! the paths of R and R′ together close a cycle of lanes, a flow for each turn of the shortest one; then those of the
+//! longest paths between ends that stay, R's and R′'s in turn. The choice is of what is looked at, not of what is found
+//! there.
 
 use super::network::Flow;
 use reconfig::fabric::{Fabric, PortId};

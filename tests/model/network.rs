@@ -1,8 +1,9 @@
-//! A plan and a few flows, compiled for the model: which lanes there are, what each table entry says after which writes.
+//! A plan and a few flows, compiled for the model: which lanes there are, what each table entry says after which
+//! writes.
 //!
-//! The plan is read as data: waves, writes, barriers, and the tables that it begins with. What a write does is worked out
-//! here anew; nothing of the prover, the planner's checks or the simulator is used. Only what some flow can meet, under
-//! any mixture of entries, is kept, and only writes that change some of it count as steps of their own.
+//! The plan is read as data: waves, writes, barriers, and the tables that it begins with. What a write does is worked
+//! out here anew; nothing of the prover, the planner's checks or the simulator is used. Only what some flow can meet,
+//! under any mixture of entries, is kept, and only writes that change some of it count as steps of their own.
 
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lid, PortNum, Sl, Vl};
@@ -37,8 +38,8 @@ impl Timeline {
         Timeline { first, changes }
     }
 
-    /// What it says when these writes have landed: what the last of them in the plan's order says. That a late copy of an
-    /// older write undoes a newer one is left out; the barrier `Acknowledged` is there to prevent it.
+    /// What it says when these writes have landed: what the last of them in the plan's order says. That a late copy of
+    /// an older write undoes a newer one is left out; the barrier `Acknowledged` is there to prevent it.
     pub fn at(&self, landed: u64) -> u8 {
         let last = self.changes.iter().rev().find(|(write, _)| landed >> write & 1 == 1);
         last.map_or(self.first, |change| change.1)

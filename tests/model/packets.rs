@@ -1,16 +1,16 @@
 //! Packets and writes on a small fabric, every interleaving of them.
 //!
 //! A lane of a channel into a switch holds one packet. A packet that has come chooses its output and lane by the tables
-//! of that moment, at once or later, and keeps its choice: whatever the moment at which switches latch, it is among these.
-//! It moves when the lane that it chose is free. Sources inject whenever the lane is free, without end; `in_flight` packets
-//! at most are under way at once, and `per_flow` of one flow. Writes of a wave land one by one in any order. A wave ends
-//! when its barriers hold: by what is true of the state, not by who can see it.
+//! of that moment, at once or later, and keeps its choice: whatever the moment at which switches latch, it is among
+//! these. It moves when the lane that it chose is free. Sources inject whenever the lane is free, without end;
+//! `in_flight` packets at most are under way at once, and `per_flow` of one flow. Writes of a wave land one by one in
+//! any order. A wave ends when its barriers hold: by what is true of the state, not by who can see it.
 //!
 //! Steps that no other step can notice are taken at once: the choice of a packet that no write to come can change,
-//! delivery (an end port takes what comes, so nobody waits for it for ever), and writes that no packet of the wave meets.
-//! An end port queues without bound; where no write to come changes the lane, the queue is left out, since a packet in it
-//! is a packet not yet injected. More is allowed than happens: sources send on the new half from the beginning of the swap,
-//! told or not, and on the old half (replies included) until the drain's barrier.
+//! delivery (an end port takes what comes, so nobody waits for it for ever), and writes that no packet of the wave
+//! meets. An end port queues without bound; where no write to come changes the lane, the queue is left out, since a
+//! packet in it is a packet not yet injected. More is allowed than happens: sources send on the new half from the
+//! beginning of the swap, told or not, and on the old half (replies included) until the drain's barrier.
 
 use super::network::{Exit, Network, vl};
 use super::search::Model;

@@ -16,8 +16,8 @@ use std::time::Instant;
 
 /// For plans in place: every packet on VL 0.
 const PLAIN: Levels = Levels { old: 0, new: 8 };
-/// For `double`, with VL 0 in A and VL 1 in B: a level of the old half that leaves B in the split, and one of the new half
-/// that comes to A in the restore.
+/// For `double`, with VL 0 in A and VL 1 in B: a level of the old half that leaves B in the split, and one of the new
+/// half that comes to A in the restore.
 const CROSSING: Levels = Levels { old: 1, new: 8 };
 /// A level of the new half that stays on B throughout.
 const STAYING: Levels = Levels { old: 0, new: 9 };
@@ -248,8 +248,8 @@ fn what_leaves_in_place_leaves_empty_and_only_by_its_barrier() {
     assert!(safe > 5 && found > 3, "{safe}, {found}");
 }
 
-/// Where *drained* is true of the sources too, as it is here, it says what this barrier says, and more. The prover asks for
-/// it all the same: observers of the drain rest on it.
+/// Where *drained* is true of the sources too, as it is here, it says what this barrier says, and more. The prover asks
+/// for it all the same: observers of the drain rest on it.
 #[test]
 fn a_double_plan_that_does_not_ask_the_sources_is_saved_by_the_drain() {
     let plan = ring_change(4, NEW_ROOT).proved(Scheme::Double);

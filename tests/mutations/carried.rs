@@ -1,5 +1,5 @@
-//! What goes wrong while a plan is carried out: readings and proofs that are forged, late or of another question; `Set`s
-//! that are lost, altered, or answered by nobody that took them.
+//! What goes wrong while a plan is carried out: readings and proofs that are forged, late or of another question;
+//! `Set`s that are lost, altered, or answered by nobody that took them.
 
 use super::{Catcher, Row};
 use crate::support::brought_up::bring_up;
@@ -235,8 +235,8 @@ fn poll_once() -> Vec<Catcher> {
     judged(judge.verdict())
 }
 
-/// Brings the machine to a state by right answers, then tells it something wrong: noticed if it goes on to no wave and no
-/// barrier that the right answer would have led to.
+/// Brings the machine to a state by right answers, then tells it something wrong: noticed if it goes on to no wave and
+/// no barrier that the right answer would have led to.
 fn after(state: &str, wrong: impl FnOnce(Ticket) -> Event) -> Vec<Catcher> {
     let (mut now, mut commands) = step(State::new(), Event::Begin(plan()));
     while now.name() != state {
@@ -368,8 +368,8 @@ impl Transport for Meddled {
     }
 }
 
-/// A planned change of a simulated tree with one mishap: the manager notices if it does not complete, the simulator if a
-/// packet is lost or never arrives.
+/// A planned change of a simulated tree with one mishap: the manager notices if it does not complete, the simulator if
+/// a packet is lost or never arrives.
 fn run(rule: Rule) -> Vec<Catcher> {
     let subnet = bring_up(&bundled("fat-tree-4-2"), 1, true);
     let fabric = Arc::new(subnet.fabric.clone());

@@ -84,8 +84,8 @@ fn lead(draft: &mut Draft, switch: NodeId, lid: Lid, output: PortNum) {
     }
 }
 
-/// A fat tree that lost a cable of a leaf: all hosts have ways by one wave, and rows of switches wait for the change after
-/// it.
+/// A fat tree that lost a cable of a leaf: all hosts have ways by one wave, and rows of switches wait for the change
+/// after it.
 fn sound() -> Sound {
     let plain = generate(&"fat-tree:8,3".parse().expect("a topology"), &Options::default()).expect("it can be made");
     let fabric = Arc::new(lid::assign(&plain.with_capabilities(4, true), Lmc::masked(1)).expect("LIDs enough"));

@@ -1,8 +1,8 @@
 //! Ways to break a plan, what the prover is told, or what carries a plan out; each is caught, and the table in
 //! docs/MUTATIONS.md says by what.
 //!
-//! The table is written by this test (`UPDATE_EXPECT=1 cargo test --release --test suite mutations::`) and compared otherwise. A
-//! row whose mutation nobody catches must say why it is harmless; `prover.sh` breaks the prover itself.
+//! The table is written by this test (`UPDATE_EXPECT=1 cargo test --release --test suite mutations::`) and compared
+//! otherwise. A row whose mutation nobody catches must say why it is harmless; `prover.sh` breaks the prover itself.
 
 mod carried;
 mod facts;

@@ -1,5 +1,5 @@
-//! Plans of the Double Scheme with one thing wrong: what the reader of their file, the lint, the prover and the checker of
-//! certificates say.
+//! Plans of the Double Scheme with one thing wrong: what the reader of their file, the lint, the prover and the checker
+//! of certificates say.
 
 use super::{Catcher, Row};
 use crate::support::brought_up::bring_up;
@@ -310,8 +310,8 @@ impl Sound {
     }
 }
 
-/// Who catches a broken plan. The checker sees the prover's own certificate where the prover takes the plan, and the sound
-/// plan's, made out for the broken one, in any case.
+/// Who catches a broken plan. The checker sees the prover's own certificate where the prover takes the plan, and the
+/// sound plan's, made out for the broken one, in any case.
 pub fn caught(sound: &Sound, plan: Plan) -> Vec<Catcher> {
     let mut caught = Vec::new();
     let text = plan.to_json();
@@ -344,7 +344,8 @@ fn writing(draft: &Draft, is: fn(&Write) -> bool) -> usize {
     draft.waves.iter().rposition(|wave| wave.writes.iter().any(is)).expect("a wave with such a write")
 }
 
-/// The wave of the swap in which sources are told; where ports are ARMED meanwhile, it is neither the first nor the last.
+/// The wave of the swap in which sources are told; where ports are ARMED meanwhile, it is neither the first nor the
+/// last.
 fn told(draft: &mut Draft) -> &mut Wave {
     let at = writing(draft, |write| matches!(write, Write::ActiveHalf { .. }));
     &mut draft.waves[at]
@@ -390,7 +391,8 @@ fn block_write(draft: &Draft) -> usize {
     blocks.into_iter().position(|write| matches!(write, Write::LftBlock { .. })).expect("install writes blocks")
 }
 
-/// The first block of the install, its entries of a half replaced: by LID, entry of R, and entry of R′ on the same path.
+/// The first block of the install, its entries of a half replaced: by LID, entry of R, and entry of R′ on the same
+/// path.
 fn install_block(draft: &Draft, half: Half, entry: fn(Lid, u8, u8) -> u8) -> Write {
     let Write::LftBlock { switch, block, entries } = &draft.waves[2].writes[block_write(draft)] else {
         panic!("a block")
@@ -425,7 +427,8 @@ fn install_on_old(draft: &mut Draft) {
     }
 }
 
-/// A block of a switch that a cable joins with what leaves, and a LID of the new half that it leads on to another switch.
+/// A block of a switch that a cable joins with what leaves, and a LID of the new half that it leads on to another
+/// switch.
 fn far_lid(draft: &Draft) -> (usize, Lid) {
     for (at, write) in draft.waves[2].writes.iter().enumerate() {
         let Write::LftBlock { switch, block, entries } = write else { continue };

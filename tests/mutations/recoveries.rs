@@ -1,4 +1,5 @@
-//! Plans of scheme `recover` with one thing wrong. The sound one closes a half, has it follow the other, and opens both.
+//! Plans of scheme `recover` with one thing wrong. The sound one closes a half, has it follow the other, and opens
+//! both.
 
 use super::Row;
 use super::plans::{Sound, caught};

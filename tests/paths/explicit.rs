@@ -64,8 +64,8 @@ properties! {
     }
 }
 
-/// From 1 three hops lead down to 4, over 2 and 3, and two lead over the root: nobody needs 1 to come down to 4, so it may
-/// send up. Restricted up*/down* sends it the long way (as n5 to n8 in seed 000, figure 1).
+/// From 1 three hops lead down to 4, over 2 and 3, and two lead over the root: nobody needs 1 to come down to 4, so it
+/// may send up. Restricted up*/down* sends it the long way (as n5 to n8 in seed 000, figure 1).
 #[test]
 fn a_switch_sends_up_where_that_is_shorter_and_nobody_needs_it() {
     let links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4)];

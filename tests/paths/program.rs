@@ -71,7 +71,8 @@ fn the_program_finds_the_optimum_where_it_is_plain() {
     let fabric = fabric_with(2, &[(0, 1); 3], &hosts);
     let found = load(&fabric, &paths_of("smart", &fabric, 0));
     assert!((found - 1.0).abs() < 1e-12, "seven paths end at each host: {found}");
-    // Two hosts at each of two leaves under two spines, roots given: all four paths each way over the one that both lead up to.
+    // Two hosts at each of two leaves under two spines, roots given: all four paths each way over the one that both
+    // lead up to.
     let fabric = fabric_with(4, &[(0, 2), (0, 3), (1, 2), (1, 3)], &[0, 0, 1, 1]);
     let found = load(&fabric, &paths_of("smart", &fabric, 0));
     assert!((found - 4.0 / 3.0).abs() < 1e-9 || (found - 1.0).abs() < 1e-9, "{found}");

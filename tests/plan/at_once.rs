@@ -115,8 +115,8 @@ fn last_tables(prepared: &Prepared) -> &SubnetTables {
     plan.tables_at(plan.waves().len())
 }
 
-/// One wave of entries is found and proved without the full re-route; every host has its ways again by it. What it leaves
-/// is proved for the fabric before the loss, and the next change gives ways to all.
+/// One wave of entries is found and proved without the full re-route; every host has its ways again by it. What it
+/// leaves is proved for the fabric before the loss, and the next change gives ways to all.
 #[test]
 fn hosts_come_first_and_the_next_change_finds_the_rest() {
     let known = known("fat-tree:8,3");

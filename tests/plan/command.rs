@@ -439,8 +439,8 @@ fn small_plan() -> String {
 properties! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever is changed in a file: it is no plan, or it is judged; and a plan that both judges accept is one that they
-    /// accept again when it is written anew.
+    /// Whatever is changed in a file: it is no plan, or it is judged; and a plan that both judges accept is one that
+    /// they accept again when it is written anew.
     #[test]
     fn a_damaged_plan_is_judged_and_never_brings_the_judges_down(
         places in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(&b"0123456789abcdef\"[]{},"[..])), 1..4),

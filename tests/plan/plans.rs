@@ -284,8 +284,8 @@ fn arming_off_leaves_ports_alone() {
     assert!(!install.is_empty() && install.iter().all(|write| matches!(write, Write::LftBlock { .. })));
 }
 
-/// Step 3 of the slides: "ports switched to ARMED state so that modification of PathRecord and supply of LID addresses to
-/// sources appears atomic".
+/// Step 3 of the slides: "ports switched to ARMED state so that modification of PathRecord and supply of LID addresses
+/// to sources appears atomic".
 #[test]
 fn sources_are_told_while_their_own_ports_are_armed() {
     let subnet = bring_up(&bundled("fat-tree-4-2"), 1, true);
@@ -362,8 +362,8 @@ fn a_planned_departure_ends_when_what_leaves_is_vacated() {
     }
 }
 
-/// A director leaves: twelve boards that hosts' switches are cabled to, and six between those. That takes more rounds than
-/// one question can ask for, and so two questions.
+/// A director leaves: twelve boards that hosts' switches are cabled to, and six between those. That takes more rounds
+/// than one question can ask for, and so two questions.
 #[test]
 fn a_chassis_of_many_boards_leaves_empty() {
     let mut builder = FabricBuilder::new();
@@ -548,8 +548,8 @@ fn still() -> PlanInput {
     }
 }
 
-/// Whoever is to ask for a new path needs time for it, and has none meanwhile: where sources are fenced, scheme `double`
-/// takes longer than where they are told. Either way the plan says what the other scheme would have cost.
+/// Whoever is to ask for a new path needs time for it, and has none meanwhile: where sources are fenced, scheme
+/// `double` takes longer than where they are told. Either way the plan says what the other scheme would have cost.
 #[test]
 fn the_time_that_sources_need_to_follow_counts_against_the_double_scheme() {
     let subnet = bring_up(&bundled("seed-16"), 1, true);

@@ -1,8 +1,8 @@
 //! The simulation's own account against every barrier, at the moment it is passed: all schemes, observers, engines and
 //! latches, with replies, losses and small buffers.
 //!
-//! Each case is a run of `scenario`, so each barrier is witnessed; one that is not true ends the run with an error. What
-//! a run loses is the claim of `proved`.
+//! Each case is a run of `scenario`, so each barrier is witnessed; one that is not true ends the run with an error.
+//! What a run loses is the claim of `proved`.
 
 use super::{Tally, claim};
 use crate::support::short::short;
@@ -202,9 +202,9 @@ fn refused(error: &ScenarioError) -> Option<&'static str> {
     }
 }
 
-/// Whether a wait between waves rightly did not end: a round of flushes ends once what stood in send queues has left them
-/// (F.2), and where each request is answered, hosts that have more to send than the network takes let replies pile up. A
-/// packet then takes longer than the wait may.
+/// Whether a wait between waves rightly did not end: a round of flushes ends once what stood in send queues has left
+/// them (F.2), and where each request is answered, hosts that have more to send than the network takes let replies pile
+/// up. A packet then takes longer than the wait may.
 fn is_slow(case: &Case, report: &SimulationReport, reason: &str) -> bool {
     let waited = reason.contains("vacating: flush of every device") && case.scheme == Scheme::Ordered;
     let longest_ns = report.latency_ns.during.max.max(report.latency_ns.after.max);

@@ -1,4 +1,5 @@
-//! Two engines with a root of anybody's choice, so that R and R′ are any two routings: up*/down*, and one spanning tree.
+//! Two engines with a root of anybody's choice, so that R and R′ are any two routings: up*/down*, and one spanning
+//! tree.
 
 use proptest::prelude::*;
 use rand::seq::IndexedRandom;

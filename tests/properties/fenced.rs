@@ -1,5 +1,5 @@
-//! Changes by scheme `double` behind a fence, while hosts send on whichever half they like: those that never asked again
-//! since a half retired, and those that did.
+//! Changes by scheme `double` behind a fence, while hosts send on whichever half they like: those that never asked
+//! again since a half retired, and those that did.
 
 use super::play::{End, MS, Management, Play, Setting, settings};
 use super::proved::{precondition, prepared};
@@ -12,8 +12,8 @@ use reconfig::plan::{Arming, MovedBy, Observer, Policy, Scheme};
 use reconfig::sim::Traffic;
 use reconfig::subnet::SourceControl;
 
-/// In every other case strays are many, and on their way for longer than a manager asks: everybody sends to one port, and
-/// writes take no time.
+/// In every other case strays are many, and on their way for longer than a manager asks: everybody sends to one port,
+/// and writes take no time.
 fn fenced() -> impl Strategy<Value = Setting> {
     settings(&[Scheme::Double]).prop_map(|setting| {
         let policy = Policy { arming: Arming::Off, sources: MovedBy::Fence, ..setting.policy };
@@ -48,9 +48,9 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
     let packets = play.finish(completed && world.departs());
     prop_assert_eq!(play.stuck(), None);
     assert_conserved(&packets)?;
-    // Counters do not balance once a packet is lost, and a fence loses what is sent on a closed half. A round of a flush
-    // takes as long as what stands takes to leave: replies pile up in send queues, and a crowd before one port in buffers
-    // (W.3).
+    // Counters do not balance once a packet is lost, and a fence loses what is sent on a closed half. A round of a
+    // flush takes as long as what stands takes to leave: replies pile up in send queues, and a crowd before one port in
+    // buffers (W.3).
     let too_long = matches!(&outcome, Outcome::CalledOff(CallOff::Failure(why)) if why.contains("not after"));
     let crowded = setting.replies > 0.0 || matches!(setting.traffic, Traffic::HotSpot { .. });
     let unended = setting.policy.observer == Observer::Conservation || crowded && too_long;

@@ -114,7 +114,8 @@ impl Victim {
         left > 1 && ends.all(|port| after.joins(port, built.sm) || !before.joins(port, built.sm))
     }
 
-    /// Whether something stays alive that the manager cannot reach: ports there may stay ARMED, and hold what they have.
+    /// Whether something stays alive that the manager cannot reach: ports there may stay ARMED, and hold what they
+    /// have.
     fn makes_an_island(self, built: &Built) -> bool {
         let left = self.without(&built.before);
         let links = Connectivity::of(&left);

@@ -47,8 +47,8 @@ impl Tally {
     }
 }
 
-/// Tries a claim on random cases, a third as many in the brief form, and shrinks the first that it fails on; returns what was
-/// met and the number of cases.
+/// Tries a claim on random cases, a third as many in the brief form, and shrinks the first that it fails on; returns
+/// what was met and the number of cases.
 fn claim<S: Strategy>(
     name: &str,
     cases: u32,

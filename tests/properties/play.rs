@@ -1,5 +1,5 @@
-//! A world brought to life: the simulated subnet under saturating traffic, a driver that changes its routing, and management
-//! packets that are lost, late, doubled and in any order.
+//! A world brought to life: the simulated subnet under saturating traffic, a driver that changes its routing, and
+//! management packets that are lost, late, doubled and in any order.
 
 use super::world::{Built, Happening, OLD, World};
 use proptest::prelude::*;
@@ -321,7 +321,8 @@ fn assert_outages_add_up(sim: &Sim) {
     }
 }
 
-/// Lets the simulation go on to what the driver waits for, or to the next deed; how the change ends, where it ends here.
+/// Lets the simulation go on to what the driver waits for, or to the next deed; how the change ends, where it ends
+/// here.
 fn advance(transport: &SimTransport, deeds: &mut Vec<Deed>) -> Option<End> {
     let next_ns = deeds.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
     let halt = transport.advance(next_ns.min(END_NS));

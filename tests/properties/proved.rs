@@ -1,5 +1,5 @@
-//! Every plan of the Double Scheme is proved; what is proved, whatever its scheme, neither deadlocks nor loses a packet to
-//! the change.
+//! Every plan of the Double Scheme is proved; what is proved, whatever its scheme, neither deadlocks nor loses a packet
+//! to the change.
 
 use super::play::{End, Play, Setting, settings};
 use super::world::{Built, OLD, World, worlds};

@@ -1,6 +1,6 @@
-//! A manager dies amid a change, and its successor recovers what it finds, under the same traffic and with hosts on both
-//! halves. Nothing that is proved deadlocks, nothing is lost to the recovery but what it says it loses, and no barrier of
-//! it is false.
+//! A manager dies amid a change, and its successor recovers what it finds, under the same traffic and with hosts on
+//! both halves. Nothing that is proved deadlocks, nothing is lost to the recovery but what it says it loses, and no
+//! barrier of it is false.
 //!
 //! Of the schemes *static* is left out: while its ports are in INITIALIZE a manager brings the subnet up from nothing.
 

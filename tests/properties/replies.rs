@@ -1,8 +1,8 @@
 //! Drains while every packet is answered: no reply on the old half outlasts its drain, whoever observes it.
 //!
-//! Traffic is written out, since random traffic seldom does it. A responder that has moved has bulk of its own to send on
-//! the new half; requests of the old half reach it late, from queues that were long when the change began; its replies
-//! stand behind the bulk. Settled once is then not settled for good.
+//! Traffic is written out, since random traffic seldom does it. A responder that has moved has bulk of its own to send
+//! on the new half; requests of the old half reach it late, from queues that were long when the change began; its
+//! replies stand behind the bulk. Settled once is then not settled for good.
 
 use super::engines::{Kind, Router};
 use super::play::{End, MS, Management, Play, Setting};
@@ -97,9 +97,9 @@ impl Script {
         script
     }
 
-    /// Even hosts have a long queue of requests before the swap: first to each other; behind that, to the odd ones, which
-    /// so have nothing of the old half for a while. Odd hosts are busy on the new half with their neighbour at the same
-    /// switch, until all send to all: what was left behind then stands in the way. Buffers are small.
+    /// Even hosts have a long queue of requests before the swap: first to each other; behind that, to the odd ones,
+    /// which so have nothing of the old half for a while. Odd hosts are busy on the new half with their neighbour at
+    /// the same switch, until all send to all: what was left behind then stands in the way. Buffers are small.
     fn all_respond(number: u64) -> Script {
         let hosts = 16u32;
         let size = |at: u64| if number % 2 == 1 { SIZES[at as usize % 3] } else { 1024 };
@@ -127,7 +127,8 @@ impl Script {
         script
     }
 
-    /// How the change under this traffic ends, and that neither a barrier was false nor anything stuck, with any observer.
+    /// How the change under this traffic ends, and that neither a barrier was false nor anything stuck, with any
+    /// observer.
     fn play(mut self, observer: Observer) -> Option<&'static str> {
         self.setting.policy.observer = observer;
         let built = self.world.build()?;

@@ -39,8 +39,8 @@ pub const DENSE: [&str; 3] = ["random-regular:8,4,5", "random-regular:10,5,4", "
 #[derive(Clone, Debug)]
 pub enum Shape {
     Generated(&'static str),
-    /// A random tree of switches and `extra` cables more, parallel ones among them; hosts anywhere, so that some switches
-    /// bear several and others none.
+    /// A random tree of switches and `extra` cables more, parallel ones among them; hosts anywhere, so that some
+    /// switches bear several and others none.
     Woven {
         switches: usize,
         extra: usize,

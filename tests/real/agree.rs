@@ -1,5 +1,5 @@
-//! Whether every tool tells the same of a subnet: what one prints is held against what another does, and against what was
-//! asked for. A few devices and pairs are drawn by lot, from a seed.
+//! Whether every tool tells the same of a subnet: what one prints is held against what another does, and against what
+//! was asked for. A few devices and pairs are drawn by lot, from a seed.
 
 use super::picture::{Lanes, Picture};
 use super::subnet::Subnet;
@@ -127,7 +127,8 @@ impl Expected<'_> {
         }
     }
 
-    /// The SA gives a path of the active half, and ibtracert goes the way of the tables, for that one and for all others.
+    /// The SA gives a path of the active half, and ibtracert goes the way of the tables, for that one and for all
+    /// others.
     fn pair_is(&self, subnet: &Subnet, picture: &Picture, from: PortId, to: PortId) {
         let fabric = &picture.fabric;
         let base = |port| picture.lid(port).to_string();

@@ -1,5 +1,5 @@
-//! How evenly the engines that `reconfig sm` takes by default use the channels between switches, beside OpenSM's updn on the
-//! same fabric.
+//! How evenly the engines that `reconfig sm` takes by default use the channels between switches, beside OpenSM's updn
+//! on the same fabric.
 
 use super::fabrics::Net;
 use super::installed;
@@ -16,8 +16,9 @@ use reconfig::tables::ChannelUse;
 use reconfig_measuring::started::place;
 use std::time::Duration;
 
-/// Fabrics on which the busiest channel has more than a tenth more. In the first the end ports of a part are no multiple of
-/// its ways down, so d-mod-k deals them unevenly; in the second an order that outlives its root has fewer ways.
+/// Fabrics on which the busiest channel has more than a tenth more. In the first the end ports of a part are no
+/// multiple of its ways down, so d-mod-k deals them unevenly; in the second an order that outlives its root has fewer
+/// ways.
 const KNOWN: [&str; 2] = ["fat-tree-three-level", "ghost-cycle"];
 const LIMIT: Duration = Duration::from_secs(60);
 /// What OpenSM says when the tables that it wrote are those of updn.

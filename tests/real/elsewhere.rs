@@ -1,4 +1,5 @@
-//! Paths to other subnets: a real manager with a file of prefix routes, a real tool that asks, before and after a change.
+//! Paths to other subnets: a real manager with a file of prefix routes, a real tool that asks, before and after a
+//! change.
 
 use super::installed;
 use super::sm::{FOLLOWED, Sm};

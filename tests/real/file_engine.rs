@@ -1,5 +1,5 @@
-//! What `reconfig route` writes, in the hands of real OpenSM: its engine `file` loads our forwarding tables, its guid2lid our
-//! LIDs, and the switches of ibsim then hold our tables to the entry.
+//! What `reconfig route` writes, in the hands of real OpenSM: its engine `file` loads our forwarding tables, its
+//! guid2lid our LIDs, and the switches of ibsim then hold our tables to the entry.
 
 use super::fabrics::{Net, SMALL, generated};
 use super::installed;
@@ -31,8 +31,8 @@ fn entries(fabric: &Fabric, lfts: &Lfts) -> BTreeMap<Guid, BTreeMap<Lid, PortNum
     fabric.switches().map(|switch| (fabric.node(switch).guid, of(switch.index()))).collect()
 }
 
-/// Has an engine route what ibsim shows; the files lie in the subnet's folder. None where it needs more LIDs than the LMC
-/// gives, or is not made for this fabric.
+/// Has an engine route what ibsim shows; the files lie in the subnet's folder. None where it needs more LIDs than the
+/// LMC gives, or is not made for this fabric.
 fn routed(subnet: &Subnet, engine: &str, lmc: &str) -> Option<Ended> {
     let folder = subnet.folder();
     let mut command = Command::new(super::reconfig());

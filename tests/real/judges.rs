@@ -1,9 +1,9 @@
 //! Who judges a routing seen from outside: ibdmchk, which none of us wrote, and `reconfig audit`, which knows no subnet
 //! manager. Files for ibdmchk are written here in the forms of OpenSM, from what the tools told.
 //!
-//! ibdmchk takes a port for one LID, and misreads an LMC that it is told of (docs/ORACLE.md). So both are asked once for
-//! each LID of a port, with that LID as its only one: together all LIDs of both halves. A loop that LIDs close together
-//! is looked for by `audit`, which is asked once more for all of them at once.
+//! ibdmchk takes a port for one LID, and misreads an LMC that it is told of (docs/ORACLE.md). So both are asked once
+//! for each LID of a port, with that LID as its only one: together all LIDs of both halves. A loop that LIDs close
+//! together is looked for by `audit`, which is asked once more for all of them at once.
 
 use super::picture::{Lanes, Picture};
 use super::subnet::Subnet;

@@ -1,5 +1,5 @@
-//! The root goes: its cables in ibsim's console, which is trap 128, or by `reconfig change`. Five phases with real SMPs; at
-//! every barrier the subnet is looked at from outside, and judged.
+//! The root goes: its cables in ibsim's console, which is trap 128, or by `reconfig change`. Five phases with real
+//! SMPs; at every barrier the subnet is looked at from outside, and judged.
 
 use super::agree::Expected;
 use super::brings_up::{BOTH, all_is_well, expected, standing};
@@ -21,8 +21,8 @@ const BARRIERS: [&str; 7] = ["splitting", "flushing", "installing", "swapping", 
 const PARTITIONS: [(LanePartition, &[&str], Meant); 2] =
     [(LanePartition::Temporary, &[], expected), (LanePartition::Standing, &["--standing-partition"], standing)];
 type Meant = fn(&Fabric, u8, Half) -> Expected<'_>;
-/// The fabrics whose every barrier is judged: at each, every cabled port is asked for its lanes. The long form takes the
-/// larger tree of [`SMALL`].
+/// The fabrics whose every barrier is judged: at each, every cabled port is asked for its lanes. The long form takes
+/// the larger tree of [`SMALL`].
 fn judged() -> [Net; 2] {
     let tree = if is_thorough() { SMALL[1] } else { ("leaf-spine:6,3,4", 0) };
     [SMALL[0], tree].map(|(topology, seed)| generated(topology, seed))
@@ -162,8 +162,8 @@ fn goes_and_comes_back(net: &Net, options: &[&str], meant: Meant) -> u64 {
     smps
 }
 
-/// A manager that is started again adopts a standing partition as it stands, and one with another partition moves levels to
-/// its own lanes, with a proof.
+/// A manager that is started again adopts a standing partition as it stands, and one with another partition moves
+/// levels to its own lanes, with a proof.
 #[test]
 fn a_standing_partition_is_adopted_by_who_keeps_it_and_by_nobody_else() {
     if !installed() {

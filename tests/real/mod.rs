@@ -1,7 +1,7 @@
-//! Real subnet managers on real ibsim, seen from outside by the tools that every administrator has: ibnetdiscover, dump_fts,
-//! ibroute, smpquery, saquery, ibtracert, ibdmchk, OpenSM itself. Without these programs each test says `SKIPPED`.
-//! `served` and `subnet` serve and run, `told` reads what tools print, `picture` puts it together, `agree` holds one tool against the
-//! other, `judges` asks whether the routing is free of deadlock.
+//! Real subnet managers on real ibsim, seen from outside by the tools that every administrator has: ibnetdiscover,
+//! dump_fts, ibroute, smpquery, saquery, ibtracert, ibdmchk, OpenSM itself. Without these programs each test says
+//! `SKIPPED`. `served` and `subnet` serve and run, `told` reads what tools print, `picture` puts it together, `agree`
+//! holds one tool against the other, `judges` asks whether the routing is free of deadlock.
 
 mod agree;
 mod brings_up;

@@ -73,8 +73,9 @@ impl Picture {
         ports.filter(|port| port.peer.is_some() && port.num != PortNum::ZERO).map(|port| port.num).collect()
     }
 
-    /// Asks switches and CAs for the SL-to-VL tables of their cabled ports, by directed routes: no table need be right. One
-    /// program asks for all of them: smpquery, which takes one port a run, is asked for the first, and must tell the same.
+    /// Asks switches and CAs for the SL-to-VL tables of their cabled ports, by directed routes: no table need be right.
+    /// One program asks for all of them: smpquery, which takes one port a run, is asked for the first, and must tell
+    /// the same.
     pub fn lanes(&self, subnet: &Subnet, nodes: &[NodeId]) -> Lanes {
         let routes = self.routes();
         let mut asked = BTreeMap::new();

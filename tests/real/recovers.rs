@@ -1,5 +1,5 @@
-//! What a manager that was killed amid a change leaves, and what others leave that never knew halves: whoever takes over
-//! with defaults brings the subnet to one routing on all lanes, and no host stays fenced.
+//! What a manager that was killed amid a change leaves, and what others leave that never knew halves: whoever takes
+//! over with defaults brings the subnet to one routing on all lanes, and no host stays fenced.
 
 use super::agree::Expected;
 use super::brings_up::{BOTH, all_is_well, expected, topology};
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 /// How long a manager may take to come to a barrier, or two to agree.
 const LIMIT: Duration = Duration::from_secs(90);
-/// How long a successor may take from its start to SUBNET UP: its waits are lifetimes of a millisecond, and the 0.2 s that
-/// hosts are given.
+/// How long a successor may take from its start to SUBNET UP: its waits are lifetimes of a millisecond, and the 0.2 s
+/// that hosts are given.
 const RECOVERING: Duration = Duration::from_secs(20);
 /// Barriers of a planned removal by `double`: of split two, of install one, of swap two, of drain and restore one each.
 const BARRIERS: usize = 7;
@@ -106,8 +106,8 @@ fn killed_at_every_barrier_and_resumed_by_the_journal() {
     }
 }
 
-/// The root dies for good, and the manager with it: what it leaves differs by barrier, from tables that lead into the dead
-/// root to those of the change made.
+/// The root dies for good, and the manager with it: what it leaves differs by barrier, from tables that lead into the
+/// dead root to those of the change made.
 fn killed_after_a_loss(scheme: &str, at_most: usize, journal: &[&str]) {
     let net = net();
     let topology = topology(&net);
@@ -185,7 +185,8 @@ fn leaf_of(fabric: &Fabric, node: &str) -> NodeId {
     fabric.end_ports().find(named).and_then(|port| fabric.neighbour(port)).expect("a host at a switch")
 }
 
-/// OpenSM with its own LMC, 0, and levels that it does not map: what it left is taken over with a proof, under its LIDs.
+/// OpenSM with its own LMC, 0, and levels that it does not map: what it left is taken over with a proof, under its
+/// LIDs.
 #[test]
 fn what_opensm_left_is_taken_over_under_its_lids() {
     if !installed() {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// How long a tool may take.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// libumad2sim reads through a null pointer when a MAD comes for a class that its client has not asked for, such as an answer
-/// repeated for a tool that ran before at the same place: seen as a crash in pthread_mutex_lock.
+/// libumad2sim reads through a null pointer when a MAD comes for a class that its client has not asked for, such as an
+/// answer repeated for a tool that ran before at the same place: seen as a crash in pthread_mutex_lock.
 const BROUGHT_DOWN: &str = "signal 11";
 /// How often a tool is run at most, for that reason.
 const ATTEMPTS: usize = 5;

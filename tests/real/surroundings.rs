@@ -1,5 +1,5 @@
-//! What surrounds `reconfig sm` may be unkind: a supervisor that wants to be told, a log that takes nothing, a folder that
-//! takes no file, two devices under one GUID.
+//! What surrounds `reconfig sm` may be unkind: a supervisor that wants to be told, a log that takes nothing, a folder
+//! that takes no file, two devices under one GUID.
 
 use super::brings_up::topology;
 use super::fabrics::{Net, SMALL, generated};

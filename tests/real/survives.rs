@@ -263,7 +263,8 @@ fn ibsim_killed_and_started_again() {
     let mut scene = Scene::set();
     let mut manager = scene.manager(&["--sweep", "1"]);
     scene.subnet.kill();
-    // Its port is gone for good: the preloaded library makes no new connection. It ends with an error, and is started anew.
+    // Its port is gone for good: the preloaded library makes no new connection. It ends with an error, and is started
+    // anew.
     scene.subnet.wait("the manager to end", AGREEING, || !manager.is_alive());
     assert_eq!((manager.count("panicked"), manager.count("the port is gone")), (0, 1));
     scene.subnet.start();

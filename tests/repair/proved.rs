@@ -75,8 +75,8 @@ pub fn prove(subnet: &Subnet, repair: &Repair) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the tables that a repair leaves are a routing by themselves, of switches and their LIDs too. None where they do
-/// not give every row a way, or those in force were no such routing.
+/// Whether the tables that a repair leaves are a routing by themselves, of switches and their LIDs too. None where they
+/// do not give every row a way, or those in force were no such routing.
 ///
 /// # Errors
 /// What the prover says against it.

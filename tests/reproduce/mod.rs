@@ -1,5 +1,6 @@
-//! The published tables in a reduced run: inside their bands where a mean of few fabrics can be, the same for any number of
-//! threads, and readable in every form. The full run is `reconfig reproduce`; docs/REPRODUCE.md has what it gives.
+//! The published tables in a reduced run: inside their bands where a mean of few fabrics can be, the same for any
+//! number of threads, and readable in every form. The full run is `reconfig reproduce`; docs/REPRODUCE.md has what it
+//! gives.
 
 use reconfig::reproduce::{Band, ReproduceError, ResultTable, Study, StudyRequest, csv, plot, reproduce};
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
-//! What ibdmchk, which none of us wrote, says of our exports: free of credit loops where the prover accepted, loops where it
-//! refused, service levels and SL-to-VL tables included (docs/ORACLE.md tells how it is asked).
+//! What ibdmchk, which none of us wrote, says of our exports: free of credit loops where the prover accepted, loops
+//! where it refused, service levels and SL-to-VL tables included (docs/ORACLE.md tells how it is asked).
 //!
-//! ibdmchk takes a CA for one LID, and every CA for a source that sends to every other. Where an engine needs several LIDs for
-//! a destination, each LID is shown to it as a CA of its own ([`exploded`]).
+//! ibdmchk takes a CA for one LID, and every CA for a source that sends to every other. Where an engine needs several
+//! LIDs for a destination, each LID is shown to it as a CA of its own ([`exploded`]).
 
 use super::{kept, made, reconfig, stderr, text_of};
 use crate::support::tools::all_there;
@@ -50,7 +50,8 @@ fn free(folder: &Path) -> bool {
     }
 }
 
-/// What is written by the command with one LID for each destination. None where the engine needs more, or does not route it.
+/// What is written by the command with one LID for each destination. None where the engine needs more, or does not
+/// route it.
 fn exported(entry: &EngineEntry, topology: &str) -> Option<(bool, bool)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (input, out) = (kept(folder.path(), &made(topology)), folder.path().join("out"));
@@ -150,12 +151,12 @@ struct Copy {
     home: NodeId,
 }
 
-/// The fabric with a CA for each LID that an end port needs in the lower half, all on its switch. Each is taken for a source,
-/// too, which the real port is.
+/// The fabric with a CA for each LID that an end port needs in the lower half, all on its switch. Each is taken for a
+/// source, too, which the real port is.
 ///
 /// ibdmchk sends from everyone to everyone. A source that a LID is not for is given a way that adds nothing to the real
-/// dependencies: from its switch as another source's packets go on from there, on their service level; and where nobody's
-/// pass there, on spare lanes, kept free of cycles here.
+/// dependencies: from its switch as another source's packets go on from there, on their service level; and where
+/// nobody's pass there, on spare lanes, kept free of cycles here.
 fn exploded(routed: &Routed) -> Shown {
     let (mut builder, copies) = (FabricBuilder::new(), std::cell::RefCell::new(Vec::new()));
     let fabric = &routed.fabric;

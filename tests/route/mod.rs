@@ -1,5 +1,5 @@
-//! `reconfig route` and `reconfig lids` as a user meets them: what it writes is read back alike from every format and judged alike by `audit`; what
-//! is refused is told and not written; nothing half-written is left behind.
+//! `reconfig route` and `reconfig lids` as a user meets them: what it writes is read back alike from every format and
+//! judged alike by `audit`; what is refused is told and not written; nothing half-written is left behind.
 
 mod exports;
 mod ibdmchk;

@@ -87,8 +87,9 @@ properties! {
 
 #[test]
 fn restriction_takes_the_longer_way_down() {
-    // A star around 0, and a chain 1 – 2 – 3 – 4 among the others: all of one level, so along the chain down leads to the
-    // higher GUID. From 1 to 4 over the root is shorter, but starts up where ways down exist (seed 000, section 2.1).
+    // A star around 0, and a chain 1 – 2 – 3 – 4 among the others: all of one level, so along the chain down leads to
+    // the higher GUID. From 1 to 4 over the root is shorter, but starts up where ways down exist (seed 000, section
+    // 2.1).
     let fabric = fabric_of(5, &[(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 3), (3, 4)], 1);
     let function = UpDown { root: Some(switch(&fabric, 0)) }.route(&fabric, &Demand::all(&fabric, 1)).unwrap();
     let to = |nth| {

@@ -1,5 +1,5 @@
-//! OpenSM brings a fabric up on ibsim. What its SA answers is compared with what ours makes of the same ports and tables, read
-//! with SMPs; then ours takes its place, and saquery asks.
+//! OpenSM brings a fabric up on ibsim. What its SA answers is compared with what ours makes of the same ports and
+//! tables, read with SMPs; then ours takes its place, and saquery asks.
 //!
 //! ibsim passes single MADs, so every request here has an answer of one (docs/WIRE.md).
 
@@ -50,7 +50,8 @@ fn installed() -> bool {
 }
 
 impl Stage {
-    /// The fabric with LMC 1, routed by updn, SL-to-VL tables written (-Q); OpenSM goes on running on the host of this description.
+    /// The fabric with LMC 1, routed by updn, SL-to-VL tables written (-Q); OpenSM goes on running on the host of this
+    /// description.
     fn new(fabric: &Fabric, name: &str, host: &str) -> Stage {
         Stage::with(fabric, name, host, "", "")
     }
@@ -326,7 +327,8 @@ fn same_records(pairs: &mut Pairs<'_>) {
         for port in fabric.ports_of(node).filter(linked).filter(|&port| is_switch || port == owner) {
             let port = fabric.port(port).num;
             pairs.get(&[0, 1], &PortInfoRecord { lid, port, ..Default::default() }, without_asker);
-            // OpenSM lists a link only where both ends share a P_Key, which it misses at many external ports of switches.
+            // OpenSM lists a link only where both ends share a P_Key, which it misses at many external ports of
+            // switches.
             let from = LinkRecord { from_lid: lid, from_port: port, ..Default::default() };
             if !is_switch {
                 pairs.get(&[0, 1], &from, |record| record);
@@ -378,8 +380,8 @@ fn same_paths(pairs: &mut Pairs<'_>) {
     }
 }
 
-/// Subnet 0 of two that are joined by three routers, the first with two ports in it: paths to other subnets by a file of
-/// prefix routes, asked of OpenSM and of ours.
+/// Subnet 0 of two that are joined by three routers, the first with two ports in it: paths to other subnets by a file
+/// of prefix routes, asked of OpenSM and of ours.
 #[test]
 fn paths_to_other_subnets_are_those_of_opensm() {
     if !installed() {

@@ -1,5 +1,5 @@
-//! Subnet administration: its answers from bundled fabrics, its multi-packet protocol over a bad channel, and both beside
-//! OpenSM's on the same fabric.
+//! Subnet administration: its answers from bundled fabrics, its multi-packet protocol over a bad channel, and both
+//! beside OpenSM's on the same fabric.
 
 mod answers;
 mod bench;

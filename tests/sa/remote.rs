@@ -87,8 +87,8 @@ fn every_router_and_every_rank_is_a_path_and_pairs_begin_with_different_ones() {
     assert_eq!(first, lids, "each comes first for some pair");
 }
 
-/// Carries a packet along a path from subnet to subnet, as routers do, from the router's port `first`. Returned are the subnet
-/// that it ends in, and how many routers it crossed.
+/// Carries a packet along a path from subnet to subnet, as routers do, from the router's port `first`. Returned are the
+/// subnet that it ends in, and how many routers it crossed.
 fn carried(across: &Across, levels: Levels, path: &PathRecord, first: SubnetPort) -> (usize, u8) {
     let header = Grh::along(path, 256).expect("a path that leaves the subnet");
     let header = Grh::decode(&header.encode());
@@ -333,8 +333,8 @@ properties! {
         }
     }
 
-    /// Whatever is asked of the way to another subnet, and whatever levels routers go by: each record leads to a router, both
-    /// LIDs and the level are of the half in use, and routers can carry the packet all the way.
+    /// Whatever is asked of the way to another subnet, and whatever levels routers go by: each record leads to a
+    /// router, both LIDs and the level are of the half in use, and routers can carry the packet all the way.
     #[test]
     fn any_request_gets_paths_of_the_active_half_that_arrive(
         mask in any::<u64>(),

@@ -1,5 +1,5 @@
-//! `reconfig serve`: the switchboard by itself, and the real programs of the field in front of it. Those print `SKIPPED`
-//! where they are not installed (`apt-get install opensm ibsim-utils infiniband-diags`).
+//! `reconfig serve`: the switchboard by itself, and the real programs of the field in front of it. Those print
+//! `SKIPPED` where they are not installed (`apt-get install opensm ibsim-utils infiniband-diags`).
 
 mod commands;
 mod devices;

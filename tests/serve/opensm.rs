@@ -197,8 +197,8 @@ fn end_ports_ask_opensm_for_their_paths() {
 
 /// Two managers settle between themselves, by SMInfo through the subnet, who is master.
 ///
-/// OpenSM has a race of its own: asked to take over while it still discovers the subnet, it does not, and then both stand
-/// by for ever. The second one is then started anew.
+/// OpenSM has a race of its own: asked to take over while it still discovers the subnet, it does not, and then both
+/// stand by for ever. The second one is then started anew.
 #[test]
 fn the_manager_of_higher_priority_takes_over() {
     if !installed(&["opensm", "sminfo"]) {

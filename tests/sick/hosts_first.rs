@@ -1,4 +1,5 @@
-//! The manager that `reconfig sm` runs meets a loss on a large fabric by two changes: hosts have ways again by the first.
+//! The manager that `reconfig sm` runs meets a loss on a large fabric by two changes: hosts have ways again by the
+//! first.
 
 use super::scene::{MS, S, Scene, Setup};
 use reconfig::driver::ChangeRecord;
@@ -121,8 +122,8 @@ fn a_manager_whose_planning_takes_time_gives_hosts_ways_first() {
     assert!(scene.failures().is_empty(), "{:?}", scene.failures());
 }
 
-/// Whether whoever comes after a manager that died between the two changes gives the rest ways by what it finds, while hosts
-/// keep theirs.
+/// Whether whoever comes after a manager that died between the two changes gives the rest ways by what it finds, while
+/// hosts keep theirs.
 fn finds_the_rest(mut scene: Scene, at: &str) {
     assert!(scene.unreached(&[]).is_empty(), "{at}: hosts have their ways");
     assert!(awaited(&mut scene, |scene| scene.arrival().is_some()), "{at}: {:?}", scene.failures());
@@ -147,8 +148,8 @@ fn a_standby_without_the_journal_finds_the_rest_after_the_first_change() {
     finds_the_rest(scene.succeeded_at(&name, SETUP), "a standby");
 }
 
-/// A subnet routed by layers that has lost one of its 24 cables between switches, when the change is over; and the plans of
-/// all changes.
+/// A subnet routed by layers that has lost one of its 24 cables between switches, when the change is over; and the
+/// plans of all changes.
 fn after_a_loss_by_layers(cable: usize) -> (Scene, Vec<Plan>) {
     let setup = Setup { is_threaded: false, engine: "lash", ..SETUP };
     let mut scene = Scene::cold("mesh:4x4", SimConfig::default(), setup, &[]);
@@ -163,8 +164,8 @@ fn after_a_loss_by_layers(cable: usize) -> (Scene, Vec<Plan>) {
     (scene, plans)
 }
 
-/// The old routing's ways are short, though channels on lanes of several layers depend on each other in long chains: as many
-/// rounds of flushes as ways have channels are enough, and one question has room for them.
+/// The old routing's ways are short, though channels on lanes of several layers depend on each other in long chains: as
+/// many rounds of flushes as ways have channels are enough, and one question has room for them.
 #[test]
 fn double_by_an_engine_of_layers_ends() {
     let (mut scene, plans) = after_a_loss_by_layers(16);
@@ -173,8 +174,8 @@ fn double_by_an_engine_of_layers_ends() {
     assert_eq!(scene.unreached(&[]), []);
 }
 
-/// Where scheme `double` would be taken for a loss, waves of entries that serve some come first, and what follows them is part
-/// of the same change.
+/// Where scheme `double` would be taken for a loss, waves of entries that serve some come first, and what follows them
+/// is part of the same change.
 #[test]
 fn what_entries_alone_serve_comes_before_double() {
     let (mut scene, _) = after_a_loss_by_layers(12);

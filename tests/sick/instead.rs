@@ -9,8 +9,8 @@ fn instead(scene: &Scene) -> Option<String> {
     scene.mailbox.borrow().view.instead.clone()
 }
 
-/// Fat trees are not tori, and shortest paths on a torus can deadlock: the one engine finds no routing, the other one that
-/// is refused.
+/// Fat trees are not tori, and shortest paths on a torus can deadlock: the one engine finds no routing, the other one
+/// that is refused.
 #[test]
 fn where_the_engine_finds_nothing_that_is_proved_another_one_routes() {
     for (engine, why) in [("fat-tree", "fat-tree: "), ("min-hop", "cannot be proved")] {
@@ -47,8 +47,8 @@ fn where_the_scheme_has_no_change_auto_does() {
     }
 }
 
-/// The manager's own switch cannot be left out. While it takes no SL-to-VL table the change cannot end, and hosts stand behind
-/// its fence; the subnet is taken over as it is, and comes to rest once the switch serves again.
+/// The manager's own switch cannot be left out. While it takes no SL-to-VL table the change cannot end, and hosts stand
+/// behind its fence; the subnet is taken over as it is, and comes to rest once the switch serves again.
 #[test]
 fn a_change_that_cannot_end_is_given_up_after_a_minute() {
     let sick =

@@ -25,8 +25,8 @@ fn roles(one: &Scene, other: &Scene) -> [&'static str; 2] {
     [one.role(), other.role()]
 }
 
-/// Ports of ibsim lose their capability bits with their link, so the bit alone must not decide: the manager of higher rank
-/// is not seen by it, and asks for the subnet itself.
+/// Ports of ibsim lose their capability bits with their link, so the bit alone must not decide: the manager of higher
+/// rank is not seen by it, and asks for the subnet itself.
 #[test]
 fn two_masters_are_one_within_two_polls_of_the_joint() {
     for shows_bit in [true, false] {

@@ -1,5 +1,5 @@
-//! One device fails at one attribute: every attribute that the manager asks for or writes, each way to fail, at each kind
-//! of device, from the start and later.
+//! One device fails at one attribute: every attribute that the manager asks for or writes, each way to fail, at each
+//! kind of device, from the start and later.
 
 use super::scene::{S, Scene, Setup};
 use reconfig::fabric::NodeId;
@@ -46,7 +46,8 @@ fn goes_with(scene: &Scene, node: NodeId) -> Vec<NodeId> {
     gone
 }
 
-/// Everybody else reaches everybody else, and if somebody is cut off the status says which device, and at what it fails.
+/// Everybody else reaches everybody else, and if somebody is cut off the status says which device, and at what it
+/// fails.
 fn the_rest_is_served(scene: &Scene, device: &str, sick: SickAttribute) {
     let what = format!("{device}, {sick:?}");
     let node = scene.node(device);
@@ -174,7 +175,8 @@ fn who_has_no_lanes_to_choose_from_needs_no_table() {
     assert_eq!(scene.unreached(&[scene.node(device)]), []);
 }
 
-/// What devices hold is asked in parts. Who is silent in a later one is left out like anybody else, and the rest is adopted.
+/// What devices hold is asked in parts. Who is silent in a later one is left out like anybody else, and the rest is
+/// adopted.
 #[test]
 fn who_is_silent_in_a_later_part_keeps_nobody_else_from_being_adopted() {
     // 32 ports a leaf: the tables of lanes of four leaves fill a part.

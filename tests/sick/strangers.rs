@@ -1,5 +1,5 @@
-//! What other programs write, or have written: addresses and entries are given back, partitions are left alone, and lanes
-//! change only while a link is down.
+//! What other programs write, or have written: addresses and entries are given back, partitions are left alone, and
+//! lanes change only while a link is down.
 
 use super::scene::{S, Scene, Setup};
 use reconfig::fabric::PortId;

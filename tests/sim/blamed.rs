@@ -48,8 +48,8 @@ impl Chain {
         self.fabric.port_at(self.switches[switch], PortNum(num)).expect("a port")
     }
 
-    /// Sends to the receiver from both other hosts until b holds a queue. Then the cables of a to b and of v to a die, and b
-    /// is told to lead to v, if so wished.
+    /// Sends to the receiver from both other hosts until b holds a queue. Then the cables of a to b and of v to a die,
+    /// and b is told to lead to v, if so wished.
     fn run(&self, misled: bool) -> PacketCounts {
         let config = SimConfig {
             load: 0.0,
@@ -90,8 +90,8 @@ impl Chain {
     }
 }
 
-/// Packets that wait at b have the death of a's cable behind them, and a way before them: led to v, where none leads on,
-/// they are lost to the write.
+/// Packets that wait at b have the death of a's cable behind them, and a way before them: led to v, where none leads
+/// on, they are lost to the write.
 #[test]
 fn a_death_that_lies_behind_a_packet_excuses_no_write() {
     let chain = Chain::new();

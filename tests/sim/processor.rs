@@ -54,8 +54,8 @@ fn each_switch_on_the_way_takes_its_processor_s_time_there_and_back() {
     }
 }
 
-/// Ten questions at once come by one port: the processor works on the first, four wait in the buffer, and five are dropped,
-/// which the port counts. By software the next switch's questions wait in the first one's buffer.
+/// Ten questions at once come by one port: the processor works on the first, four wait in the buffer, and five are
+/// dropped, which the port counts. By software the next switch's questions wait in the first one's buffer.
 #[test]
 fn a_full_vl_15_buffer_drops_smps() {
     for (links, smi_processor_ns) in [(1, 0), (3, 5_000)] {
@@ -72,7 +72,8 @@ fn a_full_vl_15_buffer_drops_smps() {
     assert_eq!((std::iter::from_fn(|| sim.received_at(host)).count(), sim.smps_dropped()), (10, 0));
 }
 
-/// What the device's own host sends it stands in no VL 15 buffer: by a directed route without a hop, and to its own LID.
+/// What the device's own host sends it stands in no VL 15 buffer: by a directed route without a hop, and to its own
+/// LID.
 #[test]
 fn smps_of_its_own_host_take_no_room_in_the_buffer() {
     let (mut sim, host) = asking(SimConfig { vl15_buffer: 4, ..quiet() });

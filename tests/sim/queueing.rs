@@ -43,7 +43,8 @@ fn a_packet_alone_takes_what_the_hand_computes() {
     }
 }
 
-/// Two hosts and a row of switches between them, with these links from the first to the last; with the first host's port.
+/// Two hosts and a row of switches between them, with these links from the first to the last; with the first host's
+/// port.
 pub fn row(links: &[LinkSpeed], config: SimConfig) -> (Sim, PortId) {
     let mut builder = FabricBuilder::new();
     let last = links.len();
@@ -75,9 +76,9 @@ pub fn row(links: &[LinkSpeed], config: SimConfig) -> (Sim, PortId) {
 #[test]
 fn a_packet_alone_goes_at_the_pace_of_its_slowest_link() {
     use LinkSpeed::{Edr, Hdr, Qdr};
-    // 4096 bytes take 163.8 ns at HDR (200 Gb/s), 327.7 ns at EDR (100 Gb/s), 1024 ns at QDR (32 Gb/s). A link begins when
-    // the head has come and was routed, and ends no sooner than the tail has come. So of all links the latest end counts:
-    // a link's beginning, its time for the packet, and the flight over it and those after it.
+    // 4096 bytes take 163.8 ns at HDR (200 Gb/s), 327.7 ns at EDR (100 Gb/s), 1024 ns at QDR (32 Gb/s). A link begins
+    // when the head has come and was routed, and ends no sooner than the tail has come. So of all links the latest end
+    // counts: a link's beginning, its time for the packet, and the flight over it and those after it.
     for (links, ns) in [
         // The last link decides, 220 + 163.8 + 10; the first, 0 + 327.7 + 30, ends earlier.
         (vec![Edr, Hdr, Hdr], 393),
@@ -94,7 +95,8 @@ fn a_packet_alone_goes_at_the_pace_of_its_slowest_link() {
     }
 }
 
-/// Packets in the network, those in send queues included: on average as many as arrive in the time that one spends there.
+/// Packets in the network, those in send queues included: on average as many as arrive in the time that one spends
+/// there.
 #[test]
 fn little_s_law_holds_below_and_above_saturation() {
     for (text, load) in [("fat-tree:4,2", 0.3), ("fat-tree:4,2", 0.9), ("torus:4x4,2", 0.5), ("dragonfly:2,4,2", 0.2)] {
@@ -133,10 +135,11 @@ fn a_source_alone_waits_as_an_m_d_1_queue() {
     }
 }
 
-/// Saturation under uniform traffic, against BookSim2's (docs/SIMULATOR.md says how it was run). Each fabric has one way
-/// between two hosts, and one lane. BookSim2's crossbar runs at twice the rate of links, and its outputs hold one packet or
-/// two: a switch here hands a packet on when its output is free, however many leave the same input, and holds none there.
-/// These two settings were chosen after all four had been seen, so the test guards against drift and proves no agreement.
+/// Saturation under uniform traffic, against BookSim2's (docs/SIMULATOR.md says how it was run). Each fabric has one
+/// way between two hosts, and one lane. BookSim2's crossbar runs at twice the rate of links, and its outputs hold one
+/// packet or two: a switch here hands a packet on when its output is free, however many leave the same input, and holds
+/// none there. These two settings were chosen after all four had been seen, so the test guards against drift and proves
+/// no agreement.
 #[test]
 fn uniform_traffic_saturates_as_in_booksim2() {
     for (text, booksim2) in
@@ -171,8 +174,8 @@ pub fn set_at(sim: &mut Sim, host: PortId, path: &[PortNum], asked: (AttributeId
     }
 }
 
-/// Forty packets of each of two levels stand in one host's queues, in turns as they were made. How many arrive after one
-/// that was made later tells how the link was shared.
+/// Forty packets of each of two levels stand in one host's queues, in turns as they were made. How many arrive after
+/// one that was made later tells how the link was shared.
 #[test]
 fn a_port_serves_its_lanes_as_it_is_programmed() {
     let late = |high_limit: Option<u8>| {
@@ -196,8 +199,8 @@ fn a_port_serves_its_lanes_as_it_is_programmed() {
         assert_eq!(sim.packets().delivered, 80);
         sim.periods()[0].order.late_packets
     };
-    // Nobody has written lists: lanes in turn, 64 credits each, which are eight packets of eight credits. Of each eight of
-    // lane 1 the first seven were made before the last of lane 0 that went ahead of them.
+    // Nobody has written lists: lanes in turn, 64 credits each, which are eight packets of eight credits. Of each eight
+    // of lane 1 the first seven were made before the last of lane 0 that went ahead of them.
     assert_eq!(late(None), 5 * 7);
     // Lane 1 is of high priority, and may send one packet before lane 0 has its turn.
     assert_eq!(late(Some(0)), 0);

@@ -18,8 +18,8 @@ enum Limits {
     AsProgrammed,
 }
 
-/// Packets discarded while it was held, those delivered in the end, and stalls, where the switch's port to the second host
-/// holds its data for `held_ns`, and the first host sends a packet each microsecond.
+/// Packets discarded while it was held, those delivered in the end, and stalls, where the switch's port to the second
+/// host holds its data for `held_ns`, and the first host sends a packet each microsecond.
 fn held(limits: Limits, vl_stall_count: u8, held_ns: u64) -> (u64, u64, u64) {
     let quiet = SimConfig { load: 0.0, data_vls: 1, sma_service_ns: 100, send_queue: 1_000, ..SimConfig::default() };
     let config = match limits {

@@ -161,7 +161,8 @@ fn without_the_flush_barrier_a_packet_latched_for_b_closes_a_deadlock() {
         let stuck: Option<Vec<StuckPacket>> = played.transport.with(|sim| sim.deadlock().map(<[_]>::to_vec));
         let stuck = stuck.unwrap_or_else(|| panic!("seed {seed}: no deadlock closed"));
         assert!(schedule.is_met_by(&stuck), "seed {seed}: {stuck:?}");
-        // A packet of the old half, sent before the split had ended, and one of the new half, sent after the swap began.
+        // A packet of the old half, sent before the split had ended, and one of the new half, sent after the swap
+        // began.
         let sent =
             |half| stuck.iter().filter(move |packet| Half::of_sl(packet.sl) == half).map(|packet| packet.born_ns);
         assert!(sent(Half::Lower).max() < sent(Half::Upper).min(), "seed {seed}: {stuck:?}");

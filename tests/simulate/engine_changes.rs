@@ -1,5 +1,5 @@
-//! Every engine under the Double Scheme: whatever the routing before and the routing after, however many virtual layers and
-//! LIDs they need, nothing is lost to the change, and everybody who judges the plan says the same.
+//! Every engine under the Double Scheme: whatever the routing before and the routing after, however many virtual layers
+//! and LIDs they need, nothing is lost to the change, and everybody who judges the plan says the same.
 
 use super::small;
 use crate::support::bundled::bundled;

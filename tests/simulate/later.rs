@@ -1,5 +1,5 @@
-//! Changes that are spread over time: a second loss in each state of a change, cables that move, and a manager that stands
-//! by and takes over.
+//! Changes that are spread over time: a second loss in each state of a change, cables that move, and a manager that
+//! stands by and takes over.
 
 use super::{assert_clean, run, small, watched};
 use crate::support::bundled::bundled;

@@ -42,8 +42,8 @@ fn tokens_polls_and_ages_see_a_sudden_change_through() {
     assert_clean(&run(&with_limits(by(Observer::Lifetime, Departure::Sudden))), "lifetime");
 }
 
-/// The slides' alternative: no answer while a queue is not empty, a time-out, a back-off. However short the first time-out,
-/// it grows until answers come in time.
+/// The slides' alternative: no answer while a queue is not empty, a time-out, a back-off. However short the first
+/// time-out, it grows until answers come in time.
 #[test]
 fn polls_that_are_answered_by_silence_see_a_change_through() {
     let asked = |silence_ns, departure| {

@@ -51,8 +51,8 @@ fn a_standing_partition_keeps_order_and_a_temporary_one_does_not() {
     }
 }
 
-/// Whoever writes entries in use gives packets on their way another one: what comes later may arrive first. The run says
-/// so, and of which packets. *Static* discards what might be overtaken.
+/// Whoever writes entries in use gives packets on their way another one: what comes later may arrive first. The run
+/// says so, and of which packets. *Static* discards what might be overtaken.
 #[test]
 fn who_writes_entries_in_use_gives_a_class_another_way_under_its_packets() {
     let of = |scheme| run(&loaded(planned(scheme), LanePartition::Temporary, 8, Latch::Head));

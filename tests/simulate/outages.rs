@@ -1,5 +1,5 @@
-//! What an administrator asks after a loss: how long pairs were without connection, what was lost in all, and who is cut
-//! off. Whoever removes a switch on purpose is told beforehand whom that strands.
+//! What an administrator asks after a loss: how long pairs were without connection, what was lost in all, and who is
+//! cut off. Whoever removes a switch on purpose is told beforehand whom that strands.
 
 use super::command::{FABRIC, QUICK, screen, simulate};
 use super::{run, small};
@@ -135,8 +135,8 @@ fn no_proved_scheme_loses_less_than_auto_on_a_bundled_fabric() {
     assert_eq!(count, 12);
 }
 
-/// A spine of a cluster that `up-down` takes for the root: a repair writes eight times as much as the full re-route, which
-/// is proved in one wave.
+/// A spine of a cluster that `up-down` takes for the root: a repair writes eight times as much as the full re-route,
+/// which is proved in one wave.
 #[test]
 fn a_clusters_root_is_repaired_in_one_wave() {
     let Some(file) = capture("opensm/rhino512-after.subnet.lst") else { return };

@@ -1,4 +1,5 @@
-//! `--report`: a page that needs nothing beside itself, loads in a browser without an error, and tells what `--json` does.
+//! `--report`: a page that needs nothing beside itself, loads in a browser without an error, and tells what `--json`
+//! does.
 
 use super::command::{FABRIC, QUICK, simulate};
 use crate::support::browser::{self, browse};
@@ -6,8 +7,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// What a script of ours adds to a copy of the page: it sorts the losses and measures the layout, and leaves both in the
-/// document.
+/// What a script of ours adds to a copy of the page: it sorts the losses and measures the layout, and leaves both in
+/// the document.
 const PROBE: &str = "<script>
 for (const own of document.querySelectorAll('details')) own.open = true;
 const table = document.querySelector('table.sortable');

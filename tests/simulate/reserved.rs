@@ -1,5 +1,5 @@
-//! A reserved service level while a monitor asks switches: what is on its lane holds nothing up, and the same questions on
-//! a level of the old half keep the lanes of that half from running empty.
+//! A reserved service level while a monitor asks switches: what is on its lane holds nothing up, and the same questions
+//! on a level of the old half keep the lanes of that half from running empty.
 
 use super::command::screen;
 use super::{assert_clean, run, small};

@@ -1,6 +1,6 @@
-//! The example of a deadlock in the slides of seed 001: the root leaves, packets A go from 3 to 6 and packets B from 7 to 2.
-//! Its picture is not in the text; `fixtures/papers/slides-deadlock.ibnetdiscover` is the smallest of many random fabrics
-//! with the same numbers, in which the two alone close a cycle.
+//! The example of a deadlock in the slides of seed 001: the root leaves, packets A go from 3 to 6 and packets B from 7
+//! to 2. Its picture is not in the text; `fixtures/papers/slides-deadlock.ibnetdiscover` is the smallest of many random
+//! fabrics with the same numbers, in which the two alone close a cycle.
 
 use reconfig::fabric::{self, Fabric, NodeId, PortId};
 use reconfig::ids::Vl;

@@ -1,6 +1,6 @@
-//! A subnet of responders in memory, built from a [`Fabric`]: directed routes are walked hop by hop, each device answers
-//! as its agent would, and MADs get lost, late and doubled as a seed says. It has no data plane: what the agents say
-//! of lanes and sources is scripted by delays.
+//! A subnet of responders in memory, built from a [`Fabric`]: directed routes are walked hop by hop, each device
+//! answers as its agent would, and MADs get lost, late and doubled as a seed says. It has no data plane: what the
+//! agents say of lanes and sources is scripted by delays.
 
 use async_trait::async_trait;
 use rand::{RngExt, SeedableRng};

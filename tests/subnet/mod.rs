@@ -1,4 +1,5 @@
-//! The subnet manager against a subnet in memory: discovery, writes, barriers and events, with MADs lost, late and doubled.
+//! The subnet manager against a subnet in memory: discovery, writes, barriers and events, with MADs lost, late and
+//! doubled.
 
 mod fabrics;
 mod fake;
@@ -655,8 +656,8 @@ fn drained_by(prepare: impl FnOnce(&mut Manager<Fake>, &Fabric)) -> [Result<Obse
     [(); 2].map(|()| drain_of(&mut manager, &graph, Observer::Conservation, &ports))
 }
 
-/// Equal sums show nothing where nobody knows what the counters began with: tokens drain. Once the manager has seen them at
-/// zero they do, until an end port goes or another manager was master.
+/// Equal sums show nothing where nobody knows what the counters began with: tokens drain. Once the manager has seen
+/// them at zero they do, until an end port goes or another manager was master.
 #[test]
 fn counters_without_a_known_zero_show_no_drain() {
     let tokens_first = [Ok(Observer::Token), Ok(Observer::Conservation)];

@@ -1,4 +1,5 @@
-//! A list of one subnet is that subnet: every command gives the same answer for the list as for the fabric that it names.
+//! A list of one subnet is that subnet: every command gives the same answer for the list as for the fabric that it
+//! names.
 
 use super::command::reconfig;
 use std::path::Path;
@@ -22,7 +23,8 @@ const COMMANDS: [&[&str]; 13] = [
     &["simulate", FABRIC, "--remove-root", "--compare", "--planned", "--load", "0.01", "--after", "100"],
 ];
 
-/// The exit code of a command, and the lines that it prints, on standard output and on standard error, without its clock.
+/// The exit code of a command, and the lines that it prints, on standard output and on standard error, without its
+/// clock.
 fn answer(arguments: &[&str]) -> Vec<String> {
     let output = reconfig(arguments);
     let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

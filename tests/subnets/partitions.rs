@@ -1,4 +1,5 @@
-//! Partitions of a list's subnets: what is read of `partitions.conf`, what is told, and who shares a partition with whom.
+//! Partitions of a list's subnets: what is read of `partitions.conf`, what is told, and who shares a partition with
+//! whom.
 
 use super::made;
 use crate::support::properties::properties;
@@ -139,7 +140,8 @@ fn drawn(subnets: &Subnets, id: SubnetId, draws: &[u8]) -> String {
 properties! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Two members of one partition share its key unless both are limited; others share the default one where one is a manager.
+    /// Two members of one partition share its key unless both are limited; others share the default one where one is a
+    /// manager.
     #[test]
     fn members_share_a_key_unless_both_are_limited(draws in proptest::collection::vec(any::<u8>(), 5..13)) {
         let subnets = made("ring:4,2", 2, JoinShape::Line, 1, 1);

@@ -50,8 +50,8 @@ fn within_a_subnet_the_request_says_lids_and_across_routers_none() {
     assert!(within.ready_after_ns < Some(answered) && answered < ready, "{within:?} {across:?}");
 }
 
-/// The reply sets out on the level that the request arrived on (docs/RESOLUTION.md): with raised levels and the layers of
-/// one way, a router discards it, and every repetition too.
+/// The reply sets out on the level that the request arrived on (docs/RESOLUTION.md): with raised levels and the layers
+/// of one way, a router discards it, and every repetition too.
 #[test]
 fn a_reply_that_routers_discard_is_asked_for_again_until_the_side_that_asks_gives_up() {
     let mut scenario = asked(LevelsRule::Raise, 1);

@@ -1,4 +1,5 @@
-//! Whole runs of subnets with partitions: who sends to whom, what ports of routers discard, and that a change loses nothing of it.
+//! Whole runs of subnets with partitions: who sends to whom, what ports of routers discard, and that a change loses
+//! nothing of it.
 
 use super::{DEPARTURES, assert_adds_up, assert_clean, fixture, root_of, run, small};
 use crate::support::properties::properties;

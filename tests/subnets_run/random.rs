@@ -1,5 +1,5 @@
-//! Random subnets, routers anywhere: raised levels are proved and lose nothing to a change; kept ones that are proved do
-//! not deadlock either, however much crosses.
+//! Random subnets, routers anywhere: raised levels are proved and lose nothing to a change; kept ones that are proved
+//! do not deadlock either, however much crosses.
 
 use super::{assert_adds_up, assert_clean, generated, root_of, small, watched};
 use crate::support::properties::properties;
@@ -29,7 +29,8 @@ struct Draw {
     more: usize,
 }
 
-/// Subnets of a topology each; the routers of a shape, and some with two to four ports, of which two may be in one subnet.
+/// Subnets of a topology each; the routers of a shape, and some with two to four ports, of which two may be in one
+/// subnet.
 fn drawn(draw: Draw) -> Subnets {
     let mut rng = Pcg64::seed_from_u64(draw.seed);
     let one = |rank: u16| {
@@ -119,8 +120,8 @@ fn saturated(subnets: Subnets, rule: LevelsRule, seed: u64) -> Scenario {
     asked
 }
 
-/// What is tested above is no matter of course: some draws are proved with kept levels, some are refused, and of those some
-/// deadlock; none does with raised ones.
+/// What is tested above is no matter of course: some draws are proved with kept levels, some are refused, and of those
+/// some deadlock; none does with raised ones.
 #[test]
 fn some_kept_levels_are_proved_and_some_deadlock() {
     let draw = |seed: u64| Draw { seed, subnets: 2 + seed as u16 % 3, shape: JoinShape::Hub, more: seed as usize % 4 };
@@ -151,8 +152,8 @@ fn some_kept_levels_are_proved_and_some_deadlock() {
     assert!(verdicts[0] > 0 && verdicts[2] > 0, "{verdicts:?}");
 }
 
-/// A router that loses the port by which it led on still leads on what is on its way to it: by no detour, for which there
-/// would be too few layers.
+/// A router that loses the port by which it led on still leads on what is on its way to it: by no detour, for which
+/// there would be too few layers.
 #[test]
 fn a_router_that_loses_a_port_is_no_detour() {
     let draw = Draw { seed: 3_686_640_562_813_799_228, subnets: 4, shape: JoinShape::Line, more: 2 };
@@ -168,8 +169,8 @@ fn a_router_that_loses_a_port_is_no_detour() {
     }
 }
 
-/// Between subnets 0 and 2 a router that leaves was the short way: there are lanes for the long one too, unless a user said
-/// how many there are.
+/// Between subnets 0 and 2 a router that leaves was the short way: there are lanes for the long one too, unless a user
+/// said how many there are.
 #[test]
 fn lanes_suffice_for_the_ways_after_the_change() {
     let draw = Draw { seed: 15_037_394_211_587_373_373, subnets: 3, shape: JoinShape::Line, more: 1 };

@@ -1,4 +1,5 @@
-//! What routers do with packets: hop limits, partitions, order, traffic classes, read off single packets and steady runs.
+//! What routers do with packets: hop limits, partitions, order, traffic classes, read off single packets and steady
+//! runs.
 
 use super::{assert_clean, assert_whole, fixture, generated, run, small};
 use reconfig::fabric::generate::JoinShape;
@@ -125,8 +126,8 @@ fn leg(subnets: &Subnets, router: usize, subnet: u16) -> SubnetPort {
 const PARTITION: PKey = PKey(0x8123);
 const OTHER: PKey = PKey(0x8124);
 
-/// The first host of all has `own`, the others are full members of its partition; one port of a router looks, into or out of the
-/// router.
+/// The first host of all has `own`, the others are full members of its partition; one port of a router looks, into or
+/// out of the router.
 fn partitioned(own: Option<PKey>, router: usize, subnet: u16, enforced: Enforcement) -> Sim {
     let subnets = line(3);
     let mut joining = joining(&subnets);
@@ -153,8 +154,8 @@ fn outbound(keys: &[PKey]) -> Enforcement {
     Enforcement { inbound: None, outbound: Some(keys.to_vec()) }
 }
 
-/// The partition of the host that sends, a router, a subnet that it has a port in, what that port enforces; which subnets
-/// are reached.
+/// The partition of the host that sends, a router, a subnet that it has a port in, what that port enforces; which
+/// subnets are reached.
 type Case = (Option<PKey>, usize, u16, Enforcement, [bool; 3]);
 
 #[test]
@@ -251,7 +252,8 @@ fn steady(subnets: Subnets, lmc: u8, dispersal: Dispersal) -> SimulationReport {
     report
 }
 
-/// Three routers between each two subnets, in a line of three: the flow label picks one of nine ways, the same for good.
+/// Three routers between each two subnets, in a line of three: the flow label picks one of nine ways, the same for
+/// good.
 #[test]
 fn the_flow_label_keeps_packets_in_order() {
     let subnets = || generated("random-regular:8,3,2", 3, JoinShape::Line, 3, 4);
@@ -341,8 +343,8 @@ fn a_routers_port_is_asked_for_its_counters_among_data_and_answers() {
     sim.begin_period();
 }
 
-/// Four layers, so two traffic classes: what sets out on level 0 or 4 of the half is on 1 or 5 in the next subnet, on 2 or
-/// 6 in the one behind.
+/// Four layers, so two traffic classes: what sets out on level 0 or 4 of the half is on 1 or 5 in the next subnet, on 2
+/// or 6 in the one behind.
 #[test]
 fn the_traffic_class_is_kept_on_the_way() {
     let subnets = line(3);

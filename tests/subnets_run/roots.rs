@@ -12,8 +12,8 @@ fn measured(subnets: Subnets, subnet: u16, departure: Departure) -> Scenario {
     asked
 }
 
-/// How far a percentile may move without meaning anything. The median stands on thousands of packets in every period and
-/// lies where packets are dense; one packet in a hundred is rarer, and lies where queues happened to build up.
+/// How far a percentile may move without meaning anything. The median stands on thousands of packets in every period
+/// and lies where packets are dense; one packet in a hundred is rarer, and lies where queues happened to build up.
 const MEDIAN_NOISE: f64 = 0.03;
 const TAIL_NOISE: f64 = 0.10;
 
@@ -34,8 +34,8 @@ fn assert_unmoved(relation: &RelationReport, what: &str) {
     }
 }
 
-/// Issue 6, (a): what the subnets besides `changed` see. Between two that are no neighbours a way may lead through it, so that
-/// what dies there takes packets along.
+/// Issue 6, (a): what the subnets besides `changed` see. Between two that are no neighbours a way may lead through it,
+/// so that what dies there takes packets along.
 fn assert_unaware(report: &SimulationReport, changed: u16) {
     let what = format!("{} ({})", report.what, report.departure);
     let others = subnets_called(report, (0..report.subnets.len() as u16).filter(|&rank| rank != changed));

@@ -80,7 +80,8 @@ fn each_router_of_a_hub() {
     assert_every_router_can_go(&generated("random-regular:8,3,2", 3, JoinShape::Hub, 2, 3));
 }
 
-/// A ring with one router at each place: what went by the router that leaves takes the long way round, by three routers.
+/// A ring with one router at each place: what went by the router that leaves takes the long way round, by three
+/// routers.
 #[test]
 fn the_long_way_round_a_ring() {
     let subnets = generated("random-regular:8,3,1", 4, JoinShape::Ring, 1, 2);

@@ -3,7 +3,8 @@
 use rand::RngExt;
 use rand_pcg::Pcg32;
 
-/// A capture after one to three accidents: cut, lines or sections lost, words of two lines exchanged, encoded otherwise.
+/// A capture after one to three accidents: cut, lines or sections lost, words of two lines exchanged, encoded
+/// otherwise.
 pub fn mutilated(bytes: &[u8], rng: &mut Pcg32) -> Vec<u8> {
     let mut text = String::from_utf8_lossy(bytes).into_owned();
     for _ in 0..rng.random_range(1..=3) {

@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The program behind `python3`; none where there is none. What a version manager puts in its place on the path takes longer
-/// to start than the interpreter, and tests start it a hundred times.
+/// The program behind `python3`; none where there is none. What a version manager puts in its place on the path takes
+/// longer to start than the interpreter, and tests start it a hundred times.
 pub fn python() -> Option<&'static str> {
     static PROGRAM: LazyLock<Option<String>> = LazyLock::new(|| {
         let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;

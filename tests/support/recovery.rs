@@ -22,7 +22,8 @@ pub fn input(subnet: &Subnet, mut tables: SubnetTables, in_use: Half) -> Recover
     RecoveryInput { fabric, tables, in_use, policy, sm: subnet.sm, function: Arc::new(function) }
 }
 
-/// Two halves that lead by different roots over one ring, with hosts on both: neither can follow the other under traffic.
+/// Two halves that lead by different roots over one ring, with hosts on both: neither can follow the other under
+/// traffic.
 pub fn two_roots() -> (Subnet, SubnetTables) {
     let subnet = bring_up(&bundled("torus-4x4"), 1, false);
     let plan = prepare(removal(&subnet, Scheme::Double, Removal::Planned)).expect("a plan of scheme double");

@@ -1,6 +1,7 @@
 //! Programs that we did not write, for tests that compare with them.
 
-/// Whether none is missing; prints a line otherwise, and panics where `RECONFIG_TOOLS_REQUIRED` says that all are there.
+/// Whether none is missing; prints a line otherwise, and panics where `RECONFIG_TOOLS_REQUIRED` says that all are
+/// there.
 pub fn all_there(missing: &[String], packages: &str) -> bool {
     if !missing.is_empty() {
         let missing = missing.join(", ");

@@ -1,5 +1,5 @@
-//! The wire against bytes that others made: MADs captured from ibsim, smpquery and OpenSM, and libibmad's reading of the
-//! same bytes (fixtures/mads); and properties over any bytes at all.
+//! The wire against bytes that others made: MADs captured from ibsim, smpquery and OpenSM, and libibmad's reading of
+//! the same bytes (fixtures/mads); and properties over any bytes at all.
 
 mod connect;
 mod golden;

@@ -143,7 +143,8 @@ macro_rules! records {
     };
 }
 
-/// With one component's bits taken over from the record, a request for that component finds it; for the others it does not.
+/// With one component's bits taken over from the record, a request for that component finds it; for the others it does
+/// not.
 fn masks_select_by_what_they_name<R: Record>(
     record: &[u8; SA_DATA_SIZE],
     other: &[u8; SA_DATA_SIZE],

@@ -132,8 +132,8 @@ fn a_standby_takes_over() {
     assert_eq!((changed, last.audited().verdict()), (0, AuditVerdict::Safe), "{said}");
 }
 
-/// A master hands over to another, which repairs a loss and dies. The first one is master again, and knows tables that are
-/// not in force any more: it reads them.
+/// A master hands over to another, which repairs a loss and dies. The first one is master again, and knows tables that
+/// are not in force any more: it reads them.
 #[test]
 fn a_master_that_returns_reads_what_another_wrote() {
     if !installed(&["opensm", "ibsim-run"]) {
@@ -164,8 +164,8 @@ fn a_master_that_returns_reads_what_another_wrote() {
     assert_eq!((changed, rings, last.audited().verdict()), (0, 0, AuditVerdict::Safe), "{said}");
 }
 
-/// The management of a switch falls silent while its links are up. OpenSM drops it, and it goes on forwarding until OpenSM
-/// has taken its links down at the end of the sweep: tables change in the sweep after.
+/// The management of a switch falls silent while its links are up. OpenSM drops it, and it goes on forwarding until
+/// OpenSM has taken its links down at the end of the sweep: tables change in the sweep after.
 #[test]
 fn a_switch_that_is_not_heard_is_dead_when_its_links_are_down() {
     if !installed(&["opensm", "ibsim-run"]) {
@@ -222,7 +222,8 @@ fn a_switch_starts_anew() {
     assert_eq!(subnet.status()["deadlocks"]["count"].as_u64().unwrap_or(0), 0);
 }
 
-/// A switch that neither takes nor tells its table is named; others are served meanwhile, and it is when it answers again.
+/// A switch that neither takes nor tells its table is named; others are served meanwhile, and it is when it answers
+/// again.
 #[test]
 fn a_switch_is_silent_for_a_while() {
     if !installed(&["opensm", "ibsim-run"]) {
@@ -250,8 +251,8 @@ fn a_switch_is_silent_for_a_while() {
     assert_eq!(found.unreachable_pairs.count, 0, "{:?}\n{said}", found.faults);
 }
 
-/// All cables of a switch die at once: it and its hosts are an island, which OpenSM does not see. The rest is served, and
-/// the island again when one cable is back.
+/// All cables of a switch die at once: it and its hosts are an island, which OpenSM does not see. The rest is served,
+/// and the island again when one cable is back.
 #[test]
 fn an_island_is_left_out_until_a_cable_joins_it() {
     if !installed(&["opensm", "ibsim-run"]) {

@@ -10,8 +10,8 @@ fn node(fabric: &Fabric, name: &str) -> NodeId {
     fabric.nodes().find(|(_, node)| node.description == name).unwrap_or_else(|| panic!("no {name}")).0
 }
 
-/// No entry is left that leads to what died: no later change is proved beside such ways. With them this torus deadlocked
-/// whenever ways were shortened after the death.
+/// No entry is left that leads to what died: no later change is proved beside such ways. With them this torus
+/// deadlocked whenever ways were shortened after the death.
 #[test]
 fn nobody_leads_to_what_died() {
     if !installed(&["opensm", "ibsim-run"]) {

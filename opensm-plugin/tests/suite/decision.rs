@@ -1,5 +1,5 @@
-//! What the engine decides, run after run, without OpenSM: the update from what is in force to what it says is judged by
-//! `audit`, which knows no plan, over every mixture of old and new entries.
+//! What the engine decides, run after run, without OpenSM: the update from what is in force to what it says is judged
+//! by `audit`, which knows no plan, over every mixture of old and new entries.
 
 use reconfig::audit::{AuditRules, AuditVerdict, RoutingSnapshot, audit, audit_update};
 use reconfig::change::KnownBase;
@@ -368,8 +368,8 @@ fn what_is_known_before_a_loss_changes_nothing() {
     }
 }
 
-/// On a large fabric the run after a loss gives ways to all hosts and asks for another, which serves switches too. What was
-/// not written in between is written again first.
+/// On a large fabric the run after a loss gives ways to all hosts and asks for another, which serves switches too. What
+/// was not written in between is written again first.
 #[test]
 fn on_a_large_fabric_hosts_come_first() {
     let fabric = generated("leaf-spine:40,16,44,1");
@@ -417,7 +417,8 @@ fn on_a_large_fabric_hosts_come_first() {
     }
 }
 
-/// Renewal waits until all has left that was sent before the tables in force were; the first wave after a loss never does.
+/// Renewal waits until all has left that was sent before the tables in force were; the first wave after a loss never
+/// does.
 #[test]
 fn renewal_waits_for_packets_of_two_changes_ago() {
     let mut world = World::new(&random(16, 4, 2), 0, "");
@@ -484,7 +485,8 @@ fn waits_begin_when_the_last_block_has_landed() {
     }
 }
 
-/// A cable that comes back changes no table before it carries data, so nothing is planned for it; then ways lead over it.
+/// A cable that comes back changes no table before it carries data, so nothing is planned for it; then ways lead over
+/// it.
 #[test]
 fn a_cable_that_comes_needs_no_plan() {
     let mut world = World::new(&bundled("fat-tree-4-2"), 0, "");

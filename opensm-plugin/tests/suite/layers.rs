@@ -149,8 +149,8 @@ fn lanes_must_be_there() {
     }
 }
 
-/// Levels that hosts have stay where links, or OpenSM's tables, no longer carry them: nothing is written, and the log says
-/// why.
+/// Levels that hosts have stay where links, or OpenSM's tables, no longer carry them: nothing is written, and the log
+/// says why.
 #[test]
 fn levels_stay_where_lanes_are_gone() {
     let mut world = World::new(&bundled("torus-4x4"), 0, "engine: lash\nlayers: {file: /nowhere}");

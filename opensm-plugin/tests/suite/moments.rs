@@ -1,5 +1,5 @@
-//! Every moment of a subnet that OpenSM writes with the engine: after each block that landed no lanes wait for each other
-//! in a ring, and no packet goes round.
+//! Every moment of a subnet that OpenSM writes with the engine: after each block that landed no lanes wait for each
+//! other in a ring, and no packet goes round.
 
 use crate::harness::{OpenSm, bundled, installed};
 use crate::subnet::{Moments, Subnet};

@@ -1,5 +1,5 @@
-//! What a run of the routing takes: within OpenSM beside its own engines, and without OpenSM step by step. The long form of
-//! docs/OPENSM.md's table; nothing here is run unless asked for by name.
+//! What a run of the routing takes: within OpenSM beside its own engines, and without OpenSM step by step. The long
+//! form of docs/OPENSM.md's table; nothing here is run unless asked for by name.
 
 use crate::decision::World;
 use crate::harness::{OpenSm, installed, patience};
@@ -24,7 +24,8 @@ pub fn generated(topology: &str) -> Fabric {
 /// The fabrics of the table.
 pub const FABRICS: [&str; 2] = ["three-level:16,8,8,8,8", "fat-tree:18,3"];
 
-/// OpenSM's log as it grows: looked at seldom, and only what is new, so that looking takes no time from what is measured.
+/// OpenSM's log as it grows: looked at seldom, and only what is new, so that looking takes no time from what is
+/// measured.
 struct Log {
     file: File,
     /// Lines of the routing.
@@ -53,8 +54,8 @@ impl Log {
         self.lines.iter().filter(|line| line.contains(UP)).count()
     }
 
-    /// Waits until the subnet is up once more than so often, and then until OpenSM neither routes nor takes processor time:
-    /// losses come when it has been idle for long.
+    /// Waits until the subnet is up once more than so often, and then until OpenSM neither routes nor takes processor
+    /// time: losses come when it has been idle for long.
     fn up_after(&mut self, ups: usize, opensm: &OpenSm) {
         let start = Instant::now();
         let (mut held, mut since) = ((0, 0), Instant::now());

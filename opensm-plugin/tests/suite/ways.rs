@@ -9,7 +9,8 @@ use reconfig::ids::{Lid, PortNum};
 use reconfig::tables::Lft;
 use std::sync::Arc;
 
-/// Whether packets that hosts of a switch send to a LID arrive. A switch discards what is to leave by the port it came in by.
+/// Whether packets that hosts of a switch send to a LID arrive. A switch discards what is to leave by the port it came
+/// in by.
 fn arrives(fabric: &Fabric, lfts: &[Arc<Lft>], from: NodeId, lid: Lid) -> bool {
     let (mut at, mut input) = (from, None);
     for _ in 0..fabric.node_count() {

@@ -147,8 +147,9 @@ impl Afterwards<'_> {
         Ok(())
     }
 
-    /// Whether a row leads into what died, as it did at the beginning, and the plan leaves such rows to another change. A way
-    /// that leads there was lost at the beginning, too: that no other is led to such a row, each wave's closure shows.
+    /// Whether a row leads into what died, as it did at the beginning, and the plan leaves such rows to another change.
+    /// A way that leads there was lost at the beginning, too: that no other is led to such a row, each wave's closure
+    /// shows.
     fn stays_lost(&self, node: NodeId, output: PortNum, lid: Lid) -> bool {
         let draft = self.plan.draft();
         let has_died = |port: PortId| draft.before.peer(port).is_some() && draft.surviving.peer(port).is_none();

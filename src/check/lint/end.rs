@@ -55,8 +55,8 @@ fn check_stranded(plan: &Plan, reached: &[bool], findings: &mut Findings) {
 
 /// Every LID that will be in use leads to the port that owns it, from every switch where packets to it may be sent:
 /// from all that stay or, where the plan specifies the sources of a path, from those of its sources. Scheme `ordered`
-/// may leave a row lost that the first tables lead nowhere, if no host sends to a host by it, or the plan says that such
-/// are left, and if it still ends at a cable that is gone (W.10 of docs/PROTOCOL.md).
+/// may leave a row lost that the first tables lead nowhere, if no host sends to a host by it, or the plan says that
+/// such are left, and if it still ends at a cable that is gone (W.10 of docs/PROTOCOL.md).
 fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     let fabric = &*plan.draft().after;
     let tables = plan.tables_at(plan.waves().len());

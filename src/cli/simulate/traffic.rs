@@ -21,12 +21,11 @@ pub(super) struct TrafficArguments {
     /// or make the run long].
     #[arg(long, allow_negative_numbers = true, value_parser = fraction)]
     pub(super) load: Option<f64>,
-    /// The traffic pattern: uniform, permutation (drawn by the seed), a permutation of the textbook among the ranks of end
-    /// ports (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
-    /// permutation:FILE (lines of a destination rank, or
-    /// of a source and a destination rank; end ports without a line are silent), worst (the permutation that the old
-    /// routing serves worst; for one fabric only), hot-spot:RANK,SHARE or trace:FILE (lines of time in ns, source rank,
-    /// destination rank, bytes). FILE `-` is standard input.
+    /// The traffic pattern: uniform, permutation (drawn by the seed), a textbook permutation of the end ports' ranks
+    /// (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
+    /// permutation:FILE (lines of a destination rank, or of a source and a destination rank; end ports without a line
+    /// are silent), worst (the permutation that the old routing serves worst; for one fabric only), hot-spot:RANK,SHARE
+    /// or trace:FILE (lines of time in ns, source rank, destination rank, bytes). FILE `-` is standard input.
     #[arg(long, default_value = "uniform")]
     pub(super) traffic: String,
     #[command(flatten)]

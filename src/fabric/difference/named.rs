@@ -65,7 +65,8 @@ fn by_name(fabric: &Fabric) -> Result<BTreeMap<Name<'_>, NodeId>, NamesError> {
     Ok(found)
 }
 
-/// The node's own GUID if it is free, else the next one behind all that are used; room for the GUIDs of its ports stays.
+/// The node's own GUID if it is free, else the next one behind all that are used; room for the GUIDs of its ports
+/// stays.
 fn unused(node: &Node, used: &mut BTreeSet<Guid>) -> Guid {
     let behind = || used.last().map_or(0, |last| last.0.saturating_add(u64::from(u8::MAX) + 1));
     let guid = if used.contains(&node.guid) { Guid(behind()) } else { node.guid };

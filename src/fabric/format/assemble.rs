@@ -140,10 +140,10 @@ pub(super) fn most_ports(source: SourceText<'_>) -> usize {
 const MOST_LID_FAULTS: usize = 20;
 
 impl ParsedFabric<'_> {
-    /// The fabric that the file describes, nodes in the order of the file. What is wrong goes to the ledger: a node or a
-    /// port described twice, a port number that does not exist on its node, lines that contradict each other, a LID that
-    /// is out of range or belongs to two ports, a node without a section. Lines at fault are left out. None if nothing
-    /// coherent is left.
+    /// The fabric that the file describes, nodes in the order of the file. What is wrong goes to the ledger: a node or
+    /// a port described twice, a port number that does not exist on its node, lines that contradict each other, a LID
+    /// that is out of range or belongs to two ports, a node without a section. Lines at fault are left out. None if
+    /// nothing coherent is left.
     pub fn assemble(mut self, ledger: &mut FaultLedger<'_>) -> Option<Fabric> {
         let bounded = self.check_size(ledger);
         (bounded && self.check_nodes(ledger)).then_some(())?;
@@ -203,8 +203,8 @@ impl ParsedFabric<'_> {
         by_port
     }
 
-    /// Whether the nodes have no more ports than a file of its size can be about. Each port costs memory, cabled or not,
-    /// and a file may claim 254 of them in a short line.
+    /// Whether the nodes have no more ports than a file of its size can be about. Each port costs memory, cabled or
+    /// not, and a file may claim 254 of them in a short line.
     fn check_size(&self, ledger: &mut FaultLedger<'_>) -> bool {
         let most = most_ports(ledger.source);
         let mut ports = 0;
@@ -221,8 +221,8 @@ impl ParsedFabric<'_> {
         beyond.is_none()
     }
 
-    /// Gives both ends of each link one rate: what one end leaves open the other one tells, and of two rates the lower one
-    /// counts.
+    /// Gives both ends of each link one rate: what one end leaves open the other one tells, and of two rates the lower
+    /// one counts.
     fn settle_rates(&mut self, ledger: &mut FaultLedger<'_>) {
         let keys = self.ports.iter().map(|port| (port.node, port.num));
         let by_port: FxHashMap<PortKey, usize> = keys.zip(0..).collect();
@@ -446,7 +446,8 @@ impl Assembly<'_, '_> {
         builder.build().map_err(|error| self.locate(&error))
     }
 
-    /// Completes a port from the line that describes it, its own or its neighbour's. A switch's port has no GUID or LID.
+    /// Completes a port from the line that describes it, its own or its neighbour's. A switch's port has no GUID or
+    /// LID.
     fn set_port(&self, builder: &mut FabricBuilder, (node, num): PortKey, line: &ParsedPort, end: &ParsedEnd) {
         let (id, num) = (NodeId(node as u32), PortNum(num));
         if builder.nodes()[node].kind != NodeKind::Switch {

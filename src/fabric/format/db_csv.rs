@@ -10,8 +10,8 @@
 //! Three tables are read, by the names of their columns, so versions with further columns are read too: `NODES`,
 //! `PORTS` (LIDs, LMCs, rates and VLs; rows of down ports are passed over) and `LINKS` (`NodeGuid1,PortNum1,NodeGuid2,
 //! PortNum2`). Numbers are decimal, or hexadecimal with `0x`. A port that is up and in no link makes the file
-//! incomplete: a part of `LINKS` is missing. Nothing that a fabric needs is missing in such a file, but no vendor documents
-//! it: this is what public programs read of ibdiagnet 2.1 and later.
+//! incomplete: a part of `LINKS` is missing. Nothing that a fabric needs is missing in such a file, but no vendor
+//! documents it: this is what public programs read of ibdiagnet 2.1 and later.
 
 use super::assemble::{
     EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,

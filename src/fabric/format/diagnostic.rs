@@ -268,8 +268,8 @@ impl ReadError {
         all.further.extend(std::iter::once(other.0.first).chain(other.0.further).take(room));
     }
 
-    /// The error with its surroundings, for a terminal; `colour` adds escape sequences. Of many faults the first ten are
-    /// shown, and all are counted.
+    /// The error with its surroundings, for a terminal; `colour` adds escape sequences. Of many faults the first ten
+    /// are shown, and all are counted.
     pub fn render(&self, colour: bool) -> String {
         self.render_as(Level::ERROR, colour)
     }

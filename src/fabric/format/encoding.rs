@@ -1,8 +1,8 @@
 //! From a file's bytes to text: what encodings and terminals did to it is undone, and said.
 //!
-//! The tools print ASCII; what differs was made by an editor, a shell or a terminal in between. UTF-16, which PowerShell
-//! writes, is converted; bytes that are no UTF-8 are read as Latin-1, which gives every byte one meaning; a terminal's
-//! control sequences are left out. Files that hold no text are refused with what they look like.
+//! The tools print ASCII; what differs was made by an editor, a shell or a terminal in between. UTF-16, which
+//! PowerShell writes, is converted; bytes that are no UTF-8 are read as Latin-1, which gives every byte one meaning; a
+//! terminal's control sequences are left out. Files that hold no text are refused with what they look like.
 
 use super::diagnostic::{ReadError, SourceText, Span};
 use std::borrow::Cow;

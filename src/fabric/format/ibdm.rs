@@ -7,10 +7,10 @@
 //!    P24 -4x-5G-> MTS2400 spine-1 P1
 //! ```
 //!
-//! Which chips a system is made of is in its system file ([`ibnl`](super::ibnl)); a type without one is a fault, as it is
-//! to ibdm. A system of one chip has the system's name, any other chip has its path (`leaf-1/board/U1`); chips of one
-//! system share a system GUID. Cables may be listed at one end or at both. There are neither GUIDs nor LIDs; a rate that is
-//! not told is 4x at 2.5 Gb/s, as it is to ibdm. A list of cables has the same content, six words a line.
+//! Which chips a system is made of is in its system file ([`ibnl`](super::ibnl)); a type without one is a fault, as it
+//! is to ibdm. A system of one chip has the system's name, any other chip has its path (`leaf-1/board/U1`); chips of
+//! one system share a system GUID. Cables may be listed at one end or at both. There are neither GUIDs nor LIDs; a rate
+//! that is not told is 4x at 2.5 Gb/s, as it is to ibdm. A list of cables has the same content, six words a line.
 
 use super::assemble::ParsedFabric;
 use super::by_name::{NamedEnd, NamedFabric, Rate};

@@ -7,8 +7,8 @@
 //! 0x0002c90300a1b2c0 "  leaf-1"     5    3[  ] ==( … )==>  0x0002c90300f1e2d1     12    1[  ] "host-1 HCA-1" ( )
 //! ```
 //!
-//! Blocks give a neighbour's LID and description but no GUID: without LIDs, or if two nodes share one, a neighbour may be
-//! undetermined, which is a fault. `-p` adds timers in brackets, which are not read.
+//! Blocks give a neighbour's LID and description but no GUID: without LIDs, or if two nodes share one, a neighbour may
+//! be undetermined, which is a fault. `-p` adds timers in brackets, which are not read.
 //! [`reported`](super::reported) states what such a report lacks.
 
 use super::assemble::ParsedFabric;

@@ -6,10 +6,10 @@
 //! `0x` or without leading zeros; names that are no GUIDs, as in redacted captures, where the section or a number
 //! derived from the name gives the GUID; lines without a rate; a comment that begins with `"`; `switchguid=` that
 //! repeats a chassis' GUID, where neighbours use the name's; sections and lines given twice; links told at one end.
-//! Not read: names of chassis (their numbers are), external port numbers. Preserved: everything of a node except its LFT capacity and its
-//! support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are written in index order, without departed
-//! ones; the fields of `--full` only if some port does not have the usual eight data VLs. Control characters in
-//! descriptions become blanks, as in the tool.
+//! Not read: names of chassis (their numbers are), external port numbers. Preserved: everything of a node except its
+//! LFT capacity and its support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are written in index
+//! order, without departed ones; the fields of `--full` only if some port does not have the usual eight data VLs.
+//! Control characters in descriptions become blanks, as in the tool.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;

@@ -1,5 +1,5 @@
-//! System files of ibdm (IBNL): which chips and boards a system is made of, how they are wired, and what is printed beside
-//! its sockets (the manual page ibdm-ibnl-file of ibutils 1.5.7).
+//! System files of ibdm (IBNL): which chips and boards a system is made of, how they are wired, and what is printed
+//! beside its sockets (the manual page ibdm-ibnl-file of ibutils 1.5.7).
 //!
 //! ```text
 //! SYSTEM LEAF
@@ -11,9 +11,9 @@
 //!    P13 -> L1/P1
 //! ```
 //!
-//! A file holds boards and one top system, which has one or more names. What a wire ends at is a port of another part, or
-//! a connector of the whole. A connector of which a board's variant has no counterpart is absent. Omitted: attributes of
-//! chips (`U1=isChaBma`), which routing does not need.
+//! A file holds boards and one top system, which has one or more names. What a wire ends at is a port of another part,
+//! or a connector of the whole. A connector of which a board's variant has no counterpart is absent. Omitted:
+//! attributes of chips (`U1=isChaBma`), which routing does not need.
 
 use super::by_name::Rate;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span};
@@ -117,8 +117,8 @@ impl SystemFiles {
         self.by_type.contains_key(of_type)
     }
 
-    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there), or what is wrong with the
-    /// description, and the number of parts that were looked at; none if no file has the type.
+    /// A type's layout, with boards as `modifiers` choose them (`leaf1`, `R`: no board there), or what is wrong with
+    /// the description, and the number of parts that were looked at; none if no file has the type.
     pub(super) fn layout<'a>(
         &'a self,
         of_type: &str,

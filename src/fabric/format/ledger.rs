@@ -20,7 +20,8 @@ pub enum Tolerance {
     /// Damage that can mean one thing only, which is repaired.
     #[default]
     Repair,
-    /// An incomplete file too: what cannot be read is left out, and a node without a section is what its neighbours tell.
+    /// An incomplete file too: what cannot be read is left out, and a node without a section is what its neighbours
+    /// tell.
     Partial,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Reading ([`read`]) takes bytes and a name for messages, detects the format by content and returns a checked
 //! [`Fabric`], or a [`ReadError`] that shows every fault with file, line, column, the line and what was expected. It
-//! never panics and never guesses silently: a reader's assumption is a [`ReadNotice`], and so is a repair of damage that
-//! can mean one thing only, which [`Tolerance::Strict`] refuses. A node that a file only names as a neighbour makes the
-//! reading incomplete ([`Reading::complete`]), unless [`Tolerance::Partial`] accepts it. Writing ([`write()`]) depends
-//! on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format preserves, which each
-//! format's module documents; [`Format::Json`] preserves everything. Deliberately omitted: files and standard input,
-//! which are the caller's, and tables and routes.
+//! never panics and never guesses silently: a reader's assumption is a [`ReadNotice`], and so is a repair of damage
+//! that can mean one thing only, which [`Tolerance::Strict`] refuses. A node that a file only names as a neighbour
+//! makes the reading incomplete ([`Reading::complete`]), unless [`Tolerance::Partial`] accepts it. Writing
+//! ([`write()`]) depends on the fabric alone: no clock, no host. `read ∘ write` is the identity on what a format
+//! preserves, which each format's module documents; [`Format::Json`] preserves everything. Deliberately omitted: files
+//! and standard input, which are the caller's, and tables and routes.
 
 mod assemble;
 mod by_name;
@@ -118,9 +118,9 @@ impl Format {
         }
     }
 
-    /// The format of a text, detected by content: JSON and subnet.lst by their brackets; ibsim's by a first comment that
-    /// names it, the word `Hca` or a node name that is not a GUID; the files of ibdiagnet2, ibdm and UFM, reports of links
-    /// and lists of ports by their lines; otherwise ibnetdiscover's.
+    /// The format of a text, detected by content: JSON and subnet.lst by their brackets; ibsim's by a first comment
+    /// that names it, the word `Hca` or a node name that is not a GUID; the files of ibdiagnet2, ibdm and UFM, reports
+    /// of links and lists of ports by their lines; otherwise ibnetdiscover's.
     pub fn detect(text: &str) -> Format {
         Format::known(text).unwrap_or(Format::Ibnetdiscover)
     }
@@ -221,8 +221,8 @@ pub struct Reading {
     pub left_out: Option<ReadError>,
     /// The devices that did not answer the tool, as its messages in the file say. What is behind them may be missing.
     pub unanswered: usize,
-    /// Whether the file lacks GUIDs, and nodes got some in its order: another capture of the fabric may give a node another
-    /// one, so both have only names in common.
+    /// Whether the file lacks GUIDs, and nodes got some in its order: another capture of the fabric may give a node
+    /// another one, so both have only names in common.
     pub numbered: bool,
 }
 

@@ -6,8 +6,8 @@
 //! Switch  : 0x0002c90300a1b2d0 ports 36 "leaf-1" enhanced port 0 lid 5 lmc 0
 //! ```
 //!
-//! The second form is a line of `ibswitches`, `ibhosts` or `ibnetdiscover -l`. Unlike the tools, which pass over what they
-//! cannot read, this reader refuses it.
+//! The second form is a line of `ibswitches`, `ibhosts` or `ibnetdiscover -l`. Unlike the tools, which pass over what
+//! they cannot read, this reader refuses it.
 
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span};
@@ -37,8 +37,8 @@ impl NodeNames {
         self.0.keys().filter(|&&guid| fabric.by_guid(guid).is_some()).count()
     }
 
-    /// The fabric with these names as descriptions. A description that makes its node an aggregation node is kept, since
-    /// it tells more than a name.
+    /// The fabric with these names as descriptions. A description that makes its node an aggregation node is kept,
+    /// since it tells more than a name.
     pub fn apply(&self, fabric: &Fabric) -> Fabric {
         fabric.with_descriptions(|node| self.0.get(&node.guid).map(String::as_str))
     }

@@ -8,12 +8,12 @@
 //!
 //! `#` is what is printed beside the socket, `IB#` the port's number; columns are found by their names. `N#` may be
 //! either, so it is looked up in the neighbour's block first. CAs have no blocks: a neighbour without one, whose ports
-//! are the first [`MOST_CA_PORTS`], is a CA, unless rows name several of its ports with one LID. Any other neighbour without
-//! a block is a switch that is missing. A port that its neighbour names must have a row in its own block. What a file
-//! that was cut does not show: the last rows of the last block, where they lead to CAs or to switches that are lost
-//! too; and a lost switch of which only one row is left, for one of its first ports, which looks like a CA. The file has
-//! neither LMCs, vendors nor system GUIDs, and a CA's GUID may be that of its port. No vendor documents the format: this
-//! is what public programs read of ibdiagnet 2.1 and later.
+//! are the first [`MOST_CA_PORTS`], is a CA, unless rows name several of its ports with one LID. Any other neighbour
+//! without a block is a switch that is missing. A port that its neighbour names must have a row in its own block. What
+//! a file that was cut does not show: the last rows of the last block, where they lead to CAs or to switches that are
+//! lost too; and a lost switch of which only one row is left, for one of its first ports, which looks like a CA. The
+//! file has neither LMCs, vendors nor system GUIDs, and a CA's GUID may be that of its port. No vendor documents the
+//! format: this is what public programs read of ibdiagnet 2.1 and later.
 
 use super::assemble::{
     EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,

@@ -1,4 +1,5 @@
-//! The `…-nodes.ndat` of netloc, which was a part of hwloc until version 2: JSON, with a list of nodes and one of cables.
+//! The `…-nodes.ndat` of netloc, which was a part of hwloc until version 2: JSON, with a list of nodes and one of
+//! cables.
 //!
 //! ```text
 //! {"network_info":{…},
@@ -6,9 +7,10 @@
 //!  "edge_info":{"1":{"src_node_id":"0002:c903:00a1:b2c1","src_port_id":"1","dest_node_id":"…","dest_port_id":"11","speed":"QDR","width":"4x",…},…}}
 //! ```
 //!
-//! netloc makes it of `ibnetdiscover -p`, so it lacks what that lacks, and more: nodes are named by PortGUIDs, of which a CA's
-//! stands for its NodeGUID; a CA of two ports is two nodes; a node has as many ports as the highest with a cable; every LMC
-//! is 0. Each cable is listed at both of its ends. The whole file is one line, so faults name the node or the cable.
+//! netloc makes it of `ibnetdiscover -p`, so it lacks what that lacks, and more: nodes are named by PortGUIDs, of which
+//! a CA's stands for its NodeGUID; a CA of two ports is two nodes; a node has as many ports as the highest with a
+//! cable; every LMC is 0. Each cable is listed at both of its ends. The whole file is one line, so faults name the node
+//! or the cable.
 
 use super::assemble::{
     EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,

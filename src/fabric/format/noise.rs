@@ -52,8 +52,8 @@ fn is_message(line: &str) -> bool {
         || of_library.is_some_and(|(_, number)| digits(number))
 }
 
-/// Whether a message says that a query was not answered. Attributes of a vendor (0xff00 on) are asked of every device, and
-/// those of other vendors do not answer: nothing is lost.
+/// Whether a message says that a query was not answered. Attributes of a vendor (0xff00 on) are asked of every device,
+/// and those of other vendors do not answer: nothing is lost.
 fn is_silence(line: &str) -> bool {
     let of_query =
         ["query_smp.c", "ibnetdisc.c", "mad_rpc", "madrpc", "discover"].iter().any(|part| line.contains(part));

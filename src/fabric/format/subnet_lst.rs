@@ -5,11 +5,12 @@
 //! LOG=ACT SPD=5
 //! ```
 //!
-//! Numbers are hexadecimal. Writers list each link at both ends, node by node; a node that is only ever the second side makes
-//! the file incomplete, as one that was cut is. Accepted: `-SM` after the kind; a link listed at one end; 32-bit DevIDs whose value is in the upper
-//! half, or is 0 in one of two mentions, as writers differ; missing speeds (2.5 Gb/s, as in ibutils, with a notice). Files of ibutils' own simulator call every node `CA`: a node of which two ports share a LID
-//! or a PortGUID forwards packets, so it is read as a switch, with a notice. Lines with `LOG=DWN` are not links and
-//! yield a notice. LMC, port 0's kind and nodes without links are not in the file.
+//! Numbers are hexadecimal. Writers list each link at both ends, node by node; a node that is only ever the second side
+//! makes the file incomplete, as one that was cut is. Accepted: `-SM` after the kind; a link listed at one end; 32-bit
+//! DevIDs whose value is in the upper half, or is 0 in one of two mentions, as writers differ; missing speeds (2.5
+//! Gb/s, as in ibutils, with a notice). Files of ibutils' own simulator call every node `CA`: a node of which two ports
+//! share a LID or a PortGUID forwards packets, so it is read as a switch, with a notice. Lines with `LOG=DWN` are not
+//! links and yield a notice. LMC, port 0's kind and nodes without links are not in the file.
 
 use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
 use super::cursor::Cursor;

@@ -31,9 +31,9 @@ pub const BUNDLED: &[Bundled] = &[
     // Rewritten in place it deadlocks, though both routings are free of deadlock: found by
     // `examples/measuring/src/bin/find_ghost_cycle.rs`.
     Bundled { name: "ghost-cycle", topology: "random-regular:8,4,5", seed: 112 },
-    // The counts of the Double Scheme's own example; the seed is the first whose root bears no host and which stays in one
-    // part whatever switch goes (`examples/measuring/src/bin/find_seed_16.rs`). Its drain tokens pass 11 channels once the
-    // root has died; `reconfig reproduce seed-001` measures on seed 50, which has the slides' 7.
+    // The counts of the Double Scheme's own example; the seed is the first whose root bears no host and which stays in
+    // one part whatever switch goes (`examples/measuring/src/bin/find_seed_16.rs`). Its drain tokens pass 11 channels
+    // once the root has died; `reconfig reproduce seed-001` measures on seed 50, which has the slides' 7.
     Bundled { name: "seed-16", topology: "irregular:16,4,14,23", seed: 2 },
 ];
 

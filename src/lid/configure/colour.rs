@@ -1,8 +1,8 @@
 //! Colouring (seed 002, section 4.3): colour by colour; each goes to the uncoloured path of largest (color/L) or
 //! smallest (color/S) degree that splits with none of the same colour.
 //!
-//! Degrees of [`Colour`] are those of the whole split graph: the paper does not state whether they include removed nodes.
-//! [`ColourReduced`] has the other readings.
+//! Degrees of [`Colour`] are those of the whole split graph: the paper does not state whether they include removed
+//! nodes. [`ColourReduced`] has the other readings.
 
 use super::{Configurations, Configure, HeuristicOrder};
 use crate::lid::Splits;

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Sorts the blocks of a wave by the pairs of hosts that wait for them, most first; where there are as many, they keep
-/// their order. A pair waits for every block with an entry that changes on its new way, if the tables `held` give it none.
+/// their order. A pair waits for every block with an entry that changes on its new way, if the tables `held` give it
+/// none.
 pub(super) fn most_pairs_first(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lft>], writes: &mut [Write]) {
     let fabric = &*input.surviving;
     let mut blocks: BTreeMap<(NodeId, u16), u64> = BTreeMap::new();

@@ -213,8 +213,8 @@ impl Drawing {
         drawing
     }
 
-    /// Makes the shapes. Returns the shape of each node; none for hosts that are folded into a number, and what has found
-    /// no place.
+    /// Makes the shapes. Returns the shape of each node; none for hosts that are folded into a number, and what has
+    /// found no place.
     fn fold(&mut self, map: &FabricMap, levels: &[usize], (hosts, switches): (bool, bool)) -> Vec<Option<usize>> {
         let mut apart = 0;
         let mut boxes: BTreeMap<usize, usize> = BTreeMap::new();

@@ -146,8 +146,8 @@ pub struct Status {
     pub lids: LidStatus,
     /// The engine that computes routings, or several: the first of them that can route the subnet does.
     pub engine: String,
-    /// The engine of the routing in force; after a change by forwarding entries alone, the one towards which it led. None for
-    /// tables that were adopted.
+    /// The engine of the routing in force; after a change by forwarding entries alone, the one towards which it led.
+    /// None for tables that were adopted.
     #[serde(default)]
     pub routed_by: Option<String>,
     /// The root of the routing in force, if it has one.

@@ -1,8 +1,8 @@
 //! Drain by conservation: reads the end ports' counters of the retired service levels, wave after wave (section D).
 //!
-//! No device reports discards by service level: a discarded packet leaves *received* below *sent* for good, and the time
-//! limit ends the wait. After the proof the counters are zeroed and read again, since nobody uses these levels until the
-//! next change (D.5).
+//! No device reports discards by service level: a discarded packet leaves *received* below *sent* for good, and the
+//! time limit ends the wait. After the proof the counters are zeroed and read again, since nobody uses these levels
+//! until the next change (D.5).
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};
 use crate::fabric::PortId;

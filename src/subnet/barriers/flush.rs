@@ -28,8 +28,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Behind a fence strays of the spare half may be anywhere when it is closed, and the tables of the split lead them into
-    /// `lanes`: so all that was sent before comes to its end first (F.7).
+    /// Behind a fence strays of the spare half may be anywhere when it is closed, and the tables of the split lead them
+    /// into `lanes`: so all that was sent before comes to its end first (F.7).
     async fn flush_behind_fence(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let awaited = format!("flush of lanes {lanes}");
         let rounds = self.longest_way(&awaited)?;

@@ -1,5 +1,5 @@
-//! 200 fabrics of ten families, 100 in the brief form, every one from its number, some with a switch or cables taken away;
-//! and the captures.
+//! 200 fabrics of ten families, 100 in the brief form, every one from its number, some with a switch or cables taken
+//! away; and the captures.
 
 use crate::support::captures::captures;
 use crate::support::is_thorough;

@@ -1,6 +1,6 @@
-//! Every engine of the registry, on 200 fabrics from seeds, 100 in the brief form, and on the captures: what it computes is
-//! proved, and where it is not meant to be safe, refused whenever an oracle that shares nothing with the prover finds a
-//! cycle.
+//! Every engine of the registry, on 200 fabrics from seeds, 100 in the brief form, and on the captures: what it
+//! computes is proved, and where it is not meant to be safe, refused whenever an oracle that shares nothing with the
+//! prover finds a cycle.
 //!
 //! On the captures an oracle follows what engines by destination compute, too, hop by hop: routing the largest takes
 //! seconds, so it is routed once for both.

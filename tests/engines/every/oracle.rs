@@ -1,5 +1,5 @@
-//! Follows packet by packet through the tables, and looks for a cycle of lanes: petgraph's search on what packets do. Knows
-//! the fabric, the tables and the service levels, and nothing of the prover.
+//! Follows packet by packet through the tables, and looks for a cycle of lanes: petgraph's search on what packets do.
+//! Knows the fabric, the tables and the service levels, and nothing of the prover.
 
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
@@ -35,8 +35,8 @@ pub fn closes_a_cycle(routed: &Routed) -> Result<bool, String> {
 struct Walk<'a> {
     routed: &'a Routed,
     graph: DiGraphMap<Lane, ()>,
-    /// By input port: the LID, and the levels (a bit each) on which a packet that came in there has arrived. What comes in
-    /// there to the same LID, on the same level, goes the same way from there on.
+    /// By input port: the LID, and the levels (a bit each) on which a packet that came in there has arrived. What comes
+    /// in there to the same LID, on the same level, goes the same way from there on.
     arrived: Vec<(Lid, u16)>,
 }
 

@@ -1,13 +1,14 @@
-//! How long `reconfig sm` and OpenSM take on the same real ibsim: to bring up a cold subnet, to route around a spine that
-//! dies, and to take it back.
+//! How long `reconfig sm` and OpenSM take on the same real ibsim: to bring up a cold subnet, to route around a spine
+//! that dies, and to take it back.
 //!
-//! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each topology by a
-//! fresh ibsim for every run, in turn to every manager on the same host, and prints the median of wall-clock times, in
-//! brackets the least, and the median of the processor time that the manager had meanwhile, which other work on the machine
-//! hardly affects. Bring-up is from the start of the program until its log reports SUBNET UP; the others are from ibsim's
-//! `Unlink` or `ReLink` of all cables of a spine, the root of our up*/down*, to the last report of an end in the log (SUBNET
-//! UP, or *the change is over*) before a silence. Where an end before that was reported, its median comes first, before an
-//! arrow. Without arguments: once, on a leaf-spine tree of 16 switches; `all` has 320 and 972 too.
+//! `cargo run --release -p reconfig-measuring --bin bring_up -- [--repetitions N] [TOPOLOGY …|all]` serves each
+//! topology by a fresh ibsim for every run, in turn to every manager on the same host, and prints the median of
+//! wall-clock times, in brackets the least, and the median of the processor time that the manager had meanwhile, which
+//! other work on the machine hardly affects. Bring-up is from the start of the program until its log reports SUBNET UP;
+//! the others are from ibsim's `Unlink` or `ReLink` of all cables of a spine, the root of our up*/down*, to the last
+//! report of an end in the log (SUBNET UP, or *the change is over*) before a silence. Where an end before that was
+//! reported, its median comes first, before an arrow. Without arguments: once, on a leaf-spine tree of 16 switches;
+//! `all` has 320 and 972 too.
 
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use reconfig::fabric::Fabric;
@@ -40,8 +41,8 @@ enum Manager {
     OpenSm(&'static str),
 }
 
-/// By default OpenSM keeps four SMPs on the wire, one LID for each port, and leaves SL-to-VL tables alone; the last two do
-/// what `reconfig sm` does.
+/// By default OpenSM keeps four SMPs on the wire, one LID for each port, and leaves SL-to-VL tables alone; the last two
+/// do what `reconfig sm` does.
 const MANAGERS: [(&str, Manager); 5] = [
     ("reconfig sm", Manager::Reconfig(&[])),
     ("OpenSM", Manager::OpenSm("")),
@@ -53,7 +54,8 @@ const MANAGERS: [(&str, Manager); 5] = [
 /// What is timed: bring-up, loss and return.
 type Course = [Took; 3];
 
-/// Seconds by the clock until the first and the last report of an end, and those that a processor worked for the manager.
+/// Seconds by the clock until the first and the last report of an end, and those that a processor worked for the
+/// manager.
 #[derive(Clone, Copy)]
 struct Took {
     first: f64,

@@ -1,10 +1,10 @@
-//! For how long `reconfig sm` answers nobody while it brings a large subnet through a loss: clients of the SA, other managers
-//! and users at the control socket wait that long at most, beside what the wire takes.
+//! For how long `reconfig sm` answers nobody while it brings a large subnet through a loss: clients of the SA, other
+//! managers and users at the control socket wait that long at most, beside what the wire takes.
 //!
-//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread as the
-//! program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return. A stretch is
-//! what the manager does between two moments at which it would take a request. What counts is the processor's time of its
-//! thread, so that other work on the machine does not.
+//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread as
+//! the program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return. A
+//! stretch is what the manager does between two moments at which it would take a request. What counts is the
+//! processor's time of its thread, so that other work on the machine does not.
 
 use reconfig::change::engine_named;
 use reconfig::fabric::Fabric;

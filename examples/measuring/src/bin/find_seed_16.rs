@@ -1,8 +1,9 @@
-//! Counts the seeds of `irregular:16,4,14,23` by the hops of their drain tokens: sixteen four-port switches, fourteen hosts
-//! and twenty-three switch links, as the Double Scheme's own example has them. A seed counts if its up*/down* root bears no
-//! host, and if any one switch may go without cutting the rest in two. The first such seed is the bundled fabric
-//! `seed-16`; `reconfig reproduce seed-001` takes the first with 7 channels once the root has died, as the paper has hops, and
-//! 9 with it, which are 7 without those to and from hosts: `cargo run --release -p reconfig-measuring --bin find_seed_16 [SEEDS]`.
+//! Counts the seeds of `irregular:16,4,14,23` by the hops of their drain tokens: sixteen four-port switches, fourteen
+//! hosts and twenty-three switch links, as the Double Scheme's own example has them. A seed counts if its up*/down*
+//! root bears no host, and if any one switch may go without cutting the rest in two. The first such seed is the bundled
+//! fabric `seed-16`; `reconfig reproduce seed-001` takes the first with 7 channels once the root has died, as the paper
+//! has hops, and 9 with it, which are 7 without those to and from hosts: `cargo run --release -p reconfig-measuring
+//! --bin find_seed_16 [SEEDS]`.
 
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::summary::Summary;

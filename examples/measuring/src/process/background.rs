@@ -16,7 +16,8 @@ impl Background {
         Ok(Background { child: command.spawn()? })
     }
 
-    /// Seconds that its threads, those that have ended too, have had a processor, in steps of the kernel's clock (Linux).
+    /// Seconds that its threads, those that have ended too, have had a processor, in steps of the kernel's clock
+    /// (Linux).
     ///
     /// # Errors
     /// It has ended, or the kernel does not say.

@@ -1,19 +1,21 @@
-//! How many losses are repaired by forwarding entries alone, in how many waves, and at what cost beside a full re-route.
+//! How many losses are repaired by forwarding entries alone, in how many waves, and at what cost beside a full
+//! re-route.
 //!
-//! `cargo run --release -p reconfig-measuring --bin repair_losses` measures every cell with 20 losses; `-- 200` with 200
-//! (50 at 256 switches and more); `-- 200 TOPOLOGY ENGINE LOSS` one cell. Kinds of loss: `link` (a cable), `switch` (any
-//! but the root), `inner` (without hosts), `root`. Losses that split the fabric are drawn again. Random fabrics change
-//! their seed with every eighth of the losses; a root to be lost is drawn too. Engines route on one lane. Of every cell
-//! the first losses on fabrics of at most 30 switches are judged by `waves`, which shares nothing with the repair.
+//! `cargo run --release -p reconfig-measuring --bin repair_losses` measures every cell with 20 losses; `-- 200` with
+//! 200 (50 at 256 switches and more); `-- 200 TOPOLOGY ENGINE LOSS` one cell. Kinds of loss: `link` (a cable), `switch`
+//! (any but the root), `inner` (without hosts), `root`. Losses that split the fabric are drawn again. Random fabrics
+//! change their seed with every eighth of the losses; a root to be lost is drawn too. Engines route on one lane. Of
+//! every cell the first losses on fabrics of at most 30 switches are judged by `waves`, which shares nothing with the
+//! repair.
 //!
-//! `-- orders` compares the orders of up*/down* while nothing is lost; `-- sequence RUNS` runs 50 losses and returns in a
-//! row, `resets` being those that only a change of all routing would have repaired.
+//! `-- orders` compares the orders of up*/down* while nothing is lost; `-- sequence RUNS` runs 50 losses and returns in
+//! a row, `resets` being those that only a change of all routing would have repaired.
 //!
-//! Columns: losses; of these, per cent repaired in no, one and two waves, and in more (the most); in any number without a
-//! wait, and of these only because switches discard what turns back; not at all; per cent with hosts cut off for want of
-//! a repair; entries and blocks written until all is reconnected, each beside those of a full re-route; mean hops and the
-//! busiest channel's load relative to the full re-route, when all is reconnected and after renewal; processor time of a
-//! repair with its renewal, mean and most; losses judged.
+//! Columns: losses; of these, per cent repaired in no, one and two waves, and in more (the most); in any number without
+//! a wait, and of these only because switches discard what turns back; not at all; per cent with hosts cut off for want
+//! of a repair; entries and blocks written until all is reconnected, each beside those of a full re-route; mean hops
+//! and the busiest channel's load relative to the full re-route, when all is reconnected and after renewal; processor
+//! time of a repair with its renewal, mean and most; losses judged.
 
 mod orders;
 mod sequence;

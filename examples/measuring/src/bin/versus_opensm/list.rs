@@ -110,8 +110,8 @@ impl Case {
         Ok(Case { name, fabric, victim: Victim::Switch(root), roots, host })
     }
 
-    /// The same with another victim, drawn from the switches and the cables between switches whose death leaves the other
-    /// switches in one piece, and the manager's host with them.
+    /// The same with another victim, drawn from the switches and the cables between switches whose death leaves the
+    /// other switches in one piece, and the manager's host with them.
     pub fn drawn(sample: Sample, number: usize, seed: u64) -> Result<Case, String> {
         let case = Case::make(sample)?;
         let fabric = &case.fabric;

@@ -1,10 +1,10 @@
 //! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
 //!
 //! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides
-//! opensm,told,…] [--losses N] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back] [--csv FILE]
-//! [--program RECONFIG]` prints a line for each fabric and manager, and sums. Without arguments: three small fabrics,
-//! four managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not be made.
-//! docs/VERSUS.md has the method, the whole table and its reading.
+//! opensm,told,…] [--losses N] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back]
+//! [--csv FILE] [--program RECONFIG]` prints a line for each fabric and manager, and sums. Without arguments: three
+//! small fabrics, four managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not
+//! be made. docs/VERSUS.md has the method, the whole table and its reading.
 //!
 //! A [`list::Case`] is a fabric with its roles, a [`side::Side`] a manager with its options; [`trial::run`] makes one
 //! trial in a separate folder and reads the result from the simulator's counts; [`table`] prints. Nothing here judges.

@@ -57,8 +57,8 @@ impl Side {
         if asked { "records" } else { "base" }
     }
 
-    /// The lines of its log, any of which ends a reaction. After a wave that the plugin asked for OpenSM reports no subnet
-    /// up again, only that the tables are written.
+    /// The lines of its log, any of which ends a reaction. After a wave that the plugin asked for OpenSM reports no
+    /// subnet up again, only that the tables are written.
     pub fn last_words(self) -> &'static [&'static str] {
         match self {
             Side::OpenSm | Side::OpenSmRooted => &["SUBNET UP"],

@@ -1,5 +1,5 @@
-//! One trial: a fabric is served, a manager brings it up, sources send, a switch or a cable dies, the manager reacts, sources
-//! stop.
+//! One trial: a fabric is served, a manager brings it up, sources send, a switch or a cable dies, the manager reacts,
+//! sources stop.
 //!
 //! Everything is read from the server's `Status`, hence from the simulator's own counts, and alike for all managers. A
 //! reaction ends when the manager's log reports it for the last time before management falls quiet; the last `Set` is
@@ -22,7 +22,8 @@ const QUIET: Duration = Duration::from_millis(400);
 const STUCK: Duration = Duration::from_millis(500);
 /// The same with age limits: at `--speed max` three times the longest that managers write, 1.07 s.
 const STUCK_PAST_LIMITS: Duration = Duration::from_secs(4);
-/// The same where ways are shortened afterwards, each wave so long after the last that no packet is left of before that.
+/// The same where ways are shortened afterwards, each wave so long after the last that no packet is left of before
+/// that.
 const PATIENCE_WITH_RENEWAL: Duration = Duration::from_secs(600);
 /// What OpenSM's plugin says when all is served.
 const RENEWAL: &[&str] = &["renewal waits"];
@@ -149,8 +150,8 @@ impl Reaction {
             std::thread::sleep(LOOK);
             let counts = server.counts()?;
             let now_ns = counts.now_ns() - start_ns;
-            // Ways that are shortened once all is served are no part of the reaction, but of the counts. A look that comes
-            // late, on a busy machine, sees both at once.
+            // Ways that are shortened once all is served are no part of the reaction, but of the counts. A look that
+            // comes late, on a busy machine, sees both at once.
             let renews = manager.said(RENEWAL) > renewals;
             if counts.mads("Set(") != sets && (!renews || sets == 0) {
                 (sets, reaction.last_set_ns) = (counts.mads("Set("), now_ns);

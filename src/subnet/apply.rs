@@ -180,15 +180,15 @@ impl<T: Transport> Manager<T> {
             }
         }
         let before = self.counts.clone();
-        let mut course = WaveProgress { on_failure, ..WaveProgress::default() };
+        let mut progress = WaveProgress { on_failure, ..WaveProgress::default() };
         match order {
             WriteOrder::Any => {
                 for part in in_turn(wave.jobs.iter().map(|job| job.device)).chunks(REQUESTS_AT_A_TIME) {
                     let jobs = part.iter().map(|&tag| (tag, wave.jobs[tag].device));
-                    let jobs = jobs.filter(|&(_, device)| !course.gave_up(device));
+                    let jobs = jobs.filter(|&(_, device)| !progress.gave_up(device));
                     let requests = jobs.map(|(tag, device)| self.first_request(fabric, &wave, tag, device.0)).collect();
-                    self.send_jobs(self.timing, requests, &wave, &mut course).await?;
-                    if course.has_ended() {
+                    self.send_jobs(self.timing, requests, &wave, &mut progress).await?;
+                    if progress.has_ended() {
                         break;
                     }
                 }
@@ -198,15 +198,15 @@ impl<T: Transport> Manager<T> {
                 let timing = Timing { window, per_device: window, ..self.timing };
                 // A single queue keeps the order of the list; its window is then that of the wave.
                 let requests = (0..wave.jobs.len()).map(|tag| self.first_request(fabric, &wave, tag, 0)).collect();
-                self.send_jobs(timing, requests, &wave, &mut course).await?;
+                self.send_jobs(timing, requests, &wave, &mut progress).await?;
             }
         }
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
-        for (port, info) in course.port_infos {
+        for (port, info) in progress.port_infos {
             let owner = fabric.port(port);
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
         }
-        for (tag, fails) in course.failed {
+        for (tag, fails) in progress.failed {
             let job = &wave.jobs[tag as usize];
             match (wave.table(job), fails) {
                 (Some(asked), DeviceFailure::Holds(held)) => {
@@ -222,7 +222,7 @@ impl<T: Transport> Manager<T> {
         }
         // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
         let quiet_ns = self.quieten().await?;
-        match course.failure {
+        match progress.failure {
             Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
             Some(Failure::NotTaken { request, told, .. } | Failure::LinkDown { request, told }) => {
                 let (asked, answered) = *told;
@@ -237,7 +237,7 @@ impl<T: Transport> Manager<T> {
                     self.breathe().await?;
                 }
                 let retried = self.counts.since(&before).retries;
-                Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
+                Ok(Applied { writes: given, retried, quiet_ns, not_held: progress.not_held })
             }
         }
     }
@@ -247,11 +247,11 @@ impl<T: Transport> Manager<T> {
         timing: Timing,
         requests: Vec<MadRequest>,
         wave: &JobList<'_>,
-        course: &mut WaveProgress,
+        progress: &mut WaveProgress,
     ) -> Result<(), SubnetError> {
         let mut exchange = Exchange::new(timing);
         requests.into_iter().for_each(|request| exchange.submit(request));
-        self.run(&mut exchange, |exchange, done| course.take(wave, exchange, done)).await
+        self.run(&mut exchange, |exchange, done| progress.take(wave, exchange, done)).await
     }
 
     /// Every one of these was carried out.

@@ -81,7 +81,7 @@ pub fn run(
     let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();
     let same = ran.iter().zip(&plans).all(|(ran, plan)| ran.plan() == plan.plan());
     let whole = if same { whole } else { setup.prove(&ran) };
-    Ok(transport.with(|sim| report_on(Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
+    Ok(transport.with(|sim| report_on(&Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
 }
 
 /// The plan with which the change of one subnet begins, as far as it is known beforehand; nothing is simulated.

@@ -18,7 +18,7 @@ use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::journal::Standing;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
 use crate::subnet::{Discovered, Manager, SubnetManager};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables, Write};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use std::sync::Arc;
@@ -123,59 +123,39 @@ pub(super) async fn bring_up<T: Transport>(
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
+    let input = RecoveryInput {
+        fabric: fabric.clone(),
+        tables: installed.tables.clone(),
+        in_use: installed.half,
+        policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
+        sm,
+        function: Arc::new(routing.function.clone()),
+    };
     let comparable = comparable(found, &fabric, &installed);
-    let judged = computed(manager, config.planning, {
-        let (config, fabric, function) = (config.clone(), fabric.clone(), routing.function.clone());
-        let (tables, half) = (installed.tables.clone(), installed.half);
-        move || {
-            let Err(why) = comparable.clone().and_then(|()| adoptable(&fabric, &tables, &config.policy)) else {
-                return Ok(());
-            };
-            let recovery = comparable.and_then(|()| recoverable(&fabric, &tables, half, &config, sm, function));
-            Err((why, recovery))
+    let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
+        Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
+        Verdict::Recoverable { why, recovery: Recovery { prepared, kept, way } } => {
+            tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+            // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
+            // rest, or the first barrier would wait for ever (C.5).
+            manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
+            (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(prepared)))
         }
-    });
-    match judged.await? {
-        Ok(()) => {
-            // Which source sends by which path cannot be read back, so these tables were proved for every source on
-            // every path.
-            let running = running(fabric, sm, installed.tables, 1, None, installed.half);
-            set_up::everything(manager, &Basis::of(&running, config)).await?;
-            Ok(BroughtUp {
-                running,
-                arrival: SubnetArrival::Adopted,
-                routed_by: None,
-                instead: routing.instead,
-                pending: None,
-            })
+        Verdict::Unproved { why } if config.takeover == Takeover::Proved => return Err(SmError::Foreign { why }),
+        Verdict::Unproved { why } => {
+            // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
+            // moment (E.6).
+            tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
+            let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
+            write(manager, config, &up.running, Some(installed.tables)).await?;
+            return Ok(up);
         }
-        Err((why, recovery)) => match recovery {
-            Ok(Recovery { prepared, kept, way }) => {
-                tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
-                // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
-                // rest, or the first barrier would wait for ever (C.5).
-                manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
-                let running = running(fabric, sm, installed.tables, 1, None, kept);
-                // Age limits too: the first barrier counts by them.
-                set_up::everything(manager, &Basis::of(&running, config)).await?;
-                let arrival = SubnetArrival::Recovered { way, why };
-                let instead = routing.instead;
-                Ok(BroughtUp { running, arrival, routed_by: None, instead, pending: Some(Pending::Recovery(prepared)) })
-            }
-            Err(unmended) => {
-                let why = format!("{why}; {unmended}");
-                if config.takeover == Takeover::Proved {
-                    return Err(SmError::Foreign { why });
-                }
-                // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
-                // moment (E.6).
-                tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
-                let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
-                write(manager, config, &up.running, Some(installed.tables)).await?;
-                Ok(up)
-            }
-        },
-    }
+    };
+    // Which source sends by which path cannot be read back, so these tables were proved for every source on every path.
+    let running = running(fabric, sm, installed.tables, 1, None, half);
+    // Age limits too: the first barrier of a recovery counts by them.
+    set_up::everything(manager, &Basis::of(&running, config)).await?;
+    Ok(BroughtUp { running, arrival, routed_by: None, instead: routing.instead, pending })
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its wave.
@@ -230,25 +210,27 @@ pub(super) async fn taken_up<T: Transport>(
     Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending: Some(Pending::Standing(change)) }))
 }
 
-/// The proved way from the tables of a running subnet to one routing on all lanes (section E of docs/PROTOCOL.md).
-fn recoverable(
-    fabric: &Arc<Fabric>,
-    held: &SubnetTables,
-    in_use: Half,
-    config: &Config,
-    sm: PortId,
-    function: RoutingFunction,
-) -> Result<Recovery, String> {
-    let tables = SubnetTables { port_states: running_states(fabric, held), ..held.clone() };
-    let input = RecoveryInput {
-        fabric: fabric.clone(),
-        tables,
-        in_use,
-        policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
-        sm,
-        function: Arc::new(function),
-    };
-    prepare_recovery(&input).map_err(|why| why.to_string())
+/// What can be done about a subnet that carries traffic.
+enum Verdict {
+    /// Its tables may stay in force.
+    Adoptable,
+    /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
+    Recoverable { why: String, recovery: Recovery },
+    /// Neither is proved.
+    Unproved { why: String },
+}
+
+fn verdict(input: RecoveryInput, comparable: Result<(), String>) -> Verdict {
+    let adoptable = || adoptable(&input.fabric, &input.tables, &input.policy);
+    let Err(why) = comparable.clone().and_then(|()| adoptable()) else { return Verdict::Adoptable };
+    let recovery = comparable.and_then(|()| {
+        let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };
+        prepare_recovery(&RecoveryInput { tables, ..input }).map_err(|why| why.to_string())
+    });
+    match recovery {
+        Ok(recovery) => Verdict::Recoverable { why, recovery },
+        Err(unmended) => Verdict::Unproved { why: format!("{why}; {unmended}") },
+    }
 }
 
 /// Checks that there is a lane for the reserved service level beside two for the halves.

@@ -108,7 +108,9 @@ impl<'a> FaultSurvey<'a> {
                     // `entered` lacks the classes that hosts of this switch own, for those were sent one by one. So
                     // no host waits for its own port here, unless a wrong entry leads there.
                     let to = self.entered[net.channel(hosts.row, output)];
-                    self.dependencies.add(&self.layout, hosts.row, source.input, from, output, to);
+                    let (row, input) = (hosts.row, source.input);
+                    self.dependencies
+                        .add(&self.layout, &ClassHop { stage: NOW, row, input, from, output, to, origin: () });
                 }
             }
         }
@@ -209,7 +211,7 @@ impl Sink<PortId> for FaultSurvey<'_> {
     fn hop(&mut self, _: &Class, _: &Columns, hop: &ClassHop<PortId>) {
         if hop.stage == NOW {
             self.reached.insert(hop.row);
-            self.dependencies.add(&self.layout, hop.row, hop.input, hop.from, hop.output, hop.to);
+            self.dependencies.add(&self.layout, hop);
         }
     }
 

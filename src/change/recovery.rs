@@ -89,10 +89,10 @@ pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> 
         one => one,
     };
     let mut reasons = Vec::new();
-    let mut courses = Vec::new();
+    let mut keepable = Vec::new();
     for &half in halves {
-        match Course::new(input, half) {
-            Ok(course) => courses.push(course),
+        match KeptHalf::new(input, half) {
+            Ok(kept) => keepable.push(kept),
             Err(error) => reasons.push(format!("the {half} half cannot be kept: {}", first_line(&error))),
         }
     }
@@ -100,11 +100,11 @@ pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> 
         if way == RecoveryWay::Close && halves.len() == 1 {
             continue;
         }
-        for course in &courses {
-            let kept = course.kept;
-            match attempt(input, course, way) {
-                Ok(prepared) => return Ok(Recovery { prepared, kept, way }),
-                Err(error) => reasons.push(format!("to keep the {kept} half ({}): {}", name(way), first_line(&error))),
+        for kept in &keepable {
+            let half = kept.half;
+            match attempt(input, kept, way) {
+                Ok(prepared) => return Ok(Recovery { prepared, kept: half, way }),
+                Err(error) => reasons.push(format!("to keep the {half} half ({}): {}", name(way), first_line(&error))),
             }
         }
     }
@@ -231,28 +231,28 @@ fn straightened(input: &RecoveryInput, all: bool) -> Vec<Arc<Lft>> {
     lfts
 }
 
-/// How the rows of a half that is kept come to lead home.
-struct Course {
-    kept: Half,
+/// A half that is kept, and how its rows come to lead home.
+struct KeptHalf {
+    half: Half,
     /// What the waves start from: as held, without what led switches' LIDs astray.
     straight: Vec<Arc<Lft>>,
     /// They give ways to rows that have none; none where every row has one.
     waves: Vec<RepairWave>,
 }
 
-impl Course {
-    fn new(input: &RecoveryInput, kept: Half) -> Result<Self, ChangeError> {
-        by_itself(input, kept).map_err(ChangeError::Old)?;
+impl KeptHalf {
+    fn new(input: &RecoveryInput, half: Half) -> Result<Self, ChangeError> {
+        by_itself(input, half).map_err(ChangeError::Old)?;
         let mut straight = straightened(input, false);
-        let waves = match repaired(input, kept, &straight) {
+        let waves = match repaired(input, half, &straight) {
             // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do.
             Err(ChangeError::Repair(RepairError::Deadlock { .. })) => {
                 straight = straightened(input, true);
-                repaired(input, kept, &straight)?
+                repaired(input, half, &straight)?
             }
             found => found?,
         };
-        Ok(Course { kept, straight, waves })
+        Ok(KeptHalf { half, straight, waves })
     }
 }
 
@@ -307,11 +307,10 @@ fn begins_with_losses(fabric: &Fabric, lfts: &[Arc<Lft>]) -> bool {
     fabric.switches().any(|switch| lids.iter().any(|&lid| !goes_on(switch, lid)))
 }
 
-fn attempt(input: &RecoveryInput, course: &Course, way: RecoveryWay) -> Result<Prepared, ChangeError> {
+fn attempt(input: &RecoveryInput, own: &KeptHalf, way: RecoveryWay) -> Result<Prepared, ChangeError> {
     let fabric = &input.fabric;
     let held = &input.tables.lfts;
-    let Course { kept, straight, waves } = course;
-    let kept = *kept;
+    let KeptHalf { half: kept, ref straight, ref waves } = *own;
     let last = waves.last().map_or(straight, |wave| &wave.lfts);
     let step = |lfts: &[Arc<Lft>], aged_before| TableStep { lfts: followed(fabric, lfts, last, kept), aged_before };
     let mut steps: Vec<TableStep> = waves.iter().map(|wave| step(&wave.lfts, wave.aged_before)).collect();

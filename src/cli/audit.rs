@@ -1,7 +1,7 @@
 //! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
 
 use super::Common;
-use super::choice::{self, engine_names};
+use super::choice::{self, CrossingArguments, engine_names};
 use super::input::{Captured, check_options, only, read_captured, read_dump, read_lfts_of};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
@@ -17,15 +17,13 @@ use reconfig::fabric::format::{Completeness, Tolerance};
 use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, Lmc};
-use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Parameters;
 use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_path_sls, read_sl_to_vl};
 use reconfig::verify::Scope;
 use std::path::{Path, PathBuf};
 
-/// Data VLs and hop limit of several subnets where nothing is said.
+/// Data VLs of several subnets where nothing is said.
 const DATA_VLS: u8 = 8;
-const HOP_LIMIT: u8 = 64;
 
 /// What to do about a list where no engine is named.
 const ROUTE_THEM: &str = ": name an engine to route them (--engine up-down)";
@@ -104,27 +102,14 @@ struct Several {
     /// Seed of random choices, for engines that make some [default: 0]
     #[arg(long)]
     seed: Option<u64>,
-    /// What routers do with the service level: raise (by one layer at each crossing), turn (only where ways turn) or keep [default: raise]
-    #[arg(long, value_name = "RULE")]
-    router_sl: Option<LevelsRule>,
-    /// The hop limit that sources set [default: 64]
-    #[arg(long, value_name = "COUNT")]
-    hop_limit: Option<u8>,
-    /// The direction in which ports of routers check partitions: both, in, out or off [default: both where the list
-    /// names partitions, else off].
-    #[arg(long, value_name = "WAY")]
-    part_enforce: Option<PartEnforce>,
+    #[command(flatten)]
+    crossing: CrossingArguments,
 }
 
 impl Several {
     /// Options that mean nothing where tables are read: how an engine routes, and what routers do.
-    fn options(&self) -> [(bool, &'static str); 4] {
-        [
-            (self.seed.is_some(), "--seed"),
-            (self.router_sl.is_some(), "--router-sl"),
-            (self.hop_limit.is_some(), "--hop-limit"),
-            (self.part_enforce.is_some(), "--part-enforce"),
-        ]
+    fn options(&self) -> Vec<(bool, &'static str)> {
+        [&[(self.seed.is_some(), "--seed")][..], &self.crossing.given()].concat()
     }
 }
 
@@ -261,9 +246,9 @@ impl Arguments {
             routings: routed.iter().map(|routed| self.routing(routed)).collect(),
             engine,
             data_vls: routed.iter().map(|routed| routed.data_vls).min().unwrap_or(DATA_VLS),
-            router_sl: self.several.router_sl.unwrap_or_default(),
-            hop_limit: self.several.hop_limit.unwrap_or(HOP_LIMIT),
-            part_enforce: self.several.part_enforce,
+            router_sl: self.several.crossing.rule(),
+            hop_limit: self.several.crossing.hop_limit(),
+            part_enforce: self.several.crossing.part_enforce,
         });
         Ok(AuditReport::of_whole(&subnets, found.map_err(Failure::input)?))
     }

@@ -9,6 +9,7 @@ use reconfig::change::{self, AbsentRows, BringUpError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
+use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::subnet::{DeviceProfile, DeviceSettings, SourceControl};
@@ -238,6 +239,41 @@ pub(super) struct ReservedArguments {
 impl ReservedArguments {
     pub(super) fn chosen(self) -> Option<Sl> {
         self.reserved_sl.and_then(Sl::new)
+    }
+}
+
+/// What sources and routers do with packets that go from subnet to subnet.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct CrossingArguments {
+    /// What routers do with service levels: raise (by one layer at each crossing, which prevents cycles through
+    /// routers), turn (only where ways turn, which does so too) or keep [default: raise]
+    #[arg(long, value_name = "RULE")]
+    router_sl: Option<LevelsRule>,
+    /// The hop limit that sources set [default: 64]
+    #[arg(long, value_name = "COUNT")]
+    hop_limit: Option<u8>,
+    /// The direction in which router ports enforce partitions: both, in, out or off [default: both if the list names
+    /// partitions, else off]
+    #[arg(long, value_name = "WAY")]
+    pub(super) part_enforce: Option<PartEnforce>,
+}
+
+impl CrossingArguments {
+    /// Which of them were given, by name: one fabric has no use for them.
+    pub(super) fn given(self) -> [(bool, &'static str); 3] {
+        [
+            (self.router_sl.is_some(), "--router-sl"),
+            (self.hop_limit.is_some(), "--hop-limit"),
+            (self.part_enforce.is_some(), "--part-enforce"),
+        ]
+    }
+
+    pub(super) fn rule(self) -> LevelsRule {
+        self.router_sl.unwrap_or_default()
+    }
+
+    pub(super) fn hop_limit(self) -> u8 {
+        self.hop_limit.unwrap_or(64)
     }
 }
 

@@ -5,8 +5,8 @@ mod management;
 mod traffic;
 
 use super::choice::{
-    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
-    SlToVlChoice, ToArguments, TurnBackArguments,
+    self, CrossingArguments, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments,
+    SchemeChoice, SlToVlChoice, ToArguments, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::{draw, draw_across};
@@ -27,7 +27,6 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::SubnetId;
 use reconfig::plan::{Policy, Scheme};
-use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::Imported;
 use reconfig::scenario::{
     self, Accounting, Departure, Element, Engines, LaterEvent, LinkLoads, Moves, Periods, Scenario, ScenarioChange,
@@ -145,17 +144,8 @@ pub(super) struct SubnetsArguments {
     /// The share of packets with random destinations that go to other subnets [default: 0.1]
     #[arg(long, value_name = "SHARE")]
     cross: Option<f64>,
-    /// What routers do with service levels: raise (by one layer at each crossing, which prevents cycles through
-    /// routers), turn (only where ways turn, which does so too) or keep [default: raise]
-    #[arg(long, value_name = "RULE")]
-    router_sl: Option<LevelsRule>,
-    /// The hop limit that sources set [default: 64]
-    #[arg(long, value_name = "COUNT")]
-    hop_limit: Option<u8>,
-    /// The direction in which router ports enforce partitions: both, in, out or off [default: both if the list names
-    /// partitions, else off]
-    #[arg(long, value_name = "WAY")]
-    part_enforce: Option<PartEnforce>,
+    #[command(flatten)]
+    crossing: CrossingArguments,
 }
 
 #[derive(Debug, Args)]
@@ -491,10 +481,8 @@ impl Arguments {
             (element.remove_router.is_some(), "--remove-router"),
             (between.subnet.is_some(), "--subnet"),
             (between.cross.is_some(), "--cross"),
-            (between.router_sl.is_some(), "--router-sl"),
-            (between.hop_limit.is_some(), "--hop-limit"),
-            (between.part_enforce.is_some(), "--part-enforce"),
         ];
+        let for_several = [&for_several[..], &between.crossing.given()].concat();
         let for_one = [
             (element.adds(), "--add-switch, --add-link, --add-host or --move-cable"),
             (element.spreads(), "--at"),
@@ -546,10 +534,10 @@ impl Arguments {
         let scenario = Scenario {
             sm,
             standby,
-            rule: between.router_sl.unwrap_or(base.rule),
+            rule: between.crossing.rule(),
             cross: between.cross.unwrap_or(base.cross),
-            hop_limit: between.hop_limit.unwrap_or(base.hop_limit),
-            part_enforce: between.part_enforce,
+            hop_limit: between.crossing.hop_limit(),
+            part_enforce: between.crossing.part_enforce,
             departure: if self.change.planned { Departure::Planned } else { Departure::Sudden },
             cut_off_meant: self.change.allow_cut_off,
             scheme: self.method.scheme.scheme(),

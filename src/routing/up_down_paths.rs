@@ -56,7 +56,7 @@ impl PathEngine for UpDownBalanced {
 pub(super) fn at_random(problem: &PathProblem<'_>, seed: u64) -> PathSet {
     let ways = RandomWays::of(&problem.channels, &problem.ahead);
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
-    problem.join(|from, to, way| ways.draw(&problem.channels, &problem.ahead, from.row, to.row, &mut rng, way))
+    problem.join(|from, to, way| ways.draw(from.row, to.row, &mut rng, way))
 }
 
 /// The least loaded of the shortest legal paths of every pair.

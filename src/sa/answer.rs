@@ -105,7 +105,7 @@ impl Sa {
         let offset = if table.bytes.is_empty() { 0 } else { table.size as u16 / 8 };
         let head = SaMad { attribute_offset: offset, ..mad.response([0; SA_DATA_SIZE]) };
         let port = directory.owner(asked.lid);
-        let begun = self.transfers.begin(asked, head, port, table.bytes, self.limits.pace, now_ns);
+        let begun = self.transfers.begin(asked, head, port, table.bytes, now_ns);
         begun.unwrap_or_else(|| vec![back(asked, &mad.refusal(status::BUSY))])
     }
 

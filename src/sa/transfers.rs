@@ -25,6 +25,7 @@ struct Answer {
 /// See the module documentation.
 #[derive(Clone, Debug)]
 pub(super) struct Transfers {
+    pace: RmppPace,
     under_way: Agenda<Client, Answer>,
     room: Shares<Guid>,
     byte_room: Shares<Guid>,
@@ -33,6 +34,7 @@ pub(super) struct Transfers {
 impl Transfers {
     pub(super) fn new(limits: &SaLimits) -> Transfers {
         Transfers {
+            pace: limits.pace,
             under_way: Agenda::default(),
             room: Shares::new(limits.transfers),
             byte_room: Shares::new(limits.transfer_bytes),
@@ -61,7 +63,6 @@ impl Transfers {
         head: SaMad,
         port: Guid,
         data: Vec<u8>,
-        pace: RmppPace,
         now_ns: u64,
     ) -> Option<Vec<Datagram>> {
         if !self.byte_room.has_room(&port, data.len()) || !self.room.take(port, 1) {
@@ -69,7 +70,7 @@ impl Transfers {
         }
         assert!(self.byte_room.take(port, data.len()), "it has room");
         let client = (asked.lid, asked.qp, head.tid);
-        let (sender, first) = Sender::begin(head, Arc::from(data), pace, now_ns);
+        let (sender, first) = Sender::begin(head, Arc::from(data), self.pace, now_ns);
         self.under_way.insert(client, sender.due_ns(), Answer { asked: asked.clone(), port, sender });
         Some(addressed(asked, first))
     }

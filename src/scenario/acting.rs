@@ -3,7 +3,7 @@
 use super::ScenarioError;
 use super::elements::Moves;
 use super::engines::Engines;
-use super::later::{EventCourse, NextEvent};
+use super::later::{LaterEvents, NextEvent};
 use super::outcome::Ending;
 use super::report::DrivenChange;
 use super::setting::{Detection, Scenario};
@@ -178,14 +178,14 @@ impl ActingSubnet<'_> {
         driver: &'a mut Driver<Witnessed>,
         prepared: Prepared,
         until_ns: u64,
-        course: Rc<EventCourse<'a>>,
+        later: Rc<LaterEvents<'a>>,
     ) -> ManagerTask<'a, ManagerReaction> {
         let (trail, transport) = (driver.trail(), self.transport.clone());
         let (moves, sudden) = (self.setup.moves.clone(), self.is_sudden());
         let waits_ns = self.scenario.barrier_timeout_ns;
-        let serving = Serving { moves, sudden, waits_ns, transport: transport.clone(), course: course.clone() };
+        let serving = Serving { moves, sudden, waits_ns, transport: transport.clone(), later: later.clone() };
         let mut reaction = Box::pin(serving.react(driver, prepared, until_ns));
-        let future = Box::pin(std::future::poll_fn(move |context| match course.lost_master_ns() {
+        let future = Box::pin(std::future::poll_fn(move |context| match later.lost_master_ns() {
             Some(_) => Poll::Ready(ManagerReaction::Lost),
             None => reaction.as_mut().poll(context).map(|driven| ManagerReaction::Driven(Box::new(driven))),
         }));
@@ -245,7 +245,7 @@ struct Serving<'a> {
     /// The longest that it waits to hear of something.
     waits_ns: u64,
     transport: SimTransport,
-    course: Rc<EventCourse<'a>>,
+    later: Rc<LaterEvents<'a>>,
 }
 
 impl Serving<'_> {
@@ -258,7 +258,7 @@ impl Serving<'_> {
             (true, true) => driver.await_loss(until_ns).await?,
             (true, false) => driver.run(prepared).await.map(Some)?,
         };
-        if self.course.is_plain() { Ok(first) } else { self.serve(driver, first).await }
+        if self.later.is_plain() { Ok(first) } else { self.serve(driver, first).await }
     }
 
     /// Makes one change after the other until everything has happened and is served; they count as one.
@@ -278,7 +278,7 @@ impl Serving<'_> {
                 return Err(stranger.into());
             }
             // Of what leaves as planned, the routing in force has nothing any more, though it may still be there.
-            let is_going = !self.sudden && !self.course.has_departed();
+            let is_going = !self.sudden && !self.later.has_departed();
             let aside = |alive: &Fabric| if is_going { self.moves.leaving.taken_from(alive) } else { alive.clone() };
             if let Some(after) = driver.running().wanted(aside) {
                 let prepared = driver.prepare(Arc::new(after))?;
@@ -287,14 +287,14 @@ impl Serving<'_> {
                 record = Some(record.map_or_else(|| next.clone(), |before| before.followed_by(next.clone())));
                 continue;
             }
-            match self.course.next() {
+            match self.later.next() {
                 NextEvent::None => break,
                 NextEvent::At(due_ns) => {
                     driver.subnet_mut().rest_until(due_ns).await?;
                     self.hear(driver, due_ns).await?;
                 }
                 NextEvent::Served => {
-                    if let Some(plugged) = self.transport.with(|sim| self.course.serve(sim)) {
+                    if let Some(plugged) = self.transport.with(|sim| self.later.serve(sim)) {
                         driver.widen(Arc::new(plugged));
                     }
                     self.hear(driver, self.transport.now_ns()).await?;

@@ -86,14 +86,14 @@ struct Struck {
 pub(super) enum NextEvent {
     /// Something happens at a time.
     At(u64),
-    /// Something happens once all else is served ([`EventCourse::serve`]).
+    /// Something happens once all else is served ([`LaterEvents::serve`]).
     Served,
     /// Nothing: what has not happened by now never will.
     None,
 }
 
 /// The later events of a run, and which of them have happened.
-pub(super) struct EventCourse<'a> {
+pub(super) struct LaterEvents<'a> {
     /// None where several subnets run.
     own: Option<&'a SubnetSetup>,
     departure: Departure,
@@ -104,10 +104,10 @@ pub(super) struct EventCourse<'a> {
     lost_ns: Cell<Option<u64>>,
 }
 
-impl<'a> EventCourse<'a> {
+impl<'a> LaterEvents<'a> {
     /// The events of a subnet alone, or none.
-    pub fn new(own: Option<&'a SubnetSetup>, departure: Departure) -> EventCourse<'a> {
-        EventCourse {
+    pub fn new(own: Option<&'a SubnetSetup>, departure: Departure) -> LaterEvents<'a> {
+        LaterEvents {
             own,
             departure,
             start_ns: Cell::new(0),

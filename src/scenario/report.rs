@@ -10,9 +10,9 @@ use super::map::map;
 use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
 use super::outages::{hosts, outages};
 use super::outcome::{
-    BetweenSettings, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, LinkLoads,
-    OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
-    SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
+    BetweenSettings, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight,
+    LinkLoads, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport,
+    SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
 };
 use super::series::series;
 use super::setup::Setup;
@@ -71,33 +71,73 @@ fn absent(setup: &SubnetSetup) -> Option<String> {
     imported.then(|| absent_rows(&setup.before, &setup.tables.lfts)).flatten().map(|absent| absent.to_string())
 }
 
-/// The report of a finished run.
-pub(super) fn report_on(ran: Ran<'_>) -> SimulationReport {
-    let Ran { setup, sim, changes, events, prepared, whole } = ran;
-    let (scenario, first) = (setup.scenario, &setup.each[0]);
-    let moved = match setup.each.len() {
-        1 => lid::moved(scenario.subnets.fabric(SubnetId(0)), &first.whole),
+impl Ran<'_> {
+    /// The change that did not complete, if one did not.
+    fn worst(&self) -> Option<&DrivenChange> {
+        self.changes.iter().find(|change| change.ending != Ending::Completed)
+    }
+
+    /// How the run ends, and why it does not complete.
+    fn ending(&self) -> (Ending, Option<String>) {
+        match self.worst() {
+            Some(change) => (change.ending, change.reason.clone()),
+            None if self.sim.deadlock().is_some() => {
+                (Ending::Deadlocked, Some("packets wait for each other in a circle".to_string()))
+            }
+            None => (Ending::Completed, None),
+        }
+    }
+
+    /// By acting subnet: the plan that ran, or was to run.
+    fn plans(&self) -> Vec<&Vetted> {
+        self.changes.iter().zip(self.prepared).map(|(change, prepared)| plan_run(change, prepared)).collect()
+    }
+
+    /// By acting subnet: its change.
+    fn reports(&self) -> Vec<SubnetChange> {
+        let driven = self.changes.iter().zip(self.prepared);
+        let subnets = self.setup.acting().into_iter().zip(driven);
+        subnets.map(|(subnet, (change, prepared))| subnet_change(self.setup, subnet, change, prepared)).collect()
+    }
+
+    /// What is to be said beside the figures.
+    fn notes(&self, plans: &[&Vetted], renumbering: Option<String>) -> Vec<String> {
+        let Ran { setup, sim, changes, .. } = self;
+        distinct(
+            drafts(plans)
+                .flat_map(|draft| draft.notes.iter().cloned())
+                .chain(changes.iter().flat_map(came_first))
+                .chain(setup.scenario.notes.iter().cloned())
+                .chain(absent(&setup.each[0]))
+                .chain(renumbering)
+                .chain(lowered(setup, sim)),
+        )
+    }
+}
+
+/// Ports of one fabric that have other LIDs than in the capture.
+fn moved(setup: &Setup<'_>) -> Vec<MovedLids> {
+    match &setup.each[..] {
+        [only] => lid::moved(setup.scenario.subnets.fabric(SubnetId(0)), &only.whole),
         _ => Vec::new(),
-    };
-    let renumbering = describe_moved(&first.whole, &moved);
-    let subnets = setup.acting().into_iter().zip(changes.iter().zip(prepared));
-    let reports: Vec<SubnetChange> =
-        subnets.map(|(subnet, (change, prepared))| subnet_change(setup, subnet, change, prepared)).collect();
+    }
+}
+
+/// The report of a finished run.
+pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
+    let &Ran { setup, sim, ref changes, ref events, prepared, ref whole } = ran;
+    let (scenario, first) = (setup.scenario, &setup.each[0]);
+    let (plans, reports, moved) = (ran.plans(), ran.reports(), moved(setup));
     // Phases and duration are the run's only if there is exactly one change.
     let only = if let [only] = &reports[..] { Some(only) } else { None };
-    let plans: Vec<&Vetted> =
-        changes.iter().zip(prepared).map(|(change, prepared)| plan_run(change, prepared)).collect();
-    let made = changes.iter().all(|change| change.ending == Ending::Completed);
-    let worst = changes.iter().find(|change| change.ending != Ending::Completed);
-    let deadlock = sim.deadlock();
-    let (idle, circle) = unless_stuck(deadlock.is_some());
+    let (made, (outcome, reason)) = (ran.worst().is_none(), ran.ending());
     let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
-    let change = change_report(setup, &reports);
     let scheme = plans.first().map_or(scenario.scheme, |plan| plan.plan().scheme());
+    let (change, renumbering) = (change_report(setup, &reports), describe_moved(&first.whole, &moved));
     SimulationReport {
         schema: SCHEMA,
-        outcome: worst.map_or(idle, |change| change.ending),
-        reason: worst.map_or(circle, |change| change.reason.clone()),
+        outcome,
+        reason,
         what: change.what.clone(),
         departure: change.departure,
         scheme,
@@ -124,12 +164,9 @@ pub(super) fn report_on(ran: Ran<'_>) -> SimulationReport {
         relay_discards: sim.relay_discards().into_iter().map(|(why, count)| (why.name(), count)).collect(),
         packet_hops: sim.packet_hops(),
         relations: setup.between.as_ref().map_or_else(Vec::new, |own| between::relations(setup, own, sim)),
-        deadlock: deadlock.map(|cycle| cycle.iter().map(|stuck| name_stuck(setup, stuck)).collect()),
-        deadlock_ns: deadlock.map(|_| sim.now_ns()),
-        foresight: deadlock
-            .filter(|_| setup.between.is_none())
-            .zip(plans.first())
-            .map(|(cycle, plan)| foresight(plan, cycle)),
+        deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(setup, stuck)).collect()),
+        deadlock_ns: sim.deadlock().map(|_| sim.now_ns()),
+        foresight: foreseen(setup, sim, &plans),
         deadlocks_broken,
         lifetime_discards,
         vl_stalls: sim.vl_stalls(),
@@ -142,20 +179,12 @@ pub(super) fn report_on(ran: Ran<'_>) -> SimulationReport {
         longest_gap_ns: sim.longest_gap_ns(DURING),
         smps: all_smps(&reports),
         event_ns: changes.first().map_or(0, |change| change.start_ns),
-        events,
+        events: events.clone(),
         takeover: changes.iter().find_map(|change| change.takeover.clone()),
         adversary: None,
-        proof: run_proof(&plans, &reports, whole),
+        proof: run_proof(&plans, &reports, whole.as_ref()),
         assumptions: distinct(drafts(&plans).flat_map(|draft| &draft.assumptions).map(|held| held.name().to_string())),
-        notes: distinct(
-            drafts(&plans)
-                .flat_map(|draft| draft.notes.iter().cloned())
-                .chain(changes.iter().flat_map(came_first))
-                .chain(scenario.notes.iter().cloned())
-                .chain(absent(first))
-                .chain(renumbering.clone())
-                .chain(lowered(setup, sim)),
-        ),
+        notes: ran.notes(&plans, renumbering.clone()),
         series: series(sim),
         hosts: hosts(setup, sim),
         renumbering,
@@ -202,14 +231,6 @@ fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
     })
 }
 
-/// How a run without a change ends, and why it does not complete.
-fn unless_stuck(deadlocked: bool) -> (Ending, Option<String>) {
-    match deadlocked {
-        true => (Ending::Deadlocked, Some("packets wait for each other in a circle".to_string())),
-        false => (Ending::Completed, None),
-    }
-}
-
 /// What waves of forwarding entries did before the scheme that served the rest.
 fn came_first(change: &DrivenChange) -> Vec<String> {
     let Some((_, first)) = change.report.as_ref().and_then(|run| run.plans.split_last()) else { return Vec::new() };
@@ -224,9 +245,14 @@ fn came_first(change: &DrivenChange) -> Vec<String> {
     told.collect()
 }
 
-/// The plan that a change ran, or was to run.
 fn plan_run<'a>(change: &'a DrivenChange, prepared: &'a Prepared) -> &'a Vetted {
     change.report.as_ref().map_or(&*prepared.plan, |run| &*run.plan)
+}
+
+/// What the proof of the first plan says of the deadlock that closed, if one did in a subnet alone.
+fn foreseen(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Option<Foresight> {
+    let cycle = sim.deadlock().filter(|_| setup.between.is_none())?;
+    plans.first().map(|plan| foresight(plan, cycle))
 }
 
 /// The engine after the change, where it is another.
@@ -445,7 +471,7 @@ fn all_smps(reports: &[SubnetChange]) -> SmpReport {
 fn run_proof(
     plans: &[&Vetted],
     reports: &[SubnetChange],
-    whole: Option<Result<AcrossStatistics, AcrossRefusal>>,
+    whole: Option<&Result<AcrossStatistics, AcrossRefusal>>,
 ) -> ProofReport {
     let Some(whole) = whole else { return proof(plans[0]) };
     let sum = |of: fn(&ProofReport) -> usize| reports.iter().map(|own| of(&own.proof)).sum();
@@ -458,7 +484,7 @@ fn run_proof(
         cycle: None,
         witnesses: Vec::new(),
         evidence: None,
-        whole: Some(WholeProof { statistics: whole.as_ref().ok().copied(), evidence: whole.err() }),
+        whole: Some(WholeProof { statistics: whole.as_ref().ok().copied(), evidence: whole.as_ref().err().cloned() }),
     }
 }
 

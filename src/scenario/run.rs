@@ -2,7 +2,7 @@
 
 use super::engines::Engines;
 use super::estimate::RunOutlook;
-use super::later::EventCourse;
+use super::later::LaterEvents;
 use super::outcome::SimulationReport;
 use super::report::{DrivenChange, Ran, report_on};
 use super::setting::Scenario;
@@ -57,7 +57,7 @@ pub fn run(
     let between = setup.between.as_ref();
     let routes = between.map(|between| RoutesChange { before: &between.routes, after: &between.routes_after });
     let alone = between.is_none().then(|| &setup.each[0]);
-    let course = Rc::new(EventCourse::new(alone, scenario.departure));
+    let later = Rc::new(LaterEvents::new(alone, scenario.departure));
     if let (false, Some(_)) =
         (scenario.later.is_empty(), prepared.iter().find_map(|one| one.last().plan.plan().new_ways()))
     {
@@ -69,11 +69,11 @@ pub fn run(
         acting: &acting,
         prepared: &prepared,
         routes,
-        course: course.clone(),
+        later: later.clone(),
         connections,
     };
     let changes = timeline.run(&mut time, &engines);
-    let events = course.report();
+    let events = later.report();
     watch.ends();
     // After a loss the manager makes a new plan: the proof reported is that of the plan that ran.
     let ran =
@@ -81,7 +81,7 @@ pub fn run(
     let ran: Vec<Arc<Vetted>> = changes.iter().zip(&plans).map(ran).collect();
     let same = ran.iter().zip(&plans).all(|(ran, plan)| ran.plan() == plan.plan());
     let whole = if same { whole } else { setup.prove(&ran) };
-    Ok(transport.with(|sim| report_on(Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
+    Ok(transport.with(|sim| report_on(&Ran { setup: &setup, sim, changes, events, prepared: &prepared, whole })))
 }
 
 /// The plan with which the change of one subnet begins, as far as it is known beforehand; nothing is simulated.

@@ -6,7 +6,7 @@
 
 use super::acting::ActingSubnet;
 use super::engines::Engines;
-use super::later::EventCourse;
+use super::later::LaterEvents;
 use super::outcome::{Ending, PhaseReport};
 use super::report::phase;
 use super::time::{ManagerTask, Time};
@@ -144,8 +144,8 @@ pub(super) fn take_over(
         if follower.is_done() { Poll::Ready(follower.report.clone()) } else { Poll::Pending }
     });
     let task = ManagerTask { future: Box::pin(future), trail, transport: attached, alarm, is_last: true };
-    // Nothing else happens any more: the course is the first manager's.
-    let over = EventCourse::new(None, acting.scenario.departure);
+    // Nothing else happens any more: later events are the first manager's.
+    let over = LaterEvents::new(None, acting.scenario.departure);
     time.drive(vec![task], &over, |_: &mut Sim| {})?.pop()
 }
 

@@ -1,6 +1,6 @@
 //! Advances simulated time: with traffic alone, or while drivers act.
 
-use super::later::EventCourse;
+use super::later::LaterEvents;
 use super::watch::Watch;
 use crate::driver::Trail;
 use crate::sim::{Halt, Sim, SimTransport};
@@ -60,13 +60,13 @@ impl Time<'_> {
         self.watch.passes(hops, now_ns);
     }
 
-    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances, and what is due of the
-    /// course happens. Returns the results in the order of `tasks`, or `None` once a deadlock has closed. `entered` is
-    /// called for each state that a driver enters.
+    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances, and what is due of later events
+    /// happens. Returns the results in the order of `tasks`, or `None` once a deadlock has closed. `entered` is called for
+    /// each state that a driver enters.
     pub fn drive<T>(
         &mut self,
         tasks: Vec<ManagerTask<'_, T>>,
-        course: &EventCourse<'_>,
+        later: &LaterEvents<'_>,
         mut entered: impl FnMut(&mut Sim),
     ) -> Option<Vec<T>> {
         let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
@@ -81,7 +81,7 @@ impl Time<'_> {
                     self.transport.with(|sim| {
                         self.watch.enters(state, sim);
                         entered(sim);
-                        course.enters(state, sim);
+                        later.enters(state, sim);
                     });
                 }
                 let Poll::Ready(result) = polled else { return true };
@@ -98,11 +98,11 @@ impl Time<'_> {
             }
             // The simulation is the only clock: it may run until the earliest deadline of a manager.
             let waits = tasks.iter().map(|(_, task)| task.transport.waits_until_ns().min(task.alarm.get()));
-            let until_ns = waits.chain(course.due_ns()).min().unwrap_or(u64::MAX);
+            let until_ns = waits.chain(later.due_ns()).min().unwrap_or(u64::MAX);
             if !self.wait(until_ns) {
                 return None;
             }
-            self.transport.with(|sim| course.strike_due(sim));
+            self.transport.with(|sim| later.strike_due(sim));
         }
     }
 

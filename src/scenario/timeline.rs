@@ -3,7 +3,7 @@
 
 use super::acting::{ActingSubnet, ManagerReaction};
 use super::engines::Engines;
-use super::later::EventCourse;
+use super::later::LaterEvents;
 use super::outcome::Ending;
 use super::report::DrivenChange;
 use super::setting::{Detection, Scenario};
@@ -35,7 +35,7 @@ pub(super) struct Timeline<'a> {
     /// The connections that hosts set up, by ports of the simulation.
     pub connections: Vec<[PortId; 2]>,
     /// What happens after the first event.
-    pub course: Rc<EventCourse<'a>>,
+    pub later: Rc<LaterEvents<'a>>,
 }
 
 impl Timeline<'_> {
@@ -64,7 +64,7 @@ impl Timeline<'_> {
             time.pass(self.settings.after_ns / 4);
             match self.routes {
                 Some(_) => self.acting.iter().for_each(ActingSubnet::depart),
-                None => transport.with(|sim| self.course.depart(sim)),
+                None => transport.with(|sim| self.later.depart(sim)),
             }
         }
         transport.with(Sim::begin_period);
@@ -98,7 +98,7 @@ impl Timeline<'_> {
         let mut drivers: Vec<_> = self.acting.iter().map(driver).collect();
         let polling = self.acting.iter().zip(&mut drivers).filter_map(|(acting, driver)| acting.polling(driver));
         // A manager that cannot sweep ends with the same error below. A deadlock under R ends the change as any does.
-        let _ = time.drive(polling.collect(), &EventCourse::new(None, self.settings.departure), |_| {});
+        let _ = time.drive(polling.collect(), &LaterEvents::new(None, self.settings.departure), |_| {});
         let period_ns = drivers.iter().filter_map(|driver| driver.subnet().light_sweep_ns()).max();
         let period_ns = period_ns.filter(|_| self.settings.detection != Detection::Trap).unwrap_or(0);
         let start_ns = time.now_ns();
@@ -107,15 +107,15 @@ impl Timeline<'_> {
         }
         time.transport.with(Sim::count_outages);
         self.strike(time);
-        time.transport.with(|sim| self.course.begins(sim));
+        time.transport.with(|sim| self.later.begins(sim));
         let until_ns = start_ns.saturating_add(self.settings.barrier_timeout_ns).saturating_add(period_ns);
         let tasks = self.pairs().zip(&mut drivers);
         let tasks = tasks
-            .map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns, self.course.clone()))
+            .map(|((acting, prepared), driver)| acting.task(driver, prepared.clone(), until_ns, self.later.clone()))
             .collect();
         // `take` below: the first state that any manager enters shows that a manager has noticed the loss.
         let mut unannounced = self.routes.filter(|_| self.is_sudden());
-        let results = time.drive(tasks, &self.course, |sim| {
+        let results = time.drive(tasks, &self.later, |sim| {
             if let Some(routes) = unannounced.take() {
                 sim.set_routes(routes.after.clone());
             }
@@ -123,7 +123,7 @@ impl Timeline<'_> {
         // Where a deadlock has closed, it ends the change for all managers, even those that had finished.
         let results: Vec<ManagerReaction> =
             results.unwrap_or_else(|| self.acting.iter().map(|_| ManagerReaction::Deadlocked).collect());
-        let takeover = self.course.lost_master_ns().filter(|_| matches!(results[..], [ManagerReaction::Lost]));
+        let takeover = self.later.lost_master_ns().filter(|_| matches!(results[..], [ManagerReaction::Lost]));
         let takeover = takeover.and_then(|lost_ns| take_over(&self.acting[0], time, lost_ns, engines));
         let ends = self.acting.iter().zip(&drivers).zip(results);
         let changes: Vec<DrivenChange> =

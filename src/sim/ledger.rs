@@ -135,9 +135,9 @@ impl Period {
 /// A block of a forwarding table that was overwritten: until when its entries stood, in ticks, and the entries.
 type Overwritten = (Ticks, [u8; 64]);
 
-/// A path to follow.
+/// A path of a packet, to be followed by the tables of some time.
 #[derive(Clone, Copy)]
-struct Course<'a> {
+struct Journey<'a> {
     plane: &'a DataPlane,
     packet: &'a Packet,
     now: Ticks,
@@ -148,7 +148,7 @@ struct Course<'a> {
 }
 
 /// Where a path ends.
-enum CourseEnd {
+enum JourneyEnd {
     /// In what died.
     Dead,
     /// At a switch without an entry; the port that sends into it.
@@ -252,22 +252,22 @@ impl Ledger {
     /// Whether a packet was lost to what died: its path, by the tables as they stood when it was sent, crosses an element
     /// that has died since; or it ends where an entry was taken away that led there.
     fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, now: Ticks) -> bool {
-        let sent = Course { plane, packet, now, tables: packet.born, passed: usize::from(packet.hops) };
+        let sent = Journey { plane, packet, now, tables: packet.born, passed: usize::from(packet.hops) };
         match self.end_of(sent, source_port) {
-            CourseEnd::Dead => true,
-            CourseEnd::Alive => false,
+            JourneyEnd::Dead => true,
+            JourneyEnd::Alive => false,
             // No write may explain a loss away: only what led into the death may lead nowhere after it.
-            CourseEnd::Hole(_) if self.last_death > packet.born => false,
-            CourseEnd::Hole(entered) => {
-                let at_death = Course { tables: self.last_death, passed: 0, ..sent };
-                matches!(self.end_of(at_death, entered), CourseEnd::Dead)
+            JourneyEnd::Hole(_) if self.last_death > packet.born => false,
+            JourneyEnd::Hole(entered) => {
+                let at_death = Journey { tables: self.last_death, passed: 0, ..sent };
+                matches!(self.end_of(at_death, entered), JourneyEnd::Dead)
             }
         }
     }
 
     /// Where the path of a packet ends, from a port that sends it.
-    fn end_of(&self, course: Course<'_>, from: PortId) -> CourseEnd {
-        let Course { plane, packet, now, tables, passed } = course;
+    fn end_of(&self, journey: Journey<'_>, from: PortId) -> JourneyEnd {
+        let Journey { plane, packet, now, tables, passed } = journey;
         // A packet that set out after an element came back was not sent into its death.
         let dead = |port: PortId| self.died[port] <= now && packet.born < self.revived[port];
         let mut out = from;
@@ -280,25 +280,25 @@ impl Ledger {
             // elsewhere, and further.
             let lay_ahead = |port: PortId| link >= passed || self.died[port] <= packet.born;
             if [out, input].into_iter().any(|port| dead(port) && lay_ahead(port)) {
-                return CourseEnd::Dead;
+                return JourneyEnd::Dead;
             }
             let node = plane.ports[input].node;
             if !plane.is_switch(node) {
                 // Where the way taken was longer than this path, only the port at its end is left to ask: the packet
                 // may have been on the wire to it.
-                return if dead(input) { CourseEnd::Dead } else { CourseEnd::Alive };
+                return if dead(input) { JourneyEnd::Dead } else { JourneyEnd::Alive };
             }
             // The tables as they stood then, and no later ones: no write may explain a loss away.
             let num = self.output_at(plane, node, packet.dlid, tables);
             if num == 0 || num > plane.num_ports(node) {
-                return CourseEnd::Hole(out);
+                return JourneyEnd::Hole(out);
             }
             out = plane.port_at(node, PortNum(num));
             if plane.ports[out].peer.is_none() {
-                return CourseEnd::Alive;
+                return JourneyEnd::Alive;
             }
         }
-        CourseEnd::Alive
+        JourneyEnd::Alive
     }
 
     /// The output port of a switch for a DLID as it was at `time`, in ticks.

@@ -6,30 +6,22 @@
 
 use super::config::{Config, Takeover};
 use super::error::SmError;
-use super::fair;
 use super::fallback::{self, FoundRouting};
 use super::installed::{self, InstalledTables};
 use super::planning::{Planning, computed};
-use super::settings::{self, Common};
+use super::set_up;
+use super::settings::Basis;
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::journal::Standing;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
-use crate::subnet::{
-    Ask, AskResult, Discovered, FailingAs, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, SubnetManager,
-};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SubnetTables, Write};
+use crate::subnet::{Discovered, Manager, SubnetManager};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
-use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
-use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// How often a link that was taken down is looked at while it trains, and the pause between two looks.
-const TRAINING: usize = 100;
-const TRAINING_POLL_NS: u64 = 50_000_000;
 
 /// How a subnet came under this manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,9 +113,9 @@ pub(super) async fn bring_up<T: Transport>(
     });
     let routing = routing.await??;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
-        let common = common(&fabric, sm, Half::Lower, routing.function.path_layers(), config);
-        write(manager, config, &fabric, &common, None, &routing.tables).await?;
-        return Ok(brought_up(fabric, sm, routing, SubnetArrival::Cold));
+        let up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
+        write(manager, config, &up.running, None).await?;
+        return Ok(up);
     }
     let top = fabric.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
@@ -131,61 +123,39 @@ pub(super) async fn bring_up<T: Transport>(
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
+    let input = RecoveryInput {
+        fabric: fabric.clone(),
+        tables: installed.tables.clone(),
+        in_use: installed.half,
+        policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
+        sm,
+        function: Arc::new(routing.function.clone()),
+    };
     let comparable = comparable(found, &fabric, &installed);
-    let judged = computed(manager, config.planning, {
-        let (config, fabric, function) = (config.clone(), fabric.clone(), routing.function.clone());
-        let (tables, half) = (installed.tables.clone(), installed.half);
-        move || {
-            let Err(why) = comparable.clone().and_then(|()| adoptable(&fabric, &tables, &config.policy)) else {
-                return Ok(());
-            };
-            let recovery = comparable.and_then(|()| recoverable(&fabric, &tables, half, &config, sm, function));
-            Err((why, recovery))
+    let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
+        Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
+        Verdict::Recoverable { why, recovery: Recovery { prepared, kept, way } } => {
+            tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+            // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
+            // rest, or the first barrier would wait for ever (C.5).
+            manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
+            (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(prepared)))
         }
-    });
-    match judged.await? {
-        Ok(()) => {
-            // Which source sends by which path cannot be read back, so these tables were proved for every source on
-            // every path.
-            let common = common(&fabric, sm, installed.half, None, config);
-            set_up(manager, config, &fabric, &common).await?;
-            let running = running(fabric, sm, installed.tables, 1, None, installed.half);
-            Ok(BroughtUp {
-                running,
-                arrival: SubnetArrival::Adopted,
-                routed_by: None,
-                instead: routing.instead,
-                pending: None,
-            })
+        Verdict::Unproved { why } if config.takeover == Takeover::Proved => return Err(SmError::Foreign { why }),
+        Verdict::Unproved { why } => {
+            // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
+            // moment (E.6).
+            tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
+            let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
+            write(manager, config, &up.running, Some(installed.tables)).await?;
+            return Ok(up);
         }
-        Err((why, recovery)) => match recovery {
-            Ok(Recovery { prepared, kept, way }) => {
-                tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
-                // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
-                // rest, or the first barrier would wait for ever (C.5).
-                manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
-                // Age limits too: the first barrier counts by them.
-                let common = common(&fabric, sm, kept, None, config);
-                set_up(manager, config, &fabric, &common).await?;
-                let running = running(fabric, sm, installed.tables, 1, None, kept);
-                let arrival = SubnetArrival::Recovered { way, why };
-                let instead = routing.instead;
-                Ok(BroughtUp { running, arrival, routed_by: None, instead, pending: Some(Pending::Recovery(prepared)) })
-            }
-            Err(unmended) => {
-                let why = format!("{why}; {unmended}");
-                if config.takeover == Takeover::Proved {
-                    return Err(SmError::Foreign { why });
-                }
-                // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
-                // moment (E.6).
-                tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
-                let common = common(&fabric, sm, Half::Lower, routing.function.path_layers(), config);
-                write(manager, config, &fabric, &common, Some(installed.tables), &routing.tables).await?;
-                Ok(brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why }))
-            }
-        },
-    }
+    };
+    // Which source sends by which path cannot be read back, so these tables were proved for every source on every path.
+    let running = running(fabric, sm, installed.tables, 1, None, half);
+    // Age limits too: the first barrier of a recovery counts by them.
+    set_up::everything(manager, &Basis::of(&running, config)).await?;
+    Ok(BroughtUp { running, arrival, routed_by: None, instead: routing.instead, pending })
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its wave.
@@ -232,33 +202,35 @@ pub(super) async fn taken_up<T: Transport>(
         return Ok(Err(why));
     }
     let is_routed = |port: &PortId| states[port.index()] == PortState::Active;
-    let routed: Vec<PortId> = every_port(&alive).into_iter().filter(is_routed).collect();
-    activate(manager, &alive, &routed).await?;
+    let routed: Vec<PortId> = set_up::every_port(&alive).into_iter().filter(is_routed).collect();
+    set_up::activate(manager, &alive, &routed).await?;
     let what = change.in_words();
     let running = change.running(alive);
     let arrival = SubnetArrival::Resumed { what };
     Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending: Some(Pending::Standing(change)) }))
 }
 
-/// The proved way from the tables of a running subnet to one routing on all lanes (section E of docs/PROTOCOL.md).
-fn recoverable(
-    fabric: &Arc<Fabric>,
-    held: &SubnetTables,
-    in_use: Half,
-    config: &Config,
-    sm: PortId,
-    function: RoutingFunction,
-) -> Result<Recovery, String> {
-    let tables = SubnetTables { port_states: running_states(fabric, held), ..held.clone() };
-    let input = RecoveryInput {
-        fabric: fabric.clone(),
-        tables,
-        in_use,
-        policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
-        sm,
-        function: Arc::new(function),
-    };
-    prepare_recovery(&input).map_err(|why| why.to_string())
+/// What can be done about a subnet that carries traffic.
+enum Verdict {
+    /// Its tables may stay in force.
+    Adoptable,
+    /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
+    Recoverable { why: String, recovery: Recovery },
+    /// Neither is proved.
+    Unproved { why: String },
+}
+
+fn verdict(input: RecoveryInput, comparable: Result<(), String>) -> Verdict {
+    let adoptable = || adoptable(&input.fabric, &input.tables, &input.policy);
+    let Err(why) = comparable.clone().and_then(|()| adoptable()) else { return Verdict::Adoptable };
+    let recovery = comparable.and_then(|()| {
+        let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };
+        prepare_recovery(&RecoveryInput { tables, ..input }).map_err(|why| why.to_string())
+    });
+    match recovery {
+        Ok(recovery) => Verdict::Recoverable { why, recovery },
+        Err(unmended) => Verdict::Unproved { why: format!("{why}; {unmended}") },
+    }
 }
 
 /// Checks that there is a lane for the reserved service level beside two for the halves.
@@ -426,304 +398,18 @@ fn in_words(lanes: Lanes, partition: LanePartition) -> String {
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
-    fabric: &Arc<Fabric>,
-    common: &Common,
+    running: &Running,
     held: Option<SubnetTables>,
-    wanted: &SubnetTables,
 ) -> Result<(), SmError> {
-    let ports = every_port(fabric);
-    configure(manager, config, fabric, &ports, common).await?;
+    let (fabric, basis) = (&running.alive, Basis::of(running, config));
+    let ports = set_up::every_port(fabric);
+    set_up::configure(manager, &basis, &ports).await?;
     let writes = computed(manager, config.planning, {
-        let (fabric, wanted, steady) =
-            (fabric.clone(), wanted.lfts.clone(), common.lanes.steady(config.policy.partition));
+        let (fabric, wanted) = (fabric.clone(), running.tables.lfts.clone());
+        let steady = basis.lanes.steady(config.policy.partition);
         move || writes_between(&fabric, held.as_ref(), &wanted, steady)
     });
     let writes = writes.await?;
     manager.apply_each(fabric, &writes).await?;
-    activate(manager, fabric, &ports).await
-}
-
-/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody managed
-/// it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets for ever, and
-/// no barrier would pass.
-async fn set_up<T: Transport>(
-    manager: &mut Manager<T>,
-    config: &Config,
-    fabric: &Fabric,
-    common: &Common,
-) -> Result<(), SmError> {
-    let ports = every_port(fabric);
-    configure(manager, config, fabric, &ports, common).await?;
-    activate(manager, fabric, &ports).await
-}
-
-fn every_port(fabric: &Fabric) -> Vec<PortId> {
-    let present = fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
-    present.flat_map(|node| settings::ports_of(fabric, node)).collect()
-}
-
-/// Where the subnet manager is found on a half, and the lanes of the subnet.
-pub(super) fn common(
-    fabric: &Fabric,
-    sm: PortId,
-    half: Half,
-    ways: Option<&Arc<PathLayers>>,
-    config: &Config,
-) -> Common {
-    let lanes = Lanes::of_fabric(fabric, config.policy.reserved_sl);
-    Common { sm, half, ways: ways.cloned(), lanes }
-}
-
-/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE. Returns ports that let data
-/// through before and are ARMED now: their links had to be taken down, since lanes and MTU change only then.
-pub(super) async fn configure<T: Transport>(
-    manager: &mut Manager<T>,
-    config: &Config,
-    fabric: &Fabric,
-    ports: &[PortId],
-    common: &Common,
-) -> Result<Vec<PortId>, SmError> {
-    let (retrained, ports) = retrain(manager, config, fabric, ports, common).await?;
-    let (mut fault, mut fresh) = (None, Vec::new());
-    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of them.
-    for part in ports.chunks(REQUESTS_AT_A_TIME) {
-        let told = configure_some(manager, config, fabric, part, common, &mut fault).await?;
-        fresh.extend(told);
-    }
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
-    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
-    fair::provide(manager, fabric, &fresh, common.lanes.in_operation()).await?;
-    configure_switches(manager, config, fabric, &ports).await?;
-    Ok(retrained)
-}
-
-/// Writes the settings of some ports, whose PortInfos are known. Returns those in INITIALIZE that were asked to be ARMED, which
-/// they are unless there was a fault. The first fault is returned, and all are on record: who is left out is decided once.
-async fn configure_some<T: Transport>(
-    manager: &mut Manager<T>,
-    config: &Config,
-    fabric: &Fabric,
-    ports: &[PortId],
-    common: &Common,
-    fault: &mut Option<SmError>,
-) -> Result<Vec<PortId>, SmError> {
-    let held = known(manager, ports);
-    let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
-    let mut asks = Vec::new();
-    let mut asked = Vec::new();
-    for (&port, held) in ports.iter().zip(&held) {
-        // One `Set` carries settings and ARMED: PortInfo is written whole, and a second `Set` would be built from a
-        // stale reading.
-        let mut wanted = settings::port(fabric, port, held, peer(port), common, config);
-        let arm = held.port_state == wire::PortState::Initialize && fabric.peer(port).is_some();
-        if arm {
-            wanted.port_state = wire::PortState::Armed;
-        }
-        if arm || settings::difference(held, &wanted).is_some() {
-            let place = RequestTarget::Port(port);
-            asks.push(Ask::set(place, AttributeId::PortInfo, number(fabric, port), wanted.encode()));
-            asked.push((port, wanted));
-        }
-    }
-    let told = manager.ask(asks).await?;
-    let (mut refused, mut failing) = (Vec::new(), BTreeSet::new());
-    for (at, told) in told.into_iter().enumerate() {
-        match told {
-            Ok(data) => {
-                let (port, wanted) = &asked[at];
-                let fails = check_taken(manager, fabric, *port, wanted, &PortInfo::decode(&data));
-                failing.extend(fails.is_some().then_some(fabric.port(*port).node));
-                keep_first(fault, fails);
-            }
-            // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
-            // become ARMED. So a refused port is read back.
-            Err(SubnetError::Refused { .. }) => refused.push(at),
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                failing.insert(fabric.port(asked[at].0).node);
-                keep_first(fault, Some(error.into()));
-            }
-        }
-    }
-    let mut rightly = BTreeSet::new();
-    let again =
-        |&at: &usize| Ask::get(RequestTarget::Port(asked[at].0), AttributeId::PortInfo, number(fabric, asked[at].0));
-    for (&at, told) in refused.iter().zip(manager.ask(refused.iter().map(again).collect()).await?) {
-        let (port, wanted) = &asked[at];
-        match told {
-            Ok(data) => {
-                let (holds, node) = (PortInfo::decode(&data), fabric.port(*port).node);
-                let fails = check_taken(manager, fabric, *port, wanted, &holds);
-                // The link went meanwhile, or an earlier copy was applied: the device does not fail at it.
-                let is_right =
-                    holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none();
-                if fails.is_none() && is_right { &mut rightly } else { &mut failing }.insert(node);
-                keep_first(fault, fails);
-            }
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(error) => {
-                failing.insert(fabric.port(*port).node);
-                keep_first(fault, Some(error.into()));
-            }
-        }
-    }
-    rightly.difference(&failing).for_each(|&node| manager.refused_rightly(node, AttributeId::PortInfo));
-    let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
-    Ok(armed.map(|(port, _)| port).collect())
-}
-
-fn keep_first<E>(first: &mut Option<E>, next: Option<E>) {
-    if first.is_none() {
-        *first = next;
-    }
-}
-
-/// Takes down links whose ACTIVE ports need other lanes or another MTU. Returns their ports, and `ports` with them.
-async fn retrain<T: Transport>(
-    manager: &mut Manager<T>,
-    config: &Config,
-    fabric: &Fabric,
-    ports: &[PortId],
-    common: &Common,
-) -> Result<(Vec<PortId>, Vec<PortId>), SmError> {
-    let mut links = BTreeSet::new();
-    // All first: a port is compared with its peer, which may be in another part.
-    read_unknown(manager, fabric, ports).await?;
-    for part in ports.chunks(REQUESTS_AT_A_TIME) {
-        manager.breathe().await?;
-        let held = known(manager, part);
-        let peer = |port: PortId| fabric.peer(port).and_then(|peer| manager.port_info(peer));
-        let needs = |(port, held): &(&PortId, &PortInfo)| {
-            let wanted = settings::port(fabric, **port, held, peer(**port), common, config);
-            settings::must_retrain(held, &wanted)
-        };
-        // Of both ends, the one that is nearer: its answer does not come back over the link.
-        let near = |port: PortId| match fabric.peer(port) {
-            Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
-            _ => port,
-        };
-        links.extend(part.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)));
-    }
-    if links.is_empty() {
-        return Ok((Vec::new(), ports.to_vec()));
-    }
-    tracing::warn!(
-        links = links.len(),
-        "links are taken down: their lanes or their MTU do not suffice, and change only so"
-    );
-    manager.apply_each(fabric, &Write::links_down(&links)).await?;
-    let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
-    for _ in 0..TRAINING {
-        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port));
-        let told = manager.ask(ends.iter().map(ask).collect()).await?;
-        let trained = |told: &AskResult| match told {
-            Ok(data) => PortInfo::decode(data).port_state == wire::PortState::Initialize,
-            Err(_) => false,
-        };
-        if told.iter().all(trained) {
-            break;
-        }
-        manager.idle(manager.now_ns().saturating_add(TRAINING_POLL_NS)).await?;
-    }
-    let more = ends.iter().copied().filter(|end| !ports.contains(end));
-    let all = ports.iter().copied().chain(more).collect();
-    Ok((ends, all))
-}
-
-/// What a port needs to carry traffic and has not accepted, if anything; that is on record then.
-fn check_taken<T: Transport>(
-    manager: &mut Manager<T>,
-    fabric: &Fabric,
-    port: PortId,
-    wanted: &PortInfo,
-    answered: &PortInfo,
-) -> Option<SmError> {
-    let unarmed = wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize;
-    let essential = || settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted));
-    let setting = if unarmed { "state ARMED" } else { essential()? };
-    let node = fabric.port(port).node;
-    manager.device_fails(node, AttributeId::PortInfo, Method::Set, FailingAs::HoldsOther, true);
-    Some(SmError::NotTaken { port: fabric.describe_port(port), setting })
-}
-
-/// Whether a port needs an address and lanes of its own; external ports of a switch have no address.
-fn is_essential(fabric: &Fabric, port: PortId, wanted: &PortInfo) -> bool {
-    let owner = fabric.port(port);
-    !fabric.node(owner.node).is_switch() || (owner.num == PortNum::ZERO && wanted.lid != Lid(0))
-}
-
-/// Reads what is not known of these ports.
-async fn read_unknown<T: Transport>(
-    manager: &mut Manager<T>,
-    fabric: &Fabric,
-    ports: &[PortId],
-) -> Result<(), SmError> {
-    let unknown: Vec<PortId> = ports.iter().copied().filter(|&port| manager.port_info(port).is_none()).collect();
-    let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port));
-    for told in manager.ask(unknown.iter().map(ask).collect()).await? {
-        told?;
-    }
-    Ok(())
-}
-
-fn known<T: Transport>(manager: &Manager<T>, ports: &[PortId]) -> Vec<PortInfo> {
-    ports.iter().map(|&port| manager.port_info(port).cloned().unwrap_or_default()).collect()
-}
-
-async fn configure_switches<T: Transport>(
-    manager: &mut Manager<T>,
-    config: &Config,
-    fabric: &Fabric,
-    ports: &[PortId],
-) -> Result<(), SmError> {
-    let top = fabric.max_lid().unwrap_or_default();
-    let own = ports.iter().filter(|&&port| fabric.port(port).num == PortNum::ZERO);
-    let switches: Vec<_> = own.map(|&port| fabric.port(port).node).collect();
-    let get = |&switch| Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0);
-    let told = manager.ask(switches.iter().map(get).collect()).await?;
-    let (mut asks, mut asked) = (Vec::new(), Vec::new());
-    for (&switch, told) in switches.iter().zip(told) {
-        let held = SwitchInfo::decode(&*told?);
-        let wanted = settings::switch(&held, top, config);
-        if settings::switch_differs(&held, &wanted) {
-            asks.push(Ask::set(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
-            asked.push((switch, held));
-        }
-    }
-    let mut fault = None;
-    for ((switch, held), told) in asked.into_iter().zip(manager.ask(asks).await?) {
-        let holds = match told {
-            Ok(data) => SwitchInfo::decode(&data),
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            Err(_) => held,
-        };
-        // A switch forwards nothing to LIDs above its top. How long it keeps packets is read before anything rests on it.
-        if holds.linear_fdb_top < top {
-            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, true);
-            let port = fabric.describe_node(switch);
-            fault.get_or_insert(SmError::NotTaken { port, setting: "LinearFDBTop" });
-        } else if holds.life_time_value != config.limits.life_time_value {
-            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, false);
-        }
-    }
-    fault.map_or(Ok(()), Err)
-}
-
-/// Brings every cabled port from ARMED to ACTIVE. The far end of a cable may become ACTIVE by itself as soon as the
-/// near end sends.
-async fn activate<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric, ports: &[PortId]) -> Result<(), SmError> {
-    let armed = |&&port: &&PortId| {
-        let state = manager.port_info(port).map(|info| info.port_state);
-        fabric.peer(port).is_some() && state == Some(wire::PortState::Armed)
-    };
-    let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
-    let writes = armed.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-    manager.apply_each(fabric, &writes.collect::<Vec<_>>()).await?;
-    Ok(())
-}
-
-fn number(fabric: &Fabric, port: PortId) -> u32 {
-    u32::from(fabric.port(port).num.0)
+    set_up::activate(manager, fabric, &ports).await
 }

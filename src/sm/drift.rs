@@ -4,9 +4,10 @@
 //! is followed by as many further questions as there are switches, and all devices have been asked after a few of them;
 //! a survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
 
-use super::bring_up;
 use super::config::Config;
 use super::error::SmError;
+use super::set_up;
+use super::settings::Basis;
 use crate::driver::Running;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, Lmc, PortNum};
@@ -119,8 +120,7 @@ pub(super) async fn mend<T: Transport>(
     running: &Running,
     drift: &Drift,
 ) -> Result<(), SmError> {
-    let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref(), config);
-    bring_up::configure(manager, config, &running.alive, &drift.ports, &common).await?;
+    set_up::configure(manager, &Basis::of(running, config), &drift.ports).await?;
     let write = |&(switch, block): &(NodeId, u16)| {
         let entries = Box::new(running.tables.lfts[switch.index()].block(block));
         Write::LftBlock { switch, block, entries }

@@ -35,6 +35,7 @@ pub mod prefix_file;
 pub mod rescue;
 mod responder;
 mod service;
+mod set_up;
 mod settings;
 pub mod systemd;
 mod upkeep;

@@ -1,55 +1,66 @@
 //! The settings of ports and switches besides tables: addresses, the path to the subnet manager, keys, lanes, limits.
 
 use super::config::Config;
+use crate::driver::Running;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::plan::Lanes;
 use crate::tables::{PathLayers, address};
 use crate::wire::{Mtu, PortInfo, PortPhysState, PortState, SwitchInfo, VlCount};
-use std::sync::Arc;
 
-/// Where the subnet manager is found, and which lanes are in use.
-#[derive(Clone, Debug)]
-pub(super) struct Common {
+/// What all settings of a subnet follow from.
+#[derive(Clone, Copy)]
+pub(super) struct Basis<'a> {
+    pub(super) config: &'a Config,
+    /// What is there, LIDs assigned.
+    pub(super) fabric: &'a Fabric,
     /// The SM's port.
-    pub(super) sm: PortId,
+    sm: PortId,
     /// The half in use.
-    pub(super) half: Half,
+    half: Half,
     /// The paths that each source may use; none if every source may use every path.
-    pub(super) ways: Option<Arc<PathLayers>>,
+    ways: Option<&'a PathLayers>,
     /// The data VLs in operation.
     pub(super) lanes: Lanes,
 }
 
+impl<'a> Basis<'a> {
+    /// That of a subnet as it runs, or will.
+    pub(super) fn of(running: &'a Running, config: &'a Config) -> Basis<'a> {
+        Basis {
+            config,
+            fabric: &running.alive,
+            sm: running.sm,
+            half: running.half,
+            ways: running.ways.as_deref(),
+            lanes: Lanes::of_fabric(&running.alive, config.policy.reserved_sl),
+        }
+    }
+}
+
 /// The LID and service level by which a port reaches the SM on the half in use; the base LID if there are no halves.
-fn master(fabric: &Fabric, port: PortId, common: &Common) -> (Lid, Sl) {
-    let Common { sm, half, ways, .. } = common;
-    let own = address(fabric, ways.as_deref(), port, *sm, *half);
-    let first = || (fabric.port(*sm).lid.unwrap_or_default(), half.sls().next().unwrap_or_default());
-    own.or_else(|| address(fabric, None, port, *sm, *half)).unwrap_or_else(first)
+fn master(basis: &Basis<'_>, port: PortId) -> (Lid, Sl) {
+    let Basis { fabric, sm, half, ways, .. } = *basis;
+    let own = address(fabric, ways, port, sm, half);
+    let first = || (fabric.port(sm).lid.unwrap_or_default(), half.sls().next().unwrap_or_default());
+    own.or_else(|| address(fabric, None, port, sm, half)).unwrap_or_else(first)
 }
 
 /// The wanted PortInfo of a port, based on what it and its peer reported; the state is left as it is.
-pub(super) fn port(
-    fabric: &Fabric,
-    id: PortId,
-    held: &PortInfo,
-    peer: Option<&PortInfo>,
-    common: &Common,
-    config: &Config,
-) -> PortInfo {
+pub(super) fn port(basis: &Basis<'_>, id: PortId, held: &PortInfo, peer: Option<&PortInfo>) -> PortInfo {
+    let Basis { config, fabric, lanes, .. } = *basis;
     let owner = fabric.port(id);
     let switch = fabric.node(owner.node).is_switch();
     let mut info = unchanged(held);
     if !switch || owner.num == PortNum::ZERO {
         (info.lid, info.lmc) = (owner.lid.unwrap_or_default(), owner.lmc);
-        (info.master_sm_lid, info.master_sm_sl) = master(fabric, id, common);
+        (info.master_sm_lid, info.master_sm_sl) = master(basis, id);
         (info.m_key, info.m_key_lease_period) = (config.m_key, config.m_key_lease_s);
         info.m_key_protect_bits = if config.m_key == 0 { 0 } else { config.m_key_protection };
         (info.gid_prefix, info.subnet_timeout) = (config.subnet_prefix, config.subnet_timeout);
     }
     if owner.num != PortNum::ZERO {
-        (info.neighbour_mtu, info.operational_vls) = link(held, peer, common);
+        (info.neighbour_mtu, info.operational_vls) = link(held, peer, lanes);
         if held.port_state == PortState::Active && !must_retrain(held, &info) {
             (info.neighbour_mtu, info.operational_vls) = (held.neighbour_mtu, held.operational_vls);
         }
@@ -65,8 +76,8 @@ pub(super) fn port(
 }
 
 /// MTU and lanes that a link is to have.
-fn link(held: &PortInfo, peer: Option<&PortInfo>, common: &Common) -> (Mtu, VlCount) {
-    (least_mtu(held, peer), VlCount::at_most(common.lanes.count() as u8).unwrap_or(VlCount::One))
+fn link(held: &PortInfo, peer: Option<&PortInfo>, lanes: Lanes) -> (Mtu, VlCount) {
+    (least_mtu(held, peer), VlCount::at_most(lanes.count() as u8).unwrap_or(VlCount::One))
 }
 
 /// Whether a port that lets data through needs other limits of its link, which change only while the link is down: more

@@ -19,6 +19,8 @@ use super::mirroring;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::planning::computed;
+use super::set_up;
+use super::settings::Basis;
 use super::watched::Watched;
 use crate::change::Prepared;
 use crate::drain::Ticket;
@@ -507,10 +509,9 @@ impl<T: Transport> Upkeep<T> {
     /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.
     async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
-        let common = bring_up::common(&running.alive, running.sm, running.half, running.ways.as_ref(), &context.config);
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&running.alive, |port| manager.port_info(port));
-        bring_up::configure(manager, &context.config, &running.alive, &down, &common).await?;
+        set_up::configure(manager, &Basis::of(&running, &context.config), &down).await?;
         Ok(())
     }
 
@@ -532,8 +533,7 @@ impl<T: Transport> Upkeep<T> {
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
-        let common = bring_up::common(fabric, running.sm, running.half, running.ways.as_ref(), &context.config);
-        bring_up::configure(manager, &context.config, fabric, &ports, &common).await?;
+        set_up::configure(manager, &Basis::of(&running, &context.config), &ports).await?;
         let policy = &context.config.policy;
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
         // Nothing that these devices held before is taken for granted.

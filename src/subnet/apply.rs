@@ -171,7 +171,32 @@ impl<T: Transport> Manager<T> {
         }
         // Only now, with a path for every write: a wave refused above must not move the SA. And before the first `Set`,
         // so that the SA already answers with the new half when end ports are notified (P3.1).
-        for write in &wave.writes {
+        self.move_sa(&wave.writes);
+        let before = self.counts.clone();
+        let mut progress = WaveProgress { on_failure, ..WaveProgress::default() };
+        self.send_wave(fabric, &wave, order, &mut progress).await?;
+        // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
+        self.note_ports(fabric, progress.port_infos);
+        self.note_failed(&wave, progress.failed);
+        // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
+        let quiet_ns = self.quieten().await?;
+        if let Some(failure) = progress.failure {
+            return Err(self.explain_failure(failure));
+        }
+        self.all_work(&wave);
+        self.fence_stands(fabric, &wave.writes);
+        // Jobs by the hundred thousand take a while to forget, too.
+        drop(wave);
+        if is_long {
+            self.breathe().await?;
+        }
+        let retried = self.counts.since(&before).retries;
+        Ok(Applied { writes: given, retried, quiet_ns, not_held: progress.not_held })
+    }
+
+    /// Has the SA answer with the half that a wave moves to, if it moves.
+    fn move_sa(&mut self, writes: &[Cow<'_, Write>]) {
+        for write in writes {
             if let Write::SaHalf { half } = &**write {
                 self.sa_half = *half;
                 if let Some(attendant) = &self.attendant {
@@ -179,16 +204,23 @@ impl<T: Transport> Manager<T> {
                 }
             }
         }
-        let before = self.counts.clone();
-        let mut course = WaveProgress { on_failure, ..WaveProgress::default() };
+    }
+
+    async fn send_wave(
+        &mut self,
+        fabric: &Fabric,
+        wave: &JobList<'_>,
+        order: WriteOrder,
+        progress: &mut WaveProgress,
+    ) -> Result<(), SubnetError> {
         match order {
             WriteOrder::Any => {
                 for part in in_turn(wave.jobs.iter().map(|job| job.device)).chunks(REQUESTS_AT_A_TIME) {
                     let jobs = part.iter().map(|&tag| (tag, wave.jobs[tag].device));
-                    let jobs = jobs.filter(|&(_, device)| !course.gave_up(device));
-                    let requests = jobs.map(|(tag, device)| self.first_request(fabric, &wave, tag, device.0)).collect();
-                    self.send_jobs(self.timing, requests, &wave, &mut course).await?;
-                    if course.has_ended() {
+                    let jobs = jobs.filter(|&(_, device)| !progress.gave_up(device));
+                    let requests = jobs.map(|(tag, device)| self.first_request(fabric, wave, tag, device.0)).collect();
+                    self.send_jobs(self.timing, requests, wave, progress).await?;
+                    if progress.has_ended() {
                         break;
                     }
                 }
@@ -197,16 +229,22 @@ impl<T: Transport> Manager<T> {
                 let window = usize::from(window).max(1);
                 let timing = Timing { window, per_device: window, ..self.timing };
                 // A single queue keeps the order of the list; its window is then that of the wave.
-                let requests = (0..wave.jobs.len()).map(|tag| self.first_request(fabric, &wave, tag, 0)).collect();
-                self.send_jobs(timing, requests, &wave, &mut course).await?;
+                let requests = (0..wave.jobs.len()).map(|tag| self.first_request(fabric, wave, tag, 0)).collect();
+                self.send_jobs(timing, requests, wave, progress).await?;
             }
         }
-        // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
-        for (port, info) in course.port_infos {
+        Ok(())
+    }
+
+    fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {
+        for (port, info) in holds {
             let owner = fabric.port(port);
             self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
         }
-        for (tag, fails) in course.failed {
+    }
+
+    fn note_failed(&mut self, wave: &JobList<'_>, failed: Vec<(u64, DeviceFailure)>) {
+        for (tag, fails) in failed {
             let job = &wave.jobs[tag as usize];
             match (wave.table(job), fails) {
                 (Some(asked), DeviceFailure::Holds(held)) => {
@@ -220,24 +258,14 @@ impl<T: Transport> Manager<T> {
                 }
             }
         }
-        // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
-        let quiet_ns = self.quieten().await?;
-        match course.failure {
-            Some(Failure::NoAnswer(failed)) => Err(self.explain(failed)),
-            Some(Failure::NotTaken { request, told, .. } | Failure::LinkDown { request, told }) => {
+    }
+
+    fn explain_failure(&self, failure: Failure) -> SubnetError {
+        match failure {
+            Failure::NoAnswer(failed) => self.explain(failed),
+            Failure::NotTaken { request, told, .. } | Failure::LinkDown { request, told } => {
                 let (asked, answered) = *told;
-                Err(SubnetError::NotTaken { attempted: self.describe(&request), asked, answered })
-            }
-            None => {
-                self.all_work(&wave);
-                self.fence_stands(fabric, &wave.writes);
-                // Jobs by the hundred thousand take a while to forget, too.
-                drop(wave);
-                if is_long {
-                    self.breathe().await?;
-                }
-                let retried = self.counts.since(&before).retries;
-                Ok(Applied { writes: given, retried, quiet_ns, not_held: course.not_held })
+                SubnetError::NotTaken { attempted: self.describe(&request), asked, answered }
             }
         }
     }
@@ -247,11 +275,11 @@ impl<T: Transport> Manager<T> {
         timing: Timing,
         requests: Vec<MadRequest>,
         wave: &JobList<'_>,
-        course: &mut WaveProgress,
+        progress: &mut WaveProgress,
     ) -> Result<(), SubnetError> {
         let mut exchange = Exchange::new(timing);
         requests.into_iter().for_each(|request| exchange.submit(request));
-        self.run(&mut exchange, |exchange, done| course.take(wave, exchange, done)).await
+        self.run(&mut exchange, |exchange, done| progress.take(wave, exchange, done)).await
     }
 
     /// Every one of these was carried out.

@@ -119,7 +119,7 @@ impl<'a> DependencyCollector<'a> {
                 for output in outputs.filter(|&output| output != source.input) {
                     let to = self.entered[stage][group * net.channels() + net.channel(row, output)];
                     let own = &mut self.halves[levels.half().index()][stage];
-                    own.add(self.layout, row, source.input, from, output, to);
+                    own.add(self.layout, &ClassHop { stage, row, input: source.input, from, output, to, origin: () });
                 }
             }
         }
@@ -135,7 +135,7 @@ impl Sink for DependencyCollector<'_> {
     #[inline]
     fn hop(&mut self, class: &Class, _columns: &Columns, hop: &ClassHop) {
         let own = &mut self.halves[self.walker.half(class).index()][hop.stage];
-        own.add(self.layout, hop.row, hop.input, hop.from, hop.output, hop.to);
+        own.add(self.layout, hop);
     }
 
     #[inline]

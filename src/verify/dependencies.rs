@@ -7,6 +7,7 @@
 use super::graph::Graph;
 use super::lanes::{LaneMask, lanes_of};
 use super::net::{FlatFabric, Head};
+use super::walk::ClassHop;
 use crate::fabric::PortId;
 use crate::ids::PortNum;
 use std::ops::Range;
@@ -95,17 +96,10 @@ impl Dependencies {
         Dependencies { masks: vec![0; layout.size] }
     }
 
-    /// Packets in the lanes `from` of an input can wait for the lanes `to` of an output.
+    /// Packets can wait for the lanes that they are about to take.
     #[inline]
-    pub fn add(
-        &mut self,
-        layout: &DependencyLayout<'_>,
-        row: usize,
-        input: PortNum,
-        from: LaneMask,
-        output: PortNum,
-        to: LaneMask,
-    ) {
+    pub fn add<O>(&mut self, layout: &DependencyLayout<'_>, hop: &ClassHop<O>) {
+        let ClassHop { row, input, from, output, to, .. } = *hop;
         let first = layout.slot(row, input, 0, output);
         let own = &mut self.masks[first..first + layout.vls];
         lanes_of(from).for_each(|lane| own[lane] |= to);

@@ -28,17 +28,26 @@ pub(super) struct Injection {
     repeats: Vec<bool>,
 }
 
+/// What says who sends what into which lanes.
+#[derive(Clone, Copy)]
+struct Senders<'a> {
+    case: &'a ProofCase<'a>,
+    net: &'a FlatFabric,
+    lanes: &'a HopLanes,
+}
+
 impl Injection {
     pub fn new(case: &ProofCase<'_>, net: &FlatFabric, lanes: &HopLanes) -> Injection {
+        let senders = Senders { case, net, lanes };
         let (groups, sources) = (lanes.groups.len(), net.senders(0).len());
         let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new(), repeats: Vec::new() };
         for stage in 0..case.stages.len() {
             for source in 0..sources {
-                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, case, net, lanes));
+                let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, senders));
                 let masks: Vec<LaneMask> = masks.collect();
                 injection.masks.extend(masks);
             }
-            let seeds = (0..groups).map(|group| injection.seeds_in(stage, group, case, net)).collect::<Vec<_>>();
+            let seeds = (0..groups).map(|group| injection.seeds_in(stage, group, senders)).collect::<Vec<_>>();
             injection.seeds.extend(seeds);
             let same =
                 |group| (0..sources).all(|at| injection.mask(stage, at, group) == injection.mask(stage - 1, at, group));
@@ -54,15 +63,8 @@ impl Injection {
         self.masks[(stage * self.sources + source) * self.groups + group]
     }
 
-    fn mask_in(
-        &self,
-        stage: usize,
-        source: usize,
-        group: usize,
-        case: &ProofCase<'_>,
-        net: &FlatFabric,
-        lanes: &HopLanes,
-    ) -> LaneMask {
+    fn mask_in(&self, stage: usize, source: usize, group: usize, senders: Senders<'_>) -> LaneMask {
+        let Senders { case, net, lanes } = senders;
         let (half, facts) = (lanes.groups[group].half(), &case.stages[stage]);
         let own = net.senders(stage)[source];
         if !own.is_switch() && !net.exists(stage, own.port.index()) {
@@ -76,7 +78,7 @@ impl Injection {
         fresh | if stays { self.mask(stage - 1, source, group) & !facts.empty.0 } else { 0 }
     }
 
-    fn seeds_in(&self, stage: usize, group: usize, case: &ProofCase<'_>, net: &FlatFabric) -> Vec<Seed> {
+    fn seeds_in(&self, stage: usize, group: usize, Senders { case, net, .. }: Senders<'_>) -> Vec<Seed> {
         let mut seeds: Vec<Seed> = Vec::new();
         for (index, source) in net.senders(stage).iter().enumerate() {
             let Some(row) = source.row.map(|row| row as usize) else { continue };

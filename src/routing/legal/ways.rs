@@ -5,14 +5,16 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
 /// One of the shortest legal paths, each as likely as any other; parallel links make different paths.
-pub(in crate::routing) struct RandomWays {
+pub(in crate::routing) struct RandomWays<'a> {
+    channels: &'a Channels,
+    ahead: &'a Ahead,
     /// The number of shortest legal paths: `counts[(rank of the target × rows + row) × 2 + came down]`, ranks as in
     /// [`Ahead`]; saturates at 2^64.
     counts: Vec<u64>,
 }
 
-impl RandomWays {
-    pub fn of(channels: &Channels, ahead: &Ahead) -> RandomWays {
+impl<'a> RandomWays<'a> {
+    pub fn of(channels: &'a Channels, ahead: &'a Ahead) -> RandomWays<'a> {
         let rows = channels.rows();
         let mut targets: Vec<(usize, usize)> = (0..rows).filter_map(|row| Some((ahead.rank(row)?, row))).collect();
         targets.sort_unstable();
@@ -20,23 +22,16 @@ impl RandomWays {
         for (&(_, target), counts) in targets.iter().zip(counts.chunks_exact_mut((rows * 2).max(1))) {
             count(channels, ahead, target, counts);
         }
-        RandomWays { counts }
+        RandomWays { channels, ahead, counts }
     }
 
     /// Draws the channels one by one, each by the number of paths that begin with it.
-    pub fn draw(
-        &self,
-        channels: &Channels,
-        ahead: &Ahead,
-        from: usize,
-        to: usize,
-        rng: &mut Pcg64Mcg,
-        way: &mut ChannelPath,
-    ) {
+    pub fn draw(&self, from: usize, to: usize, rng: &mut Pcg64Mcg, way: &mut ChannelPath) {
+        let RandomWays { channels, ahead, counts } = self;
         way.clear();
         let (mut row, mut came_down) = (from, false);
         let Some(rank) = ahead.rank(to) else { return };
-        let counts = &self.counts[rank * channels.rows() * 2..];
+        let counts = &counts[rank * channels.rows() * 2..];
         let weight = |row: usize, down: bool| u128::from(counts[row * 2 + usize::from(down)]);
         while row != to {
             let choices = || ahead.onward(channels, to, row, came_down);

@@ -116,7 +116,7 @@ fn reported(setup: &Setup<'_>, prepared: Prepared, played: Played) -> Simulation
         let reason = error.map(|error| error.to_string()).or(reason);
         let change =
             DrivenChange { ending, reason, start_ns: 0, end_ns: sim.now_ns(), report: None, smps, takeover: None };
-        report_on(Ran { setup, sim, changes: vec![change], events: Vec::new(), prepared: &[prepared], whole: None })
+        report_on(&Ran { setup, sim, changes: vec![change], events: Vec::new(), prepared: &[prepared], whole: None })
     })
 }
 

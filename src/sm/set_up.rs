@@ -1,0 +1,304 @@
+//! How settings reach ports and switches: written where they differ from what is wanted, then ARMED, then ACTIVE.
+//!
+//! Whoever fails at a setting is on record, and the rest is set up all the same: who is left out is decided once.
+
+use super::error::SmError;
+use super::fair;
+use super::settings::{self, Basis};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Lid, PortNum};
+use crate::subnet::{
+    Ask, AskResult, FailingAs, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, SubnetManager,
+};
+use crate::tables::{PortState, Write};
+use crate::transport::Transport;
+use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
+use std::collections::BTreeSet;
+
+/// How often a link that was taken down is looked at while it trains, and the pause between two looks.
+const TRAINING: usize = 100;
+const TRAINING_POLL_NS: u64 = 50_000_000;
+
+/// What became of some ports whose settings were written.
+#[derive(Default)]
+struct PortsSetUp {
+    /// Those in INITIALIZE that were asked to be ARMED, which they are unless there was a fault.
+    armed: Vec<PortId>,
+    /// The first fault.
+    fault: Option<SmError>,
+    /// Devices at fault, or that hold something else after all.
+    failing: BTreeSet<NodeId>,
+}
+
+impl PortsSetUp {
+    /// Judges what a port answered; what it holds, if that suffices to carry traffic.
+    ///
+    /// # Errors
+    /// Nobody can be asked any more.
+    fn judge<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        fabric: &Fabric,
+        (port, wanted): &(PortId, PortInfo),
+        told: AskResult,
+    ) -> Result<Option<PortInfo>, SmError> {
+        let fails = match told {
+            Ok(data) => {
+                let holds = PortInfo::decode(&data);
+                match check_taken(manager, fabric, *port, wanted, &holds) {
+                    Some(fails) => fails,
+                    None => return Ok(Some(holds)),
+                }
+            }
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(error) => error.into(),
+        };
+        self.failing.insert(fabric.port(*port).node);
+        self.fault.get_or_insert(fails);
+        Ok(None)
+    }
+}
+
+/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody managed
+/// it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets for ever, and
+/// no barrier would pass.
+pub(super) async fn everything<T: Transport>(manager: &mut Manager<T>, basis: &Basis<'_>) -> Result<(), SmError> {
+    let ports = every_port(basis.fabric);
+    configure(manager, basis, &ports).await?;
+    activate(manager, basis.fabric, &ports).await
+}
+
+/// Every port that is to be set up.
+pub(super) fn every_port(fabric: &Fabric) -> Vec<PortId> {
+    let present = fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
+    present.flat_map(|node| settings::ports_of(fabric, node)).collect()
+}
+
+/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE. Links whose lanes or MTU do
+/// not suffice are taken down first, and both their ends are ARMED then.
+pub(super) async fn configure<T: Transport>(
+    manager: &mut Manager<T>,
+    basis: &Basis<'_>,
+    ports: &[PortId],
+) -> Result<(), SmError> {
+    let ports = retrain(manager, basis, ports).await?;
+    let (mut fault, mut fresh) = (None, Vec::new());
+    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of them.
+    for part in ports.chunks(REQUESTS_AT_A_TIME) {
+        let part = configure_some(manager, basis, part).await?;
+        fault = fault.or(part.fault);
+        fresh.extend(part.armed);
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
+    fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await?;
+    configure_switches(manager, basis, &ports).await
+}
+
+/// Writes the settings of some ports, whose PortInfos are known.
+async fn configure_some<T: Transport>(
+    manager: &mut Manager<T>,
+    basis: &Basis<'_>,
+    ports: &[PortId],
+) -> Result<PortsSetUp, SmError> {
+    let fabric = basis.fabric;
+    let asked = differing(manager, basis, ports);
+    let write = |(port, wanted): &(PortId, PortInfo)| {
+        Ask::set(RequestTarget::Port(*port), AttributeId::PortInfo, number(fabric, *port), wanted.encode())
+    };
+    let told = manager.ask(asked.iter().map(write).collect()).await?;
+    let mut done = PortsSetUp::default();
+    let mut refused = Vec::new();
+    for (asked, told) in asked.iter().zip(told) {
+        // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
+        // become ARMED. So a refused port is read back.
+        if let Err(SubnetError::Refused { .. }) = told {
+            refused.push(asked);
+        } else {
+            done.judge(manager, fabric, asked, told)?;
+        }
+    }
+    let mut rightly = BTreeSet::new();
+    let told = manager.ask(refused.iter().map(|(port, _)| reading(fabric, *port)).collect()).await?;
+    for (asked, told) in refused.into_iter().zip(told) {
+        let Some(holds) = done.judge(manager, fabric, asked, told)? else { continue };
+        let (port, wanted) = asked;
+        // The link went meanwhile, or an earlier copy was applied: the device does not fail at it.
+        let is_right = holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none();
+        if is_right { &mut rightly } else { &mut done.failing }.insert(fabric.port(*port).node);
+    }
+    rightly.difference(&done.failing).for_each(|&node| manager.refused_rightly(node, AttributeId::PortInfo));
+    let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
+    done.armed = armed.map(|(port, _)| port).collect();
+    Ok(done)
+}
+
+/// The ports that are not as they are to be, with their wanted PortInfos. One `Set` carries settings and ARMED: PortInfo is
+/// written whole, and a second `Set` would be built from a stale reading.
+fn differing<T: Transport>(manager: &Manager<T>, basis: &Basis<'_>, ports: &[PortId]) -> Vec<(PortId, PortInfo)> {
+    let wanted = |(&port, held): (&PortId, PortInfo)| {
+        let mut wanted = wanted(manager, basis, port, &held);
+        let arm = held.port_state == wire::PortState::Initialize && basis.fabric.peer(port).is_some();
+        if arm {
+            wanted.port_state = wire::PortState::Armed;
+        }
+        (arm || settings::difference(&held, &wanted).is_some()).then_some((port, wanted))
+    };
+    ports.iter().zip(known(manager, ports)).filter_map(wanted).collect()
+}
+
+fn wanted<T: Transport>(manager: &Manager<T>, basis: &Basis<'_>, port: PortId, held: &PortInfo) -> PortInfo {
+    settings::port(basis, port, held, basis.fabric.peer(port).and_then(|peer| manager.port_info(peer)))
+}
+
+/// Takes down links whose ACTIVE ports need other lanes or another MTU. Returns `ports`, and both ends of each.
+async fn retrain<T: Transport>(
+    manager: &mut Manager<T>,
+    basis: &Basis<'_>,
+    ports: &[PortId],
+) -> Result<Vec<PortId>, SmError> {
+    let fabric = basis.fabric;
+    let mut links = BTreeSet::new();
+    // All first: a port is compared with its peer, which may be in another part.
+    read_unknown(manager, fabric, ports).await?;
+    for part in ports.chunks(REQUESTS_AT_A_TIME) {
+        manager.breathe().await?;
+        let held = known(manager, part);
+        let needs =
+            |(port, held): &(&PortId, &PortInfo)| settings::must_retrain(held, &wanted(manager, basis, **port, held));
+        // Of both ends, the one that is nearer: its answer does not come back over the link.
+        let near = |port: PortId| match fabric.peer(port) {
+            Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
+            _ => port,
+        };
+        links.extend(part.iter().zip(&held).filter(needs).map(|(&port, _)| near(port)));
+    }
+    if links.is_empty() {
+        return Ok(ports.to_vec());
+    }
+    tracing::warn!(
+        links = links.len(),
+        "links are taken down: their lanes or their MTU do not suffice, and change only so"
+    );
+    manager.apply_each(fabric, &Write::links_down(&links)).await?;
+    let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
+    for _ in 0..TRAINING {
+        let told = manager.ask(ends.iter().map(|&port| reading(fabric, port)).collect()).await?;
+        let trained = |told: &AskResult| match told {
+            Ok(data) => PortInfo::decode(data).port_state == wire::PortState::Initialize,
+            Err(_) => false,
+        };
+        if told.iter().all(trained) {
+            break;
+        }
+        manager.idle(manager.now_ns().saturating_add(TRAINING_POLL_NS)).await?;
+    }
+    let more = ends.into_iter().filter(|end| !ports.contains(end));
+    Ok(ports.iter().copied().chain(more).collect())
+}
+
+/// What a port needs to carry traffic and has not accepted, if anything; that is on record then.
+fn check_taken<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    port: PortId,
+    wanted: &PortInfo,
+    answered: &PortInfo,
+) -> Option<SmError> {
+    let unarmed = wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize;
+    let essential = || settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted));
+    let setting = if unarmed { "state ARMED" } else { essential()? };
+    let node = fabric.port(port).node;
+    manager.device_fails(node, AttributeId::PortInfo, Method::Set, FailingAs::HoldsOther, true);
+    Some(SmError::NotTaken { port: fabric.describe_port(port), setting })
+}
+
+/// Whether a port needs an address and lanes of its own; external ports of a switch have no address.
+fn is_essential(fabric: &Fabric, port: PortId, wanted: &PortInfo) -> bool {
+    let owner = fabric.port(port);
+    !fabric.node(owner.node).is_switch() || (owner.num == PortNum::ZERO && wanted.lid != Lid(0))
+}
+
+/// Reads what is not known of these ports.
+async fn read_unknown<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    ports: &[PortId],
+) -> Result<(), SmError> {
+    let unknown = ports.iter().copied().filter(|&port| manager.port_info(port).is_none());
+    let asks = unknown.map(|port| reading(fabric, port)).collect();
+    for told in manager.ask(asks).await? {
+        told?;
+    }
+    Ok(())
+}
+
+fn known<T: Transport>(manager: &Manager<T>, ports: &[PortId]) -> Vec<PortInfo> {
+    ports.iter().map(|&port| manager.port_info(port).cloned().unwrap_or_default()).collect()
+}
+
+async fn configure_switches<T: Transport>(
+    manager: &mut Manager<T>,
+    basis: &Basis<'_>,
+    ports: &[PortId],
+) -> Result<(), SmError> {
+    let Basis { config, fabric, .. } = *basis;
+    let top = fabric.max_lid().unwrap_or_default();
+    let own = ports.iter().filter(|&&port| fabric.port(port).num == PortNum::ZERO);
+    let switches: Vec<_> = own.map(|&port| fabric.port(port).node).collect();
+    let get = |&switch| Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0);
+    let told = manager.ask(switches.iter().map(get).collect()).await?;
+    let (mut asks, mut asked) = (Vec::new(), Vec::new());
+    for (&switch, told) in switches.iter().zip(told) {
+        let held = SwitchInfo::decode(&*told?);
+        let wanted = settings::switch(&held, top, config);
+        if settings::switch_differs(&held, &wanted) {
+            asks.push(Ask::set(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
+            asked.push((switch, held));
+        }
+    }
+    let mut fault = None;
+    for ((switch, held), told) in asked.into_iter().zip(manager.ask(asks).await?) {
+        let holds = match told {
+            Ok(data) => SwitchInfo::decode(&data),
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            Err(_) => held,
+        };
+        // A switch forwards nothing to LIDs above its top. How long it keeps packets is read before anything rests on it.
+        if holds.linear_fdb_top < top {
+            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, true);
+            let port = fabric.describe_node(switch);
+            fault.get_or_insert(SmError::NotTaken { port, setting: "LinearFDBTop" });
+        } else if holds.life_time_value != config.limits.life_time_value {
+            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, false);
+        }
+    }
+    fault.map_or(Ok(()), Err)
+}
+
+/// Brings every cabled port from ARMED to ACTIVE. The far end of a cable may become ACTIVE by itself as soon as the
+/// near end sends.
+pub(super) async fn activate<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    ports: &[PortId],
+) -> Result<(), SmError> {
+    let armed = |&&port: &&PortId| {
+        let state = manager.port_info(port).map(|info| info.port_state);
+        fabric.peer(port).is_some() && state == Some(wire::PortState::Armed)
+    };
+    let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
+    let writes = armed.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
+    manager.apply_each(fabric, &writes.collect::<Vec<_>>()).await?;
+    Ok(())
+}
+
+fn reading(fabric: &Fabric, port: PortId) -> Ask {
+    Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, number(fabric, port))
+}
+
+fn number(fabric: &Fabric, port: PortId) -> u32 {
+    u32::from(fabric.port(port).num.0)
+}

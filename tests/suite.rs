@@ -1,6 +1,8 @@
-//! All tests that cross modules, in one binary: it links once, and tests that wait for other programs do so side by side.
+//! All tests that cross modules, in one binary: it links once, and tests that wait for other programs do so side by
+//! side.
 //!
-//! A module a topic. `cargo test --release --test suite simulate::` runs one of them; docs/TESTING.md says what each holds.
+//! A module a topic. `cargo test --release --test suite simulate::` runs one of them; docs/TESTING.md says what each
+//! holds.
 
 mod across;
 mod agreement;
@@ -47,3 +49,4 @@ mod umad;
 mod verify;
 mod what_if;
 mod wire;
+mod written;

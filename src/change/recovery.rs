@@ -2,8 +2,8 @@
 //!
 //! On entry: the tables as devices report them, and nothing about what they were meant for. On return: a plan of scheme
 //! `recover`, vetted like any other, or why there is none. Both halves are tried, the one in use first; and of each the
-//! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead nowhere
-//! get ways by `repair`; the other half is led by the repaired routing at once.
+//! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead
+//! nowhere get ways by `repair`; the other half is led by the repaired routing at once.
 
 use super::repairing::solved;
 use super::{ChangeError, PlannedChange, Prepared, refused};
@@ -123,9 +123,9 @@ fn first_line(error: &impl ToString) -> String {
     error.to_string().lines().next().unwrap_or_default().to_string()
 }
 
-/// The tables without lanes that links lack. An end port discards what it maps to such a lane (IBA 7.6.6), as if that were
-/// VL 15. What switches have for a level that every end port discards is on no packet: it reads as a lane that exists,
-/// and is not that of the steady state, so that it is written. OpenSM without QoS leaves levels so.
+/// The tables without lanes that links lack. An end port discards what it maps to such a lane (IBA 7.6.6), as if that
+/// were VL 15. What switches have for a level that every end port discards is on no packet: it reads as a lane that
+/// exists, and is not that of the steady state, so that it is written. OpenSM without QoS leaves levels so.
 fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
     let fabric = &*input.fabric;
     let lanes = Lanes::of_fabric(fabric, input.policy.reserved_sl);
@@ -193,8 +193,9 @@ fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
     verify::prove_tables(&input.fabric, &steadied(input, &input.tables.lfts), &scope).map(|_| ())
 }
 
-/// The tables without entries for LIDs of switches to which packets would go round, or come to another port; or for all of
-/// them. Only management uses these LIDs, and it is paused or on a level of its own; `repair` gives them ways beside data.
+/// The tables without entries for LIDs of switches to which packets would go round, or come to another port; or for all
+/// of them. Only management uses these LIDs, and it is paused or on a level of its own; `repair` gives them ways beside
+/// data.
 fn straightened(input: &RecoveryInput, all: bool) -> Vec<Arc<Lft>> {
     let fabric = &*input.fabric;
     let mut lfts = input.tables.lfts.clone();

@@ -50,19 +50,21 @@ Examples:
 Exit codes: 0 no fault was found; 1 a fault was found, or part of the fabric is unknown; 2 wrong usage or unreadable input; 3 a subnet of a list \
 cannot be routed, or the drawing cannot be written.")]
 pub(super) struct Arguments {
-    /// The fabric: a file in any form of docs/READING.md, with LIDs, or a list of several subnets; `-` is standard input.
+    /// The fabric: a file in any form of docs/READING.md, with LIDs, or a list of several subnets; `-` is standard
+    /// input.
     fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
     #[arg(long, value_name = "FILE", conflicts_with = "lfts")]
     fdbs: Option<PathBuf>,
-    /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute; a folder of such files,
-    /// or the option several times, where each switch has its own.
+    /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute; a folder of such
+    /// files, or the option several times, where each switch has its own.
     #[arg(long, value_name = "FILE")]
     lfts: Vec<PathBuf>,
     /// SL-to-VL tables as OpenSM's opensm-sl2vl.dump, or as ibdmchk takes them with -d.
     #[arg(long, value_name = "FILE")]
     sl2vl: Option<PathBuf>,
-    /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path records.
+    /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path
+    /// records.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
     /// Data VLs in operation; packets on higher lanes are discarded. The default for a list of several subnets is 8.

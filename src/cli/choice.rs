@@ -142,8 +142,8 @@ pub(super) struct DeviceArguments {
     /// devices lifetime, which needs only age limits in the switches]
     #[arg(long, value_name = "OBSERVER")]
     drain: Option<Observer>,
-    /// Port states while tables are installed and sources are told: hold (the paper's), hold-each (switch by switch), discard
-    /// (the specification's) or off [default: off]
+    /// Port states while tables are installed and sources are told: hold (the paper's), hold-each (switch by switch),
+    /// discard (the specification's) or off [default: off]
     #[arg(long, value_name = "ARMING")]
     arming: Option<Arming>,
     /// How sources are moved to the other half [default: told; on standard devices fence]
@@ -230,8 +230,9 @@ impl PartitionArguments {
 /// A service level that no change moves.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct ReservedArguments {
-    /// Keep this service level out of both halves, alone on the last data VL: multicast and management to and from switches
-    /// are on it, no change moves it, and no barrier waits for it. The first level of a half cannot be reserved.
+    /// Keep this service level out of both halves, alone on the last data VL: multicast and management to and from
+    /// switches are on it, no change moves it, and no barrier waits for it. The first level of a half cannot be
+    /// reserved.
     #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
     reserved_sl: Option<u8>,
 }
@@ -329,8 +330,8 @@ impl FromArguments {
         })
     }
 
-    /// The tables of these files, read for the fabric that they run on, and what they lack, which reports of changes say
-    /// in a note; none if no file is named.
+    /// The tables of these files, read for the fabric that they run on, and what they lack, which reports of changes
+    /// say in a note; none if no file is named.
     pub(super) fn read(&self, fabric: &Fabric) -> Result<Option<(Imported, Option<AbsentRows>)>, Failure> {
         let Some(tables) = read_tables(self.from_fdbs.as_ref(), &self.from_lfts, fabric)? else {
             return match self.from_path_sl {
@@ -347,8 +348,8 @@ impl FromArguments {
 /// Forwarding tables that are to run after a change.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ToArguments {
-    /// Lead to these forwarding tables, in the format of OpenSM's opensm.fdbs, for the LIDs of the fabric before. Choose
-    /// --scheme double, in-place or static: the others keep ways that still lead somewhere.
+    /// Lead to these forwarding tables, in the format of OpenSM's opensm.fdbs, for the LIDs of the fabric before.
+    /// Choose --scheme double, in-place or static: the others keep ways that still lead somewhere.
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["to_lfts", "to_engine"], help_heading = TO)]
     to_fdbs: Option<PathBuf>,
     /// The same in the formats of --from-lfts.
@@ -362,8 +363,8 @@ impl ToArguments {
         self.to_fdbs.is_some() || !self.to_lfts.is_empty()
     }
 
-    /// The tables of these files, read for the fabric that they are to run on, which has the LIDs before; `renumbered` says
-    /// which ports have others after. None if no file is named.
+    /// The tables of these files, read for the fabric that they are to run on, which has the LIDs before; `renumbered`
+    /// says which ports have others after. None if no file is named.
     pub(super) fn read(
         &self,
         scheme: SchemeChoice,

@@ -57,8 +57,8 @@ Exit codes: 0 completed, nothing lost to the change, and no end port cut off by 
 or unreadable input, 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is standard
-    /// input.
+    /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is
+    /// standard input.
     fabric: PathBuf,
     #[command(flatten)]
     change: ChangeArguments,
@@ -93,8 +93,9 @@ pub(super) struct Arguments {
     /// The folder for the journal of this change, `simulate.journal`, written anew; `reconfig journal show` reads it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
-    /// The folder for CSV files: what happened when (series.csv, smps.csv, phases.csv), what each host lost (hosts.csv), how
-    /// loaded each link between switches was (links.csv), and LIDs that are others than in the capture (lids.csv).
+    /// The folder for CSV files: what happened when (series.csv, smps.csv, phases.csv), what each host lost
+    /// (hosts.csv), how loaded each link between switches was (links.csv), and LIDs that are others than in the capture
+    /// (lids.csv).
     #[arg(long, value_name = "DIR", conflicts_with = "compare")]
     csv: Option<PathBuf>,
     /// The file for a page of HTML about the run (with --compare: about all): what changed, what was lost and when.
@@ -172,8 +173,8 @@ struct HardwareArguments {
     /// Switch lifetime limit, in nanoseconds; 0: none [default: 0; on standard devices OpenSM's 1.07 s]
     #[arg(long, value_name = "NS")]
     switch_life: Option<u64>,
-    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls, and discards all for eight
-    /// times that limit (VLStallCount); 0: never [default: 0; on standard devices with that limit OpenSM's 7]
+    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls, and discards all for
+    /// eight times that limit (VLStallCount); 0: never [default: 0; on standard devices with that limit OpenSM's 7]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u8).range(0..=7))]
     vl_stall: Option<u8>,
     /// Whether end ports move their paths when they are notified.
@@ -392,8 +393,8 @@ fn is_the_users(error: &ScenarioError) -> bool {
     )
 }
 
-/// What scheme `auto` would do instead of the Double Scheme; none where another scheme was asked for, nothing changed, or
-/// several subnets were simulated.
+/// What scheme `auto` would do instead of the Double Scheme; none where another scheme was asked for, nothing changed,
+/// or several subnets were simulated.
 fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<AutoInstead> {
     let several = scenario.subnets.len() > 1;
     if scenario.scheme != Scheme::Double || scenario.auto || several || !report.has_change() {
@@ -407,8 +408,8 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
     })
 }
 
-/// What stands against rewriting tables in place as other managers do, where scheme `auto` took forwarding entries in proved
-/// waves; none where nothing does, or the fabric is large.
+/// What stands against rewriting tables in place as other managers do, where scheme `auto` took forwarding entries in
+/// proved waves; none where nothing does, or the fabric is large.
 fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
     if !scenario.auto
         || report.scheme != Scheme::Ordered
@@ -571,8 +572,8 @@ impl Arguments {
         Ok((scenario.with_device_settings(self.device_settings()), routers))
     }
 
-    /// The tables that the change is to lead to, where files give them, for what is left of `whole`. `notes` say which LIDs
-    /// the captures have in two ways.
+    /// The tables that the change is to lead to, where files give them, for what is left of `whole`. `notes` say which
+    /// LIDs the captures have in two ways.
     fn tables_after(
         &self,
         whole: &Fabric,

@@ -1,7 +1,7 @@
 //! What happens in a run after its first event: further losses and arrivals, and cables that are plugged in elsewhere.
 //!
-//! Only a subnet alone has such events. Each happens once, whatever the manager is doing then; a manager that serves them
-//! is in `acting`, and one that takes over in `standby`.
+//! Only a subnet alone has such events. Each happens once, whatever the manager is doing then; a manager that serves
+//! them is in `acting`, and one that takes over in `standby`.
 
 use super::elements::{Element, Moves, MovesReport};
 use super::subnet_setup::SubnetSetup;
@@ -165,8 +165,8 @@ impl<'a> LaterEvents<'a> {
         }
     }
 
-    /// All that happened is served: what was planned to leave leaves, and what waits for that happens. Returns the fabric
-    /// with the cables that were plugged in, in which nothing else is missing.
+    /// All that happened is served: what was planned to leave leaves, and what waits for that happens. Returns the
+    /// fabric with the cables that were plugged in, in which nothing else is missing.
     pub fn serve(&self, sim: &mut Sim) -> Option<Fabric> {
         let own = self.own?;
         if self.departure == Departure::Planned {

@@ -60,9 +60,9 @@ impl Time<'_> {
         self.watch.passes(hops, now_ns);
     }
 
-    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances, and what is due of later events
-    /// happens. Returns the results in the order of `tasks`, or `None` once a deadlock has closed. `entered` is called for
-    /// each state that a driver enters.
+    /// Polls the drivers' futures in turn; when all that remain wait, the simulation advances, and what is due of later
+    /// events happens. Returns the results in the order of `tasks`, or `None` once a deadlock has closed. `entered` is
+    /// called for each state that a driver enters.
     pub fn drive<T>(
         &mut self,
         tasks: Vec<ManagerTask<'_, T>>,

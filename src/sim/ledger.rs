@@ -37,7 +37,8 @@ pub struct PacketCounts {
 }
 
 impl PacketCounts {
-    /// Lost in all: to the failure and to the change. What is stranded is not among it, since no manager can deliver it.
+    /// Lost in all: to the failure and to the change. What is stranded is not among it, since no manager can deliver
+    /// it.
     pub fn lost(&self) -> u64 {
         self.lost_to_failure + self.lost_to_change
     }
@@ -249,8 +250,8 @@ impl Ledger {
         self.revived[port] = now;
     }
 
-    /// Whether a packet was lost to what died: its path, by the tables as they stood when it was sent, crosses an element
-    /// that has died since; or it ends where an entry was taken away that led there.
+    /// Whether a packet was lost to what died: its path, by the tables as they stood when it was sent, crosses an
+    /// element that has died since; or it ends where an entry was taken away that led there.
     fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, now: Ticks) -> bool {
         let sent = Journey { plane, packet, now, tables: packet.born, passed: usize::from(packet.hops) };
         match self.end_of(sent, source_port) {
@@ -276,8 +277,8 @@ impl Ledger {
             let input = plane.ports[out].peer;
             // `hops` counts switches left, so link `hops` is the last on which the packet set out: it may still be on
             // that wire. Links that it has passed do not count: their death cannot have taken it.
-            // One that had died when the packet was sent is none that it has passed: entries that changed on its way led it
-            // elsewhere, and further.
+            // One that had died when the packet was sent is none that it has passed: entries that changed on its way
+            // led it elsewhere, and further.
             let lay_ahead = |port: PortId| link >= passed || self.died[port] <= packet.born;
             if [out, input].into_iter().any(|port| dead(port) && lay_ahead(port)) {
                 return JourneyEnd::Dead;

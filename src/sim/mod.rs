@@ -7,13 +7,14 @@
 //!
 //! **Modelled**: virtual cut-through with credits of 64 bytes for each lane and input buffer; SL-to-VL by (input,
 //! output); linear forwarding; turns among lanes by weight, or by VL arbitration lists, first come first served within
-//! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime limits,
-//! lanes that stall; port states; send queues and a path cache at end ports, replies; VL 15 with strict priority, directed
-//! and LID routes, SMAs that serve one MAD at a time, VL 15 buffers in front of them, M_Keys; general management packets on
-//! data lanes; clients of every class; traps; counters of ports; agents for flush and drain tokens, lane status, per-SL
-//! counters; loss, delay and late copies of MADs; death and return of links and switches. **Not modelled**: flits and
-//! retransmission, VL 15 buffers in front of clients, congestion control, multicast, partitions (but at routers), crossbar speed, adaptive
-//! routing, partial packets when a link dies under them. docs/SIMULATOR.md says what follows from each.
+//! one; link rate and delay, routing delay; latching at arrival, head or grant; head-of-queue and switch lifetime
+//! limits, lanes that stall; port states; send queues and a path cache at end ports, replies; VL 15 with strict
+//! priority, directed and LID routes, SMAs that serve one MAD at a time, VL 15 buffers in front of them, M_Keys;
+//! general management packets on data lanes; clients of every class; traps; counters of ports; agents for flush and
+//! drain tokens, lane status, per-SL counters; loss, delay and late copies of MADs; death and return of links and
+//! switches. **Not modelled**: flits and retransmission, VL 15 buffers in front of clients, congestion control,
+//! multicast, partitions (but at routers), crossbar speed, adaptive routing, partial packets when a link dies under
+//! them. docs/SIMULATOR.md says what follows from each.
 
 mod agent;
 mod arbitration;
@@ -275,9 +276,9 @@ impl Sim {
     }
 
     /// Puts the channel into a port of a switch or router inside a device: from the arrival of a packet's head there to
-    /// its request for an output it takes `stage_ns` nanoseconds, whatever the configuration says, and packets that come
-    /// in by several ports of the sender take turns on it word by word. The link delay stays. Does nothing at a port
-    /// without a cable. Drain tokens are not meant to take such a channel.
+    /// its request for an output it takes `stage_ns` nanoseconds, whatever the configuration says, and packets that
+    /// come in by several ports of the sender take turns on it word by word. The link delay stays. Does nothing at a
+    /// port without a cable. Drain tokens are not meant to take such a channel.
     pub fn put_in_chip(&mut self, port: PortId, stage_ns: u32) {
         self.plane.put_in_chip(port, &self.config, stage_ns);
     }

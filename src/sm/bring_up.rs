@@ -43,7 +43,8 @@ pub enum SubnetArrival {
         /// Which, and where it stood.
         what: String,
     },
-    /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in place.
+    /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in
+    /// place.
     Rewritten {
         /// Why not.
         why: String,
@@ -92,8 +93,8 @@ pub(super) enum Pending {
     Standing(StandingChange),
 }
 
-/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]). Other managers are answered
-/// meanwhile.
+/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]). Other managers are
+/// answered meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -119,7 +120,8 @@ pub(super) async fn bring_up<T: Transport>(
     }
     let top = fabric.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
-    // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without it.
+    // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without
+    // it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
@@ -136,8 +138,8 @@ pub(super) async fn bring_up<T: Transport>(
         Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
         Verdict::Recoverable { why, recovery: Recovery { prepared, kept, way } } => {
             tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
-            // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and the
-            // rest, or the first barrier would wait for ever (C.5).
+            // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and
+            // the rest, or the first barrier would wait for ever (C.5).
             manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
             (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(prepared)))
         }
@@ -158,9 +160,9 @@ pub(super) async fn bring_up<T: Transport>(
     Ok(BroughtUp { running, arrival, routed_by: None, instead: routing.instead, pending })
 }
 
-/// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its wave.
-/// Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever. The fabric has precedence:
-/// where it is otherwise, the answer is why.
+/// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
+/// wave. Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever. The fabric has
+/// precedence: where it is otherwise, the answer is why.
 pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -268,8 +270,8 @@ pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) ->
     held
 }
 
-/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic on more than are wanted,
-/// since packets stand in them.
+/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic on more than are
+/// wanted, since packets stand in them.
 pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
     let fabric = &found.fabric;
     if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {

@@ -59,9 +59,9 @@ impl PortsSetUp {
     }
 }
 
-/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody managed
-/// it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets for ever, and
-/// no barrier would pass.
+/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody
+/// managed it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets
+/// for ever, and no barrier would pass.
 pub(super) async fn everything<T: Transport>(manager: &mut Manager<T>, basis: &Basis<'_>) -> Result<(), SmError> {
     let ports = every_port(basis.fabric);
     configure(manager, basis, &ports).await?;
@@ -74,8 +74,8 @@ pub(super) fn every_port(fabric: &Fabric) -> Vec<PortId> {
     present.flat_map(|node| settings::ports_of(fabric, node)).collect()
 }
 
-/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE. Links whose lanes or MTU do
-/// not suffice are taken down first, and both their ends are ARMED then.
+/// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE. Links whose lanes or MTU
+/// do not suffice are taken down first, and both their ends are ARMED then.
 pub(super) async fn configure<T: Transport>(
     manager: &mut Manager<T>,
     basis: &Basis<'_>,
@@ -83,7 +83,8 @@ pub(super) async fn configure<T: Transport>(
 ) -> Result<(), SmError> {
     let ports = retrain(manager, basis, ports).await?;
     let (mut fault, mut fresh) = (None, Vec::new());
-    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of them.
+    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of
+    // them.
     for part in ports.chunks(REQUESTS_AT_A_TIME) {
         let part = configure_some(manager, basis, part).await?;
         fault = fault.or(part.fault);
@@ -135,8 +136,8 @@ async fn configure_some<T: Transport>(
     Ok(done)
 }
 
-/// The ports that are not as they are to be, with their wanted PortInfos. One `Set` carries settings and ARMED: PortInfo is
-/// written whole, and a second `Set` would be built from a stale reading.
+/// The ports that are not as they are to be, with their wanted PortInfos. One `Set` carries settings and ARMED:
+/// PortInfo is written whole, and a second `Set` would be built from a stale reading.
 fn differing<T: Transport>(manager: &Manager<T>, basis: &Basis<'_>, ports: &[PortId]) -> Vec<(PortId, PortInfo)> {
     let wanted = |(&port, held): (&PortId, PortInfo)| {
         let mut wanted = wanted(manager, basis, port, &held);
@@ -266,7 +267,8 @@ async fn configure_switches<T: Transport>(
             Err(error) if error.is_fatal() => return Err(error.into()),
             Err(_) => held,
         };
-        // A switch forwards nothing to LIDs above its top. How long it keeps packets is read before anything rests on it.
+        // A switch forwards nothing to LIDs above its top. How long it keeps packets is read before anything rests on
+        // it.
         if holds.linear_fdb_top < top {
             manager.device_fails(switch, AttributeId::SwitchInfo, Method::Set, FailingAs::HoldsOther, true);
             let port = fabric.describe_node(switch);

@@ -44,8 +44,8 @@ struct Job {
     write: usize,
 }
 
-/// The writes of a wave, and the `Set`s that they become. Tables are encoded as they are sent: a thousand switches have two
-/// hundred thousand blocks.
+/// The writes of a wave, and the `Set`s that they become. Tables are encoded as they are sent: a thousand switches have
+/// two hundred thousand blocks.
 struct JobList<'a> {
     writes: Vec<Cow<'a, Write>>,
     jobs: Vec<Job>,
@@ -137,8 +137,8 @@ impl Failure {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Carries out writes that no wave waits for: a device that fails at one is not written to any more, and the others are.
-    /// What failed is on record ([`Manager::ailments`]).
+    /// Carries out writes that no wave waits for: a device that fails at one is not written to any more, and the others
+    /// are. What failed is on record ([`Manager::ailments`]).
     ///
     /// # Errors
     /// Some write failed: the first.
@@ -637,8 +637,8 @@ fn wire_state(state: PortState) -> wire::PortState {
     }
 }
 
-/// The order in which jobs of these devices are sent. Of more than one part: devices in turn, each with its first job, its
-/// second and so on, so that a part keeps as many devices busy as can be. Each device's own order stays.
+/// The order in which jobs of these devices are sent. Of more than one part: devices in turn, each with its first job,
+/// its second and so on, so that a part keeps as many devices busy as can be. Each device's own order stays.
 fn in_turn(devices: impl ExactSizeIterator<Item = NodeId>) -> Vec<usize> {
     if devices.len() <= REQUESTS_AT_A_TIME {
         return (0..devices.len()).collect();

@@ -166,8 +166,8 @@ pub(super) struct ElementArguments {
     #[arg(long, group = "what", conflicts_with_all = ["removal", "remove_root", "addition", "remove_router"])]
     #[arg(conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
-    /// The fabric after the change: what it lacks leaves, and what it has beside comes. Nodes and ports of both files are
-    /// matched by GUID and port number.
+    /// The fabric after the change: what it lacks leaves, and what it has beside comes. Nodes and ports of both files
+    /// are matched by GUID and port number.
     #[arg(value_name = "AFTER", group = "what")]
     #[arg(conflicts_with_all = ["removal", "remove_root", "addition", "remove_router", "steady", "subnet"])]
     pub(super) fabric_after: Option<PathBuf>,

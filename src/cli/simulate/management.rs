@@ -14,10 +14,12 @@ pub(super) struct ManagementArguments {
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     pub(super) sm: Option<String>,
-    /// The standby manager. It takes over if the manager's node or its only cable is lost, and relies only on what it reads from devices.
+    /// The standby manager. It takes over if the manager's node or its only cable is lost, and relies only on what it
+    /// reads from devices.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["adversary", "accounting"])]
     pub(super) standby: Option<String>,
-    /// Delay from that loss to the takeover, in microseconds; stands for the standby's polling (with OpenSM's defaults, 40 s) [default: 1000]
+    /// Delay from that loss to the takeover, in microseconds; stands for the standby's polling (with OpenSM's defaults,
+    /// 40 s) [default: 1000]
     #[arg(long, value_name = "US", requires = "standby", value_parser = clap::value_parser!(u64).range(..=600_000_000))]
     pub(super) standby_after: Option<u64>,
     /// SMPs outstanding over all devices [default: one for each device; on standard devices 16]
@@ -29,11 +31,12 @@ pub(super) struct ManagementArguments {
     /// An attribute that takes another time, in nanoseconds, such as LinearForwardingTable=40000; may be repeated.
     #[arg(long, value_name = "ATTRIBUTE=NS", value_parser = attribute_time, action = clap::ArgAction::Append)]
     pub(super) smp_time_of: Vec<AttributeTime>,
-    /// The processor of a switch hands directed-route SMPs on, one at a time, each in so many nanoseconds, and serves SMPs
-    /// besides; 0: its hardware does, at once.
+    /// The processor of a switch hands directed-route SMPs on, one at a time, each in so many nanoseconds, and serves
+    /// SMPs besides; 0: its hardware does, at once.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     pub(super) smi_processor: u64,
-    /// SMPs that came by one port and wait for a device's processor (the VL 15 buffer); the next is dropped. 0: any number.
+    /// SMPs that came by one port and wait for a device's processor (the VL 15 buffer); the next is dropped. 0: any
+    /// number.
     #[arg(long, value_name = "SMPS", default_value_t = 0)]
     pub(super) vl15_buffer: u16,
     /// How the manager hears of the change: by traps, or because it polls the switches (light sweeps; devices send no
@@ -43,8 +46,8 @@ pub(super) struct ManagementArguments {
     /// Time from a light sweep to the next, as a multiple of the duration of a sweep (--detect sweep) [default: 99]
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) sweep_factor: Option<u32>,
-    /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme static,
-    /// once ports are stopped. `scaled` takes what was measured for each switch and LID owner
+    /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme
+    /// static, once ports are stopped. `scaled` takes what was measured for each switch and LID owner
     #[arg(long, value_name = "US|scaled", default_value = "0", value_parser = compute_time)]
     pub(super) compute_time: ComputeTime,
     /// Time without an answer after which a request is repeated, in microseconds [default: 2000; on standard devices

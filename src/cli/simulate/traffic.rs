@@ -30,8 +30,8 @@ pub(super) struct TrafficArguments {
     pub(super) traffic: String,
     #[command(flatten)]
     pub(super) sources: SourceArguments,
-    /// Every host also asks one switch after the other for its counters, by packets to their LIDs on this service level,
-    /// whatever half is in use.
+    /// Every host also asks one switch after the other for its counters, by packets to their LIDs on this service
+    /// level, whatever half is in use.
     #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub(super) monitor_sl: Option<u8>,
     /// Nanoseconds from one question of a host to its next [default: 1000]
@@ -46,7 +46,8 @@ pub(super) struct TrafficArguments {
     /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) send_queue: Option<u16>,
-    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be repeated.
+    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be
+    /// repeated.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], action = clap::ArgAction::Append)]
     pub(super) connect: Vec<String>,
     /// Traffic before the measured period, in microseconds.
@@ -76,16 +77,16 @@ pub(super) struct SourceArguments {
     /// Packets in a message, sent back to back (each packet of a trace is a message of its own).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) message: u16,
-    /// Sizes of messages in bytes, each with its share of the messages, in place of --message: 256:0.9,65536:0.1 is nine
-    /// short ones to a long one. A message travels in packets of --packet-bytes, the last of which takes the rest.
+    /// Sizes of messages in bytes, each with its share of the messages, in place of --message: 256:0.9,65536:0.1 is
+    /// nine short ones to a long one. A message travels in packets of --packet-bytes, the last of which takes the rest.
     #[arg(long, value_name = "BYTES:SHARE,…", value_delimiter = ',', value_parser = message_share, conflicts_with = "message")]
     pub(super) message_mix: Vec<MessageShare>,
-    /// How the messages of a host follow each other: poisson, or on-off:MESSAGES (bursts of so many on average at the rate
-    /// of the link, with silences between them, at the same load).
+    /// How the messages of a host follow each other: poisson, or on-off:MESSAGES (bursts of so many on average at the
+    /// rate of the link, with silences between them, at the same load).
     #[arg(long, value_name = "PROCESS", default_value = "poisson", value_parser = arrivals)]
     pub(super) arrivals: ArrivalProcess,
-    /// Count packets that arrive after a later one of their flow, and of their class (SLID, DLID, SL); implied by any of
-    /// the options above.
+    /// Count packets that arrive after a later one of their flow, and of their class (SLID, DLID, SL); implied by any
+    /// of the options above.
     #[arg(long)]
     pub(super) count_order: bool,
     /// Name this many of the busiest links between switches, before and after the change.

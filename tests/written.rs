@@ -1,0 +1,114 @@
+//! What people read: lines of 120 columns at most, and a glossary in the order of letters.
+//!
+//! rustfmt wraps code, and neither comments nor pages. Tables, code and links are as long as they must be.
+
+use std::path::{Path, PathBuf};
+
+const COLUMNS: usize = 120;
+
+/// Folders of Rust, all of it ours.
+const CODE: [&str; 6] = ["src", "tests", "benches", "examples", "fuzz/fuzz_targets", "opensm-plugin"];
+/// Folders of pages; those of `docs/state-machines` are written by a program.
+const PAGES: [&str; 2] = ["docs", "docs/decisions"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files of a folder with an ending, folders within it included if asked for.
+fn files(folder: &Path, ending: &str, within: bool) -> Vec<PathBuf> {
+    let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("a folder can be listed").path());
+    let of = |path: PathBuf| match path.is_dir() {
+        true if within && !path.ends_with("target") => files(&path, ending, within),
+        true => Vec::new(),
+        false => vec![path].into_iter().filter(|path| path.extension().is_some_and(|own| own == ending)).collect(),
+    };
+    paths.flat_map(of).collect()
+}
+
+/// The lines that are too long, by number. `prose` gives the text of a line that may be wrapped; none for another.
+fn too_long(text: &str, prose: impl Fn(&str) -> Option<&str>) -> Vec<usize> {
+    let mut in_code = false;
+    let mut found = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let Some(own) = prose(line).map(str::trim_start) else {
+            in_code = false;
+            continue;
+        };
+        if own.starts_with("```") {
+            in_code = !in_code;
+        }
+        // A word that is longer than the line cannot be wrapped, nor can one behind the mark of a list.
+        let room = COLUMNS.saturating_sub(line.chars().count() - own.chars().count());
+        let wraps = own.chars().take(room + 1).skip(4).any(|letter| letter == ' ');
+        let is_free = own.starts_with('|') || own.starts_with('[') && own.contains("]:") || in_code;
+        if line.chars().count() > COLUMNS && wraps && !is_free {
+            found.push(number);
+        }
+    }
+    found
+}
+
+/// The text of a comment.
+fn comment(line: &str) -> Option<&str> {
+    let own = line.trim_start().strip_prefix("//")?;
+    Some(own.trim_start_matches(['/', '!']))
+}
+
+/// All of a page may be wrapped.
+fn page(line: &str) -> Option<&str> {
+    Some(line)
+}
+
+#[test]
+fn no_line_is_longer_than_120_columns() {
+    let mut long = Vec::new();
+    let mut count = 0;
+    let mut look = |files: Vec<PathBuf>, prose: fn(&str) -> Option<&str>| {
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let shown = file.strip_prefix(root()).unwrap_or(&file).display();
+            long.extend(too_long(&text, prose).into_iter().map(|number| format!("{shown}:{number}")));
+            count += 1;
+        }
+    };
+    for folder in CODE {
+        look(files(&root().join(folder), "rs", true), comment);
+    }
+    for folder in PAGES {
+        look(files(&root().join(folder), "md", false), page);
+    }
+    look(files(root(), "md", false), page);
+    assert!(count > 900, "only {count} files were read");
+    assert!(long.is_empty(), "{} lines are longer than {COLUMNS} columns:\n{}", long.len(), long.join("\n"));
+}
+
+#[test]
+fn long_lines_are_found_where_they_can_be_wrapped() {
+    let long = format!("// {}", "word ".repeat(30));
+    let table = format!("/// | {}|", "cell ".repeat(30));
+    let text =
+        format!("{long}\nlet code = 1; {long}\n{table}\n// ```\n{long}\n// ```\n    /{long}\n// {}", "w".repeat(150));
+    assert_eq!(too_long(&text, comment), [1, 7]);
+    assert_eq!(too_long(&format!("- {long}\n```\n{long}\n```\n{long}"), page), [1, 5]);
+}
+
+#[test]
+fn the_glossary_is_in_the_order_of_letters() {
+    let text = std::fs::read_to_string(root().join("docs/GLOSSARY.md")).expect("there is a glossary");
+    let letters = |row: &str| -> String {
+        let term = row.split('|').nth(1).unwrap_or_default();
+        term.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let rows: Vec<&str> = text.lines().collect();
+    let mut compared = 0;
+    for pair in rows.windows(2) {
+        // Above the first row of a table stands its rule.
+        if pair.iter().all(|row| row.starts_with("| ")) && !pair[0].contains("|---") {
+            assert!(letters(pair[0]) <= letters(pair[1]), "{} stands before {}", pair[0], pair[1]);
+            compared += 1;
+        }
+    }
+    assert!(compared > 150, "only {compared} rows were compared");
+}

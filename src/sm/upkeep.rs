@@ -52,6 +52,8 @@ pub(super) struct Upkeep<T> {
     instead: Option<String>,
     /// Whether that serves some only, as long as something is lost.
     is_partial: bool,
+    /// Whether something is known to be there and still to be brought in.
+    arrivals: bool,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -85,8 +87,9 @@ impl<T: Transport> Upkeep<T> {
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
+        let (seen, arrivals) = (Seen::Quiet, up.arrivals);
         let mut upkeep =
-            Upkeep { driver, aside, pace, seen: Seen::Quiet, sighting: None, rounds, instead: None, is_partial: false };
+            Upkeep { driver, aside, pace, seen, sighting: None, rounds, instead: None, is_partial: false, arrivals };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -222,7 +225,8 @@ impl<T: Transport> Upkeep<T> {
                 return Ok(event);
             }
             let trial_ns = self.driver.subnet().manager().next_trial_ns();
-            if trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns) {
+            let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
+            if std::mem::take(&mut self.arrivals) || is_due {
                 // The survey that follows finds it, as something that comes.
                 return Ok(LifecycleEvent::Noticed);
             }

@@ -1,6 +1,5 @@
 //! Devices that fail at one attribute, keys that do not fit, SMPs that are lost, and what others
-//! write: the rest of the subnet is served, and
-//! what is wrong is said.
+//! write: the rest of the subnet is served, and what is wrong is said.
 
 mod hosts_first;
 mod instead;
@@ -9,3 +8,4 @@ mod masters;
 mod one_device;
 mod scene;
 mod strangers;
+mod switched_off;

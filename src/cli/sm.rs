@@ -93,6 +93,10 @@ pub(super) struct Arguments {
     /// it.
     #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
+    /// Manage the subnet although adaptive routing, or fallback to other outputs, is on at switches. Proofs take their
+    /// forwarding entries for what they do: they say nothing of packets that such a switch sends elsewhere.
+    #[arg(long)]
+    allow_adaptive: bool,
     #[command(flatten)]
     partition: choice::PartitionArguments,
     #[command(flatten)]
@@ -426,6 +430,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         },
         planning: Planning::Threaded,
         fallback: if arguments.no_fallback { None } else { Some(fallback()?) },
+        allows_adaptive: arguments.allow_adaptive,
         takeover: if arguments.takeover == "proved" { Takeover::Proved } else { Takeover::Rewrite },
         ..Config::by(Arc::from(engine))
     })

@@ -1,6 +1,7 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
+use super::UNRECORDED_NS;
 use super::sighting::{common, lacks};
 use super::standing::moved_alike;
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
@@ -150,7 +151,30 @@ impl<S: SubnetManager> Driver<S> {
         let plan = own.plan.plan();
         let root = own.routed_by.root.map(|root| plan.draft().before.node(root).guid);
         let begun = ChangeBegun::new(plan, [self.running.layers, own.layers], own.routed_by.engine, root);
-        journal.begun(self.subnet.now_ns(), begun).map_err(|error| DriverError::Journal(error.to_string()))
+        let recorded = journal.begun(self.subnet.now_ns(), begun).map_err(|error| error.to_string());
+        self.recorded(recorded).map_err(DriverError::Journal)
+    }
+
+    /// Follows an attempt to record something. Nothing is done that is not recorded, as long as the journal's disk may
+    /// have room again. A disk that refuses for longer must not keep hosts behind a fence, nor traffic from its ways:
+    /// then the journal is given up, and a manager that starts anew mends the subnet from what devices hold.
+    ///
+    /// # Errors
+    /// What is to be recorded first cannot be.
+    fn recorded(&mut self, attempt: Result<(), String>) -> Result<(), String> {
+        let Err(why) = attempt else {
+            self.unrecorded_since = None;
+            return Ok(());
+        };
+        let now_ns = self.subnet.now_ns();
+        let since_ns = *self.unrecorded_since.get_or_insert(now_ns);
+        if now_ns - since_ns < UNRECORDED_NS {
+            return Err(why);
+        }
+        tracing::error!("{why}: changes are made WITHOUT A JOURNAL from now on");
+        self.journal_lost = Some(format!("changes are made without a journal, since {why}"));
+        self.journal = None;
+        Ok(())
     }
 
     /// Puts a command that is a question to the subnet into the journal, before it is carried out. Returns the failure
@@ -158,8 +182,8 @@ impl<S: SubnetManager> Driver<S> {
     fn record_asked(&mut self, plan: &Plan, command: &Command) -> Option<Event> {
         let journal = self.journal.as_mut()?;
         let position = self.state.position()?;
-        let error = journal.asked(self.subnet.now_ns(), command, position, plan).err()?;
-        let reason = error.to_string();
+        let attempt = journal.asked(self.subnet.now_ns(), command, position, plan).map_err(|error| error.to_string());
+        let reason = self.recorded(attempt).err()?;
         match *command {
             Command::Apply { ticket, .. } | Command::Undo { ticket, .. } => Some(Event::WriteFailed { ticket, reason }),
             Command::Flush { ticket, .. }

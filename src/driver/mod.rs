@@ -37,6 +37,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// For how long a change waits for a journal that takes nothing, in nanoseconds.
+const UNRECORDED_NS: u64 = 30_000_000_000;
+
 /// The known state of a running subnet. All fabrics share one index space.
 #[derive(Clone, Debug)]
 pub struct Running {
@@ -156,6 +159,10 @@ pub struct Driver<S> {
     /// What changes begin with, where it is found out ahead.
     bases: BaseKeeper,
     journal: Option<Journal>,
+    /// Since when the journal takes nothing, in nanoseconds.
+    unrecorded_since: Option<u64>,
+    /// Why changes are no longer recorded.
+    journal_lost: Option<String>,
     /// See [`Driver::computes_for`].
     computing: ComputeTime,
     /// See [`Driver::plan_whole`].
@@ -182,6 +189,8 @@ impl<S: SubnetManager> Driver<S> {
             foreseer: None,
             bases: BaseKeeper::default(),
             journal: None,
+            unrecorded_since: None,
+            journal_lost: None,
             computing: ComputeTime::default(),
             in_turn: true,
         }
@@ -242,6 +251,11 @@ impl<S: SubnetManager> Driver<S> {
     /// The journal, if there is one.
     pub fn journal_mut(&mut self) -> Option<&mut Journal> {
         self.journal.as_mut()
+    }
+
+    /// Why changes are no longer recorded, if they were once: the journal took nothing for [`UNRECORDED_NS`].
+    pub fn journal_lost(&self) -> Option<&str> {
+        self.journal_lost.as_deref()
     }
 
     /// The journal, for another driver.

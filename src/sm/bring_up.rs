@@ -8,7 +8,7 @@ use super::config::{Config, Takeover};
 use super::error::SmError;
 use super::fallback::{self, FoundRouting};
 use super::installed::{self, InstalledTables};
-use super::planning::{Planning, computed};
+use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
@@ -121,7 +121,7 @@ async fn settle<T: Transport>(
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
     manager.breathe().await?;
-    refuse_adaptive(manager, &fabric).await?;
+    refuse_adaptive(manager, &fabric, config).await?;
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let routing = computed(manager, config.planning, {
         let (config, fabric) = (config.clone(), fabric.clone());
@@ -182,8 +182,9 @@ pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
     standing: &Standing,
-    planning: Planning,
+    config: &Config,
 ) -> Result<Result<BroughtUp, String>, SmError> {
+    let planning = config.planning;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return Ok(Err("the subnet carries no traffic".to_string()));
     }
@@ -202,7 +203,7 @@ pub(super) async fn taken_up<T: Transport>(
     let plan = under_way.plan();
     let sm = plan.draft().sm;
     manager.set_topology(&alive, sm);
-    refuse_adaptive(manager, &alive).await?;
+    refuse_adaptive(manager, &alive, config).await?;
     // What the earlier manager sent last may still be on its way.
     manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
     let states = &plan.tables_at(change.position.wave).port_states;
@@ -261,8 +262,16 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
     }
 }
 
-/// Refuses a subnet in which switches do not send packets where their entries say.
-pub(super) async fn refuse_adaptive<T: Transport>(manager: &mut Manager<T>, fabric: &Fabric) -> Result<(), SmError> {
+/// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
+/// nevertheless.
+pub(super) async fn refuse_adaptive<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    config: &Config,
+) -> Result<(), SmError> {
+    if config.allows_adaptive {
+        return Ok(());
+    }
     let adaptive = manager.adaptive_switches().await?;
     match adaptive.split_first() {
         None => Ok(()),
@@ -359,8 +368,8 @@ fn running_states(fabric: &Fabric, tables: &SubnetTables) -> Vec<PortState> {
     states
 }
 
-/// Whether a port that owns a LID came, or was switched on again, while no manager was there: it holds none, and it lets
-/// no data through.
+/// Whether a port that owns a LID came, or was switched on again, while no manager was there: it holds none, and it
+/// lets no data through.
 fn is_arrival(found: &Discovered, port: PortId) -> bool {
     let own = found.fabric.port(port);
     let passes =

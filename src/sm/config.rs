@@ -53,6 +53,9 @@ pub struct Config {
     pub planning: Planning,
     /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
     pub takeover: Takeover,
+    /// Whether switches are managed that choose outputs by themselves: no proof covers what they send elsewhere than
+    /// their entries say.
+    pub allows_adaptive: bool,
 }
 
 impl Config {
@@ -83,6 +86,7 @@ impl Config {
             subnet_timeout: 18,
             planning: Planning::Inline,
             takeover: Takeover::default(),
+            allows_adaptive: false,
         }
     }
 

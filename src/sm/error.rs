@@ -59,7 +59,7 @@ pub enum SmError {
     #[error(
         "adaptive routing or fallback to other outputs is on at {switch} and {others} other switches: their forwarding \
          entries do not decide where packets go, so that nothing that is proved of them holds (assumption \
-         `entries-decide`); switch it off there"
+         `entries-decide`); switch it off there, or say that this is meant (--allow-adaptive)"
     )]
     Adaptive {
         /// The first of them.

@@ -336,7 +336,7 @@ async fn take_up<T: Transport>(
 ) -> Result<Option<BroughtUp>, SmError> {
     let Some(journal) = &mut context.journal else { return Ok(None) };
     let Some(standing) = journal.standing().cloned() else { return Ok(None) };
-    match bring_up::taken_up(manager, found, &standing, context.config.planning).await? {
+    match bring_up::taken_up(manager, found, &standing, &context.config).await? {
         Ok(up) => {
             tracing::warn!("{}: it goes on", up.arrival.why().unwrap_or_default());
             Ok(Some(up))

@@ -306,7 +306,7 @@ impl<T: Transport> Upkeep<T> {
         view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
-        view.instead = self.instead.clone();
+        view.instead = self.instead.clone().or(self.driver.journal_lost().map(str::to_string));
         view.degraded = degraded::list(self.driver.subnet().manager());
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
@@ -383,7 +383,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
-        bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive).await?;
+        bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive, &context.config).await?;
         let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
         // An element that has left is no longer set aside: when it returns, it is used again.
         self.aside.retain(|element| element.is_in(&alive));
@@ -404,10 +404,19 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
+        let mut refused = None;
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
-            self.admit(context, &sighting).await?;
+            refused = self.admit(context, &sighting).await.err();
         }
         let goal = self.goal();
+        match refused {
+            // What is known and comes back does not wait for a newcomer that cannot be taken in.
+            Some(error) if goal.is_none() || matches!(&error, SmError::Subnet(error) if error.is_fatal()) => {
+                return Err(error);
+            }
+            Some(error) => tracing::warn!(%error, "what is new is not taken in, and what is known is"),
+            None => {}
+        }
         // Checked again: `admit` sweeps, and that sweep may show a loss.
         if goal.is_some() && !self.driver.running().has_lost_something() {
             self.set_up_newcomers(context).await?;

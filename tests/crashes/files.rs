@@ -174,6 +174,25 @@ fn a_full_disk_stops_a_change_before_its_next_write() {
     }
 }
 
+/// Hosts behind a fence, and rows that lead into what died, do not wait for a disk for ever.
+#[test]
+fn a_disk_that_stays_full_is_given_up_after_half_a_minute() {
+    for (pause_s, made) in [(20, false), (31, true)] {
+        let world = World::new(DOUBLE);
+        let content = Rc::new(RefCell::new(Vec::new()));
+        let disk = Disk { content: content.clone(), records: Rc::default(), full: 1..usize::MAX };
+        let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
+        let [first] = Going::Planned.deeds(&world);
+        let again = (pause_s * 1_000_000_000, first.1);
+
+        let life = world.manage(world.sm, Some(journal), &[first, again], Death::Never);
+        assert!(life.answers[0].contains("writing the journal full"), "{life:?}");
+        assert_eq!(life.changes.last().is_some_and(|change| change == "Completed"), made, "{pause_s} s: {life:?}");
+        let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
+        assert_eq!(entries.len(), 1, "nothing more was written");
+    }
+}
+
 #[test]
 fn a_disk_with_room_again_lets_a_change_go_on() {
     let reference = super::undisturbed(DOUBLE, Going::Planned);

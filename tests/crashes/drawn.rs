@@ -67,6 +67,9 @@ enum Successor {
 struct Case {
     setting: Setting,
     deeds: Vec<(u64, Drawn)>,
+    /// After each death in turn, until there are no more: the device that is switched off and on before anybody
+    /// follows, by its number among those that may be.
+    offs: Vec<usize>,
     /// Deaths of managers, each before so many MADs, and who follows.
     deaths: Vec<(usize, Successor)>,
 }
@@ -116,19 +119,27 @@ fn cases(deed: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
     });
     let deeds = prop::collection::vec((delay_ns, deed), 1..4);
     let deaths = prop::collection::vec((prop_oneof![0usize..100, 0usize..1_500], successor), 0..4);
-    (setting, deeds, deaths).prop_map(|(setting, deeds, deaths)| Case { setting, deeds, deaths })
+    // Two in three worlds have none.
+    let offs = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(NUMBERS, 1..3)];
+    (setting, deeds, offs, deaths).prop_map(|(setting, deeds, offs, deaths)| Case { setting, deeds, offs, deaths })
+}
+
+/// Switches but those of managers, and hosts but those of managers.
+fn devices(world: &World) -> (Vec<NodeId>, Vec<NodeId>) {
+    let fabric = &world.fabric;
+    let kept = [world.sm, world.other_port()].map(|port| fabric.neighbour(port).expect("at a switch"));
+    let own = [world.sm, world.other_port()].map(|port| fabric.port(port).node);
+    let switches = fabric.switches().filter(|switch| !kept.contains(switch)).collect();
+    let hosts = fabric.end_ports().map(|port| fabric.port(port).node).filter(|host| !own.contains(host));
+    (switches, hosts.collect())
 }
 
 /// The deeds of a case: never at the switches of the two ports that managers are at.
 fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     let fabric = &world.fabric;
-    let kept = [world.sm, world.other_port()].map(|port| fabric.neighbour(port).expect("at a switch"));
-    let switches: Vec<NodeId> = fabric.switches().filter(|switch| !kept.contains(switch)).collect();
     let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
-    // Switches, and hosts but those of managers.
-    let own = [world.sm, world.other_port()].map(|port| fabric.port(port).node);
-    let hosts = fabric.end_ports().map(|port| fabric.port(port).node).filter(|host| !own.contains(host));
+    let (switches, hosts) = devices(world);
     let devices: Vec<NodeId> = switches.iter().copied().chain(hosts).collect();
     let (mut dead, mut unplugged, mut aside, mut ailing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut deed = |drawn: Drawn| match drawn {
@@ -185,6 +196,7 @@ impl Tally {
         }
         lived.deeds.iter().for_each(|deed| Tally::count(&mut self.faults, name(deed)));
         lived.killed.iter().for_each(|next| Tally::count(&mut self.faults, format!("killed, then {next:?}")));
+        (0..lived.offs).for_each(|_| Tally::count(&mut self.faults, "switched off and on, no manager there"));
         lived.arrivals.iter().for_each(|&arrival| Tally::count(&mut self.arrivals, arrival));
         // Of an outcome its name, without why.
         let outcome = |change: &String| change.split(|c: char| !c.is_alphanumeric()).next().map(str::to_string);
@@ -212,6 +224,8 @@ struct Lived {
     arrivals: Vec<&'static str>,
     deeds: Vec<Deed>,
     killed: Vec<Successor>,
+    /// Devices that were switched off and on while no manager was there.
+    offs: usize,
     changes: Vec<String>,
 }
 
@@ -219,7 +233,7 @@ struct Lived {
 fn live(case: &Case) -> Lived {
     let world = World::new(case.setting);
     let mut rest = &deeds(&world, &case.deeds)[..];
-    let mut deaths = case.deaths.iter();
+    let (mut deaths, mut offs) = (case.deaths.iter(), case.offs.iter());
     let (mut port, mut journal) = (world.sm, Some(world.journal()));
     let (mut lived, mut may_lose) = (Lived::default(), case.setting.fenced);
     loop {
@@ -238,6 +252,11 @@ fn live(case: &Case) -> Lived {
             return lived;
         };
         lived.killed.push(successor);
+        if let Some(&which) = offs.next() {
+            let (switches, hosts) = devices(&world);
+            let all = [switches, hosts].concat();
+            lived.offs += usize::from(world.switch_off_and_on(all[which % all.len()]));
+        }
         world.pass(100_000);
         (port, journal) = match successor {
             Successor::Itself => (world.sm, Some(world.journal())),
@@ -275,56 +294,67 @@ fn what_went_wrong_once_does_not_again() {
         Case {
             setting: agents("hypercube:3,1"),
             deeds: vec![(0, SwitchDies(1)), (1_000_000, CableGoes(0))],
+            offs: vec![],
             deaths: vec![(75, Successor::Itself)],
         },
         Case {
             setting: Setting { fenced: true, load: 0.0, loss: 0.02, seed: 700, ..agents("torus:3x3,1") },
             deeds: vec![(0, SwitchDies(1)), (200_000, SwitchDies(4))],
+            offs: vec![],
             deaths: vec![(78, Successor::Itself)],
         },
         Case {
             setting: agents("ring:6,1"),
             deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, CableGoes(0))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: agents("leaf-spine:4,3,2"),
             deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, SwitchDies(75))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: Setting { loss: 0.02, seed: 564, ..agents("leaf-spine:4,3,2") },
             deeds: vec![(0, SwitchDies(4)), (0, SwitchRevives), (10_000_000, SwitchDies(809))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: agents("random-regular:8,4,2"),
             deeds: vec![(0, SwitchDies(512)), (0, SwitchRevives), (1_000_000, CableGoes(370))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: Setting { auto: true, ..agents("hypercube:3,1") },
             deeds: vec![(0, SwitchDies(470)), (200_000, CableGoes(271))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: Setting { loss: 0.02, seed: 330, ..agents("torus:3x3,1") },
             deeds: vec![(0, SwitchDies(413)), (0, SwitchRevives), (10_000_000, SwitchDies(7))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: Setting { loss: 0.02, seed: 405, ..agents("torus:4x4,1") },
             deeds: vec![(0, SwitchDies(826)), (0, SwitchRevives), (10_000_000, SwitchDies(28))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: agents("fat-tree:2,3"),
             deeds: vec![(0, CableGoes(406))],
+            offs: vec![],
             deaths: vec![(105, Successor::Standby), (412, Successor::Itself)],
         },
         Case {
             setting: Setting { seed: 844, ..agents("mesh:3x3,1") },
             deeds: vec![(20_000, SwitchDies(509)), (20_000, DeviceSickens(492, sick(lanes, Sickness::Ignores, true)))],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
@@ -334,6 +364,7 @@ fn what_went_wrong_once_does_not_again() {
                 (10_000_000, DeviceSickens(585, sick(lanes, Sickness::Ignores, false))),
                 (200_000, SwitchDies(647)),
             ],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
@@ -342,6 +373,7 @@ fn what_went_wrong_once_does_not_again() {
                 (200_000, DeviceSickens(122, sick(AttributeId::SwitchInfo, Sickness::Refuses, false))),
                 (1_000_000, CableGoes(327)),
             ],
+            offs: vec![],
             deaths: vec![(379, Successor::Itself), (67, Successor::Standby)],
         },
         Case {
@@ -350,21 +382,25 @@ fn what_went_wrong_once_does_not_again() {
                 (0, DeviceSickens(0, sick(AttributeId::SwitchInfo, Sickness::Silent, false))),
                 (0, DeviceSickens(1, sick(AttributeId::LinearForwardingTable, Sickness::Silent, false))),
             ],
+            offs: vec![],
             deaths: Vec::new(),
         },
         Case {
             setting: Setting { auto: true, ..agents("torus:4x4,1") },
             deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
+            offs: vec![],
             deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
         },
         Case {
             setting: Setting { auto: true, fenced: true, load: 0.0, ..agents("torus:4x4,1") },
             deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
+            offs: vec![],
             deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
         },
         Case {
             setting: Setting { fenced: true, load: 0.0, loss: 0.02, seed: 166, ..agents("torus:3x3,1") },
             deeds: vec![(0, SwitchDies(390)), (0, SwitchRevives), (1_000_000, CableGoes(197))],
+            offs: vec![],
             deaths: Vec::new(),
         },
     ];

@@ -403,6 +403,23 @@ impl World {
         order.map(|order| mailbox.borrow_mut().order(order))
     }
 
+    /// Switches a device off and on while no manager is there; not one that has died and not come back. Whether it did.
+    pub fn switch_off_and_on(&self, node: NodeId) -> bool {
+        let dead = self.dead.borrow();
+        if dead.0.contains(&node) {
+            return false;
+        }
+        self.transport.with(|sim| sim.kill(node));
+        self.pass(50_000);
+        self.transport.with(|sim| {
+            sim.revive(node);
+            // It comes back with all its cables, but for what is unplugged.
+            dead.1.iter().for_each(|&port| sim.kill(port));
+        });
+        self.is_whole.set(false);
+        true
+    }
+
     /// Whether no end port was ever cut off, and no port came back.
     pub fn was_whole(&self) -> bool {
         self.is_whole.get()

@@ -38,6 +38,8 @@ pub struct Origin {
     pub version: &'static str,
     /// SHA-256 of the fabrics as read, in hexadecimal, and what it is a digest of; none where no fabric is read.
     pub digest: Option<String>,
+    /// What each file that was read is called, and its SHA-256.
+    pub files: Vec<(String, String)>,
 }
 
 /// A page of any command.

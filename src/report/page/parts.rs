@@ -10,7 +10,7 @@ pub(super) type Figure<'a> = (&'a str, String, &'a str);
 /// The numbers that people ask for first.
 pub(super) fn figures(figures: &[Figure<'_>]) -> Markup {
     html! {
-        dl class="figures" {
+        dl class={ "figures n" (figures.len()) } {
             @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } }
         }
     }
@@ -146,7 +146,7 @@ pub(super) fn table(
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(caption) {
             table class=[sorts.then_some("sortable")] {
-                caption { (caption) }
+                caption { span { (caption) } }
                 thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
                 tbody {
                     @for row in &rows {

@@ -95,6 +95,57 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
     }
 }
 
+/// What a page says of files: their names, and what sha256sum prints of them.
+fn digests(page: &str) -> Vec<(String, String)> {
+    let rows = page.split("<th scope=\"row\">SHA-256 of ").skip(1);
+    let row = |row: &str| {
+        let (name, rest) = row.split_once("</th>").expect("a name");
+        let value = rest.split(['>', '<']).nth(2).expect("a value");
+        (name.to_string(), value.to_string())
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn a_page_has_the_digest_of_every_file_that_decides() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = "topologies/fat-tree-4-2.ibnetdiscover";
+    let text = fs::read_to_string(Path::new(FIXTURES).join(before)).expect("a fabric");
+    let after = folder.path().join("after.ibnetdiscover");
+    let name = after.to_str().expect("a name in UTF-8");
+    let mut seen = Vec::new();
+    for capture in ["one", "another"] {
+        fs::write(&after, format!("# {capture}\n{text}")).expect("a file");
+        let (text, _) = page(&["plan", before, name], folder.path());
+        let own = digests(&text);
+        assert_eq!(own.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), [before, name]);
+        seen.push(own);
+    }
+    assert_eq!(seen[0][0], seen[1][0], "the same BEFORE");
+    assert_ne!(seen[0][1], seen[1][1], "another AFTER");
+    let dump = "dumps/torus-minhop.dump_fts";
+    let (text, _) = page(&["audit", "dumps/torus-minhop.ibnetdiscover", "--lfts", dump], folder.path());
+    let own = digests(&text);
+    let sum = Command::new("sha256sum").arg(dump).current_dir(FIXTURES).output().expect("coreutils");
+    let sum = String::from_utf8(sum.stdout).expect("text").split(' ').next().expect("a digest").to_string();
+    assert_eq!(own.last(), Some(&(dump.to_string(), sum)));
+}
+
+#[test]
+fn a_page_names_who_is_cut_off_by_a_loss_and_which_takes_the_manager() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["what-if", "topologies/fat-tree-4-2.ibnetdiscover"], folder.path());
+    assert_shows(&text, "<dt>losses that cut end ports off</dt>", &4.into());
+    assert_shows(&text, "<dt>end ports that a loss cuts off</dt>", &16.into());
+    for loss in json["losses"].as_array().expect("losses") {
+        for port in loss["cut_off"].as_array().expect("names") {
+            assert!(text.contains(&format!("<li>{}</li>", port.as_str().expect("a name"))), "{port}");
+        }
+    }
+    let (_, standby) = text.split_once("and need a standby").expect("a loss takes the manager");
+    assert!(standby.starts_with(" (1)</h3><ul class=\"names\"><li>switch leaf-1</li>"), "{standby:.80}");
+}
+
 #[test]
 fn a_page_that_cannot_be_written_stops_the_command_before_it_begins() {
     let fat_tree = "topologies/fat-tree-4-2.ibnetdiscover";

@@ -10,8 +10,10 @@ use reconfig::fabric::subnets::{Subnet, Subnets, list};
 use reconfig::fabric::{Fabric, format};
 use reconfig::plan::{Plan, PlanReadError};
 use reconfig::tables::dump::{Lfts, read_lfts};
+use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Refuses the first option given that is not implemented, or means nothing, for as many subnets.
 pub(super) fn check_options(
@@ -308,6 +310,36 @@ fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
+/// A file that has been read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ReadFile {
+    /// As it was named.
+    pub name: String,
+    /// Of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// What this process has read. Readers of every kind end in one function, and no result depends on this: a page tells
+/// it, so that its reader can see whether another run had the same input.
+static FILES_READ: Mutex<Vec<ReadFile>> = Mutex::new(Vec::new());
+
+/// Every file that has been read so far, each content once, in the order in which they were first read.
+pub(super) fn files_read() -> Vec<ReadFile> {
+    FILES_READ.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn record(file: &Path, bytes: &[u8]) {
+    let own = ReadFile { name: name_of(file), sha256: hexadecimal(&Sha256::digest(bytes)) };
+    let mut read = FILES_READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if !read.contains(&own) {
+        read.push(own);
+    }
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn read_named(file: &Path) -> Result<Vec<u8>, Failure> {
     read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
 }
@@ -327,6 +359,7 @@ fn read_bytes(file: &Path) -> std::io::Result<Vec<u8>> {
         return refused("it begins with 4096 zero bytes, so it is no text".into());
     }
     source.take(most.saturating_sub(HEAD) + 1).read_to_end(&mut bytes)?;
+    record(file, &bytes);
     match bytes.len() as u64 > most {
         true => refused(format!("it has more than {} MiB: RECONFIG_MAX_INPUT=MIB raises the limit", most >> 20)),
         false => Ok(bytes),

@@ -319,10 +319,10 @@ async fn show(address: SocketAddr, frontend: &mut Frontend) -> Result<(), Failur
 fn draw(states: &Receiver<LiveState>, parts: &watch::Sender<PageParts>) {
     let mut page = LivePage::default();
     while let Ok(mut state) = states.recv() {
-        page.hear(std::mem::take(&mut state.events));
+        page.hear(SystemTime::now(), std::mem::take(&mut state.events));
         for later in states.try_iter() {
             state = later;
-            page.hear(std::mem::take(&mut state.events));
+            page.hear(SystemTime::now(), std::mem::take(&mut state.events));
         }
         if parts.receiver_count() > 0 {
             parts.send_replace(page.draw(&state));

@@ -107,11 +107,12 @@ impl Watched {
     }
 
     fn draw(&self, frame: &mut Frame<'_>) {
-        let facts = report::manager_facts(&self.status);
-        let height = facts.lines().count() as u16 + 2;
-        let rows = [Constraint::Length(4), Constraint::Max(height), Constraint::Fill(1), Constraint::Length(1)];
+        let width = usize::from(frame.area().width.saturating_sub(2));
+        let (facts, first) = (folded(&report::manager_facts(&self.status), width), self.head(width));
+        let [above, height] = [first.len(), facts.lines().count()].map(|lines| lines as u16 + 2);
+        let rows = [Constraint::Length(above), Constraint::Max(height), Constraint::Fill(1), Constraint::Length(1)];
         let [head, state, happened, foot] = Layout::vertical(rows).areas(frame.area());
-        frame.render_widget(Paragraph::new(self.head()).block(Block::bordered().title(" reconfig ")), head);
+        frame.render_widget(Paragraph::new(first).block(Block::bordered().title(" reconfig ")), head);
         frame.render_widget(Paragraph::new(facts).block(Block::bordered().title(" manager ")), state);
         let events: Vec<Line<'_>> = self.events.iter().flat_map(lines).collect();
         let events = Paragraph::new(events)
@@ -122,18 +123,24 @@ impl Watched {
     }
 
     /// The verdict, and the states of the change.
-    fn head(&self) -> Vec<Line<'_>> {
+    fn head(&self, width: usize) -> Vec<Line<'_>> {
         let status = &self.status;
         let (word, colour) = match (status.subnet_up, status.degraded.is_empty()) {
             (true, true) => ("UP", Color::Green),
             (true, false) => ("UP, DEGRADED", Color::Yellow),
             (false, _) => ("NOT UP", Color::Red),
         };
-        let first = Line::from(vec![
-            Span::styled(format!(" {word} "), Style::new().fg(Color::Black).bg(colour).add_modifier(Modifier::BOLD)),
-            Span::raw(format!("  {}", report::manager_line(status))),
-        ]);
-        vec![first, self.course()]
+        let word = format!(" {word} ");
+        // What stands behind the word, and under it.
+        let room = width.saturating_sub(word.chars().count() + 2);
+        let told = folded(&report::manager_line(status), room);
+        let mut told = told.lines().map(str::to_string);
+        let style = Style::new().fg(Color::Black).bg(colour).add_modifier(Modifier::BOLD);
+        let indent = " ".repeat(word.chars().count() + 2);
+        let first =
+            Line::from(vec![Span::styled(word, style), Span::raw(format!("  {}", told.next().unwrap_or_default()))]);
+        let rest = told.map(|line| Line::from(format!("{indent}{line}")));
+        [first].into_iter().chain(rest).chain([self.course()]).collect()
     }
 
     fn course(&self) -> Line<'_> {
@@ -153,6 +160,33 @@ impl Watched {
         });
         Line::from(spans.collect::<Vec<_>>())
     }
+}
+
+/// A text whose lines are no longer than `width`: what does not fit goes on below, under the column of values if the
+/// line has one.
+fn folded(text: &str, width: usize) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let letters: Vec<char> = line.chars().collect();
+        let value = letters.windows(3).position(|own| own[0] == ' ' && own[1] == ' ' && own[2] != ' ');
+        let indent = value.map_or(2, |at| at + 2);
+        // A column of values beyond the middle leaves too little room.
+        let indent = if indent > width / 2 { 2 } else { indent };
+        let mut rest = &letters[..];
+        let mut before = 0;
+        while before + rest.len() > width && width > indent {
+            let room = width - before;
+            let own = if before == 0 { indent } else { 0 };
+            let at = rest[..=room].iter().rposition(|&letter| letter == ' ').filter(|&at| at > own).unwrap_or(room);
+            lines.push(" ".repeat(before) + &rest[..at].iter().collect::<String>());
+            rest = &rest[at..];
+            let spaces = rest.iter().take_while(|&&letter| letter == ' ').count();
+            rest = &rest[spaces..];
+            before = indent;
+        }
+        lines.push(" ".repeat(before) + &rest.iter().collect::<String>());
+    }
+    lines.join("\n")
 }
 
 /// An event as lines: a change that ended has several.
@@ -195,6 +229,27 @@ mod tests {
         let buffer = terminal.backend().buffer().clone();
         let rows = buffer.content.chunks(110).map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>());
         rows.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn nothing_is_cut_where_the_terminal_is_narrow() {
+        let status: Status = serde_json::from_str(STATUS).unwrap();
+        let seen = Watched { status, events: VecDeque::new(), state: None };
+        for width in [60, 80, 100, 140] {
+            let mut terminal = Terminal::new(TestBackend::new(width, 50)).unwrap();
+            terminal.draw(|frame| seen.draw(frame)).unwrap();
+            let buffer = terminal.backend().buffer().clone();
+            let rows = buffer.content.chunks(usize::from(width));
+            let rows = rows.map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().replace('│', " "));
+            let shown: String = rows.collect::<Vec<_>>().join(" ");
+            let words = |text: &str| text.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+            let shown = words(&shown).join(" ");
+            for whole in [report::manager_line(&seen.status), report::manager_facts(&seen.status)] {
+                for line in whole.lines().map(|line| words(line).join(" ")) {
+                    assert!(shown.contains(&line), "{width}: {line}\n{shown}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ const LISTED: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Each loss is sudden. Pairs out are those of an end port and a LID that have no way until the change that answers the loss; \
-they are back after the time given, counted from the manager's first write: finding the loss and planning come before it. The worst \
+they are back once the writes have taken the time given: finding the loss and planning come before it. The worst \
 losses come first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
 for longest.
 

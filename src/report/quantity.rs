@@ -39,7 +39,7 @@ pub(super) fn counted(number: u64, name: &str) -> String {
     match name.strip_suffix('y') {
         _ if number == 1 => format!("{number_of} {name}"),
         Some(stem) => format!("{number_of} {stem}ies"),
-        None if name.ends_with("ch") => format!("{number_of} {name}es"),
+        None if name.ends_with("ch") || name.ends_with("ss") => format!("{number_of} {name}es"),
         None => format!("{number_of} {name}s"),
     }
 }
@@ -55,9 +55,14 @@ pub(super) fn latency(ns: u64) -> String {
     if ns == 0 { "–".to_string() } else { duration(ns) }
 }
 
-/// A fraction as a percentage with one decimal.
+/// A fraction as a percentage with one decimal; a small one with two figures, since it is not nothing.
 pub fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
+    let value = fraction * 100.0;
+    let decimals = match value.abs() {
+        size if size > 0.0 && size < 0.1 => (1.0 - size.log10().floor()) as usize,
+        _ => 1,
+    };
+    format!("{value:.decimals$} %")
 }
 
 /// The engine of a change, or both where they differ.
@@ -91,7 +96,11 @@ mod tests {
         for (number, text) in [(7, "7"), (999, "999"), (1_000, "1 000"), (12_345_678, "12 345 678")] {
             assert_eq!(count(number), text);
         }
-        assert_eq!(percent(0.2996), "30.0 %");
+        let shares =
+            [(0.2996, "30.0 %"), (0.0, "0.0 %"), (0.001, "0.1 %"), (0.000_1, "0.010 %"), (1.23e-5, "0.0012 %")];
+        for (share, text) in shares {
+            assert_eq!(percent(share), text);
+        }
         assert_eq!([latency(0), latency(380)], ["–", "380 ns"]);
     }
 
@@ -102,6 +111,7 @@ mod tests {
             (0, "wave", "0 waves"),
             (1_088, "LID", "1 088 LIDs"),
             (2, "switch", "2 switches"),
+            (2, "loss", "2 losses"),
             (1, "dependency", "1 dependency"),
             (3, "dependency", "3 dependencies"),
         ];

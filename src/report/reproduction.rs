@@ -36,6 +36,9 @@ pub fn reproduction(request: &StudyRequest, tables: &[ResultTable], bands: bool)
                 .add_row([Field::new(&row.name)].into_iter().chain(row.cells.iter().map(|cell| number(figure(cell)))));
         }
         show(&mut text, &screen);
+        if has_unmeasured(one) {
+            line(&mut text, format_args!("{UNMEASURED}"));
+        }
         outside(&mut text, one);
     }
     let (inside, banded) =
@@ -73,18 +76,30 @@ fn each(text: &mut String, one: &ResultTable) {
         };
         let paper = cell.paper.map_or_else(|| "-".to_string(), plain);
         let inside = cell.inside.map_or("-", |inside| if inside { "yes" } else { "NO" });
-        let numbers = [paper, format!("{:.*}", cell.decimals, cell.ours), band, inside.to_string()].map(number);
+        let numbers = [paper, ours(cell), band, inside.to_string()].map(number);
         screen.add_row([Field::new(row), Field::new(column.trim_end())].into_iter().chain(numbers));
     }
     show(text, &screen);
 }
 
+/// Why a figure of ours may be a dash.
+pub(super) const UNMEASURED: &str =
+    "–: there was nothing to measure, as the latency of a time in which nothing arrived";
+
+/// Whether a table has figures where there was nothing to measure.
+pub(super) fn has_unmeasured(table: &ResultTable) -> bool {
+    table.cells().any(|(_, _, cell)| cell.ours.is_nan())
+}
+
+fn ours(cell: &Cell) -> String {
+    if cell.ours.is_nan() { "–".to_string() } else { format!("{:.*}", cell.decimals, cell.ours) }
+}
+
 pub(super) fn figure(cell: &Cell) -> String {
     let mark = if cell.inside == Some(false) { " !" } else { "" };
-    let decimals = cell.decimals;
     match cell.paper {
-        Some(paper) => format!("{} → {:.decimals$}{mark}", plain(paper), cell.ours),
-        None => format!("{:.decimals$}{mark}", cell.ours),
+        Some(paper) => format!("{} → {}{mark}", plain(paper), ours(cell)),
+        None => format!("{}{mark}", ours(cell)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What reports of simulated runs share: phases, fates of packets, how a run ended.
 
-use super::quantity::{count, counted, duration, latency, percent};
+use super::compare;
+use super::quantity::{count, counted, duration, latency};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::scenario::{Ending, Latency, Periods, PhaseReport, SimulationReport};
@@ -28,16 +29,15 @@ pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a Pha
 }
 
 /// Latency and throughput of all packets, by period; where nothing changes there is no period *during*.
-pub(super) fn traffic(text: &mut String, times: Periods<Latency>, through: Periods<f64>, changes: bool) {
+pub(super) fn traffic(text: &mut String, report: &SimulationReport) {
     let mut rows = table();
     let header = ["latency p50", "p99", "max", "throughput"].map(number);
     rows.set_header([Cell::new("")].into_iter().chain(header));
-    let Periods { before, during, after } = times;
-    let periods: [(&str, Latency, f64); 3] =
-        [("before", before, through.before), ("during", during, through.during), ("after", after, through.after)];
-    for (name, own, throughput) in periods.into_iter().filter(|(name, ..)| changes || *name != "during") {
+    let Periods { before, during, after } = report.latency_ns;
+    let periods: [(&str, Latency); 3] = [("before", before), ("during", during), ("after", after)];
+    for (name, own) in periods.into_iter().filter(|(name, _)| report.has_change() || *name != "during") {
         let cells = [own.p50, own.p99, own.max].map(|ns| number(latency(ns)));
-        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(percent(throughput))]));
+        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(compare::throughput(report, name))]));
     }
     show(text, &rows);
 }

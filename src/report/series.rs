@@ -91,13 +91,22 @@ fn phases(report: &SimulationReport) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-const HOSTS: [&str; 6] =
-    ["end_port", "lost_sent_packets", "lost_received_packets", "pairs", "pairs_not_back", "longest_outage_ns"];
+const HOSTS: [&str; 8] = [
+    "end_port",
+    "lost_sent_packets",
+    "lost_received_packets",
+    "pairs",
+    "pairs_not_back",
+    "longest_outage_ns",
+    "stranded_packets",
+    "pairs_cut_off",
+];
 
 fn host(host: &HostLosses) -> Vec<String> {
     let longest = host.longest_ns.map_or_else(String::new, |ns| ns.to_string());
     let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(|number| number.to_string());
-    [host.name.clone()].into_iter().chain(numbers).chain([longest]).collect()
+    let cut_off = [host.stranded, host.cut_off].map(|number| number.to_string());
+    [host.name.clone()].into_iter().chain(numbers).chain([longest]).chain(cut_off).collect()
 }
 
 const LINKS: [&str; 5] = ["period", "from", "to", "bytes", "load"];

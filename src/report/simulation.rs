@@ -43,7 +43,7 @@ pub fn simulation(report: &SimulationReport) -> String {
             None => run::phases(&mut text, report.sweep.iter().chain(&report.phases)),
             Some(_) => report.changes.iter().for_each(|change| subnets::change(&mut text, change)),
         }
-        run::traffic(&mut text, report.latency_ns, report.throughput, report.has_change());
+        run::traffic(&mut text, report);
     }
     if report.settings.between.is_some() {
         subnets::relations(&mut text, report);

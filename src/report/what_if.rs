@@ -64,7 +64,8 @@ pub struct LossReport {
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeFacts {
     pub scheme: Scheme,
-    /// From the first write until all pairs that were without a way have one, as the plan reckons.
+    /// From the first write until all pairs that were without a way have one, as the plan reckons; finding the loss and
+    /// planning come before it.
     pub reconnected_ns: u64,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
@@ -155,7 +156,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
     line(&mut text, format_args!("lost     {switches}, {cables} between switches{which}{host_cables}: {at_once}"));
     text.push('\n');
     let mut shown = table();
-    let right = ["cut off", "elsewhere", "pairs out", "back after", "waves", "SMPs"].map(number);
+    let right = ["cut off", "elsewhere", "pairs out", "writes take", "waves", "SMPs"].map(number);
     let [cut_off, elsewhere, pairs, back, waves, smps] = right;
     shown.set_header([Cell::new("loss"), cut_off, elsewhere, pairs, back, Cell::new("scheme"), waves, smps]);
     let most = report.listed.unwrap_or(usize::MAX);
@@ -215,10 +216,14 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
     let mut text = match (cutting, elsewhere) {
         (0, _) => "no loss cuts off an end port".to_string(),
         (_, 0) => {
-            format!("{} of {} losses cut off end ports, none but their own", count(cutting as u64), count(all as u64))
+            format!(
+                "{} of {} losses cut off end ports, only those at what died",
+                count(cutting as u64),
+                count(all as u64)
+            )
         }
         _ => format!(
-            "{} of {} losses cut off end ports, {} of them others than their own",
+            "{} of {} losses cut off end ports, {} of them end ports elsewhere",
             count(cutting as u64),
             count(all as u64),
             count(elsewhere as u64)

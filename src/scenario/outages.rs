@@ -41,12 +41,13 @@ pub struct LongestOutage {
     pub ns: u64,
 }
 
-/// What one end port lost from the event on, whatever the reason.
+/// What one end port lost from the event on. Pairs with an end that left or is cut off are counted apart, as in the
+/// counts of the whole run: no manager can deliver their packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct HostLosses {
     /// The end port.
     pub name: String,
-    /// Packets lost that it had sent.
+    /// Packets lost that it had sent, to the failure or to the change.
     pub lost_sent: u64,
     /// Packets lost that were for it.
     pub lost_received: u64,
@@ -54,6 +55,10 @@ pub struct HostLosses {
     pub pairs: u64,
     /// Pairs of these that were not back when the run ended.
     pub not_back: u64,
+    /// Packets of pairs that are cut off, sent by it or for it, that were discarded.
+    pub stranded: u64,
+    /// Pairs with it at either end that are cut off and lost packets.
+    pub cut_off: u64,
     /// The longest outage of those that were back; none if none was.
     pub longest_ns: Option<u64>,
 }
@@ -64,6 +69,11 @@ pub(super) fn hosts(setup: &Setup<'_>, sim: &Sim) -> Vec<HostLosses> {
     for pair in sim.outages() {
         let mut count = |port: PortId, of: fn(&mut HostLosses) -> &mut u64| {
             let host = hosts.entry(port).or_default();
+            if matches!(pair.end, OutageEnd::CutOff) {
+                host.stranded += pair.lost;
+                host.cut_off += 1;
+                return;
+            }
             *of(host) += pair.lost;
             host.pairs += 1;
             host.not_back += u64::from(pair.length_ns().is_none());

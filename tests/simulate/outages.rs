@@ -6,7 +6,7 @@ use super::{run, small};
 use crate::support::bundled::bundled;
 use crate::support::capture::capture;
 use reconfig::plan::Scheme;
-use reconfig::scenario::{Departure, Element, OutageReport, Scenario, SimulationReport};
+use reconfig::scenario::{Departure, Element, HostLosses, OutageReport, Scenario, SimulationReport};
 use serde_json::Value;
 use std::path::Path;
 
@@ -62,6 +62,12 @@ fn a_dead_leaf_cuts_its_hosts_off_and_no_change_is_to_blame() {
     assert_eq!(outage(&report).cut_off, 108);
     assert!(report.packets.stranded > 0, "{:?}", report.packets);
     assert!(report.is_yes() && report.strands().is_none(), "it was sudden");
+    // End ports tell the same as the run: what is stranded is not lost, and who is cut off has no pair to come back.
+    let sum = |of: fn(&HostLosses) -> u64| report.hosts.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|host| host.lost_sent), report.lost_in_all);
+    assert_eq!(sum(|host| host.stranded), 2 * report.packets.stranded, "each with its sender and its receiver");
+    assert!(report.hosts.iter().any(|host| host.cut_off > 0));
+    assert_eq!(sum(|host| host.not_back), 0, "{:?}", report.hosts);
 }
 
 /// The last two lines of the screen.

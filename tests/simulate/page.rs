@@ -65,6 +65,36 @@ fn a_page_needs_nothing_beside_itself_and_tells_what_json_does() {
 }
 
 #[test]
+fn the_page_of_a_deadlock_begins_with_its_circle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("page.html");
+    let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ghost-cycle.ibnetdiscover");
+    let page = ["--report", file.to_str().expect("a folder in UTF-8"), fabric];
+    let aimed = ["--remove-switch", "switch-1", "--sudden", "--scheme", "in-place", "--adversary", "--load", "0.9"];
+    let output = simulate(&[&aimed[..], &page].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(&file).expect("the page was written");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part}"));
+    assert!(at("<h2>The deadlock</h2>") < at("<h2>What changed</h2>"), "what it ended with comes first");
+    assert!(at("<h2>Phases</h2>") < at("Traffic over time"), "an unfinished phase is drawn");
+    for moment in ["first write", "deadlock"] {
+        assert!(text.contains(&format!(">{moment}</text>")), "{moment} is marked");
+    }
+    let (_, row) = text.split_once("<th scope=\"row\">after</th>").expect("a row");
+    let row = row.split("</tr>").next().expect("a row");
+    assert!(!row.contains('%') && row.matches('–').count() == 4, "there was no time after: {row}");
+}
+
+#[test]
+fn a_run_in_which_nothing_changes_proves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, _) = page(&["--steady"], folder.path());
+    for part in ["What changed", "<dt>proof</dt>", "proof before the first write", "<dt>change took</dt>"] {
+        assert!(!text.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn names_are_escaped() {
     let folder = tempfile::tempdir().expect("a folder");
     let fabric = folder.path().join("named.ibnetdiscover");
@@ -90,6 +120,7 @@ fn several_runs_share_a_page() {
     for (run, part) in runs.iter().zip(text.split("<details class=\"run\"").skip(1)) {
         assert_eq!(value_of(part, "<dt>lost in all</dt>"), run["lost_in_all"].to_string(), "{}", run["scheme"]);
         assert_eq!(value_of(part, "<dt>SMPs</dt>"), run["smps"]["total"].to_string(), "{}", run["scheme"]);
+        assert!(text.contains(run["trace_hash"].as_str().expect("a hash")), "every run can be told by its trace");
     }
     let mut ids: Vec<&str> = text.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let all = ids.len();

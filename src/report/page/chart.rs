@@ -1,17 +1,20 @@
 //! Charts over simulated time, as SVG that takes its colours from the page. Each says in words what it shows, and each
 //! bin its numbers.
 
-use super::super::quantity::duration;
+use super::super::quantity::{count, duration};
 use maud::{Markup, html};
 use reconfig::scenario::BinReport;
 
 /// Width and height of the drawing, and of the margins around the plot, in CSS pixels.
 pub(super) const WIDTH: f64 = 760.0;
-const HEIGHT: f64 = 200.0;
-const LEFT: f64 = 70.0;
+const HEIGHT: f64 = 212.0;
+/// Margins have room for the text of small screens, which is twice as large beside the drawing as that of a wide one.
+const LEFT: f64 = 96.0;
 const RIGHT: f64 = 14.0;
-const TOP: f64 = 24.0;
-const BOTTOM: f64 = 26.0;
+const TOP: f64 = 32.0;
+const BOTTOM: f64 = 34.0;
+/// How wide a letter is there, at most on average.
+const LETTER: f64 = 13.0;
 
 /// A period that stands behind the plot.
 pub(super) struct PhaseBand {
@@ -66,6 +69,10 @@ pub(super) struct Chart<'a> {
     pub lines: Vec<ChartLine>,
     /// A value as people read it.
     pub label: fn(f64) -> String,
+    /// The same beside the axis, where there is room for few letters.
+    pub tick: fn(f64) -> String,
+    /// What a reader is to know of it, in a sentence under it.
+    pub note: Option<String>,
     /// The top of the axis, at least.
     pub top: f64,
     pub course: &'a TimeAxis<'a>,
@@ -129,27 +136,76 @@ impl TimeAxis<'_> {
                     text class="bandname" x=(px((from + to) / 2.0)) y=(px(TOP + 12.0)) { (band.name) }
                 }
             }
-            @for at_ns in self.ticks() {
+            @for (rank, at_ns) in self.ticks().enumerate() {
                 line class="tick" x1=(px(self.x(at_ns))) x2=(px(self.x(at_ns))) y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
                 // Centred under its mark, but for one so near the margin that it would be cut.
-                @let is_last = self.x(at_ns) > WIDTH - 24.0;
-                text class=(if is_last { "end" } else { "time" }) x=(px(self.x(at_ns) + if is_last { RIGHT } else { 0.0 }))
-                    y=(px(bottom + 17.0)) { (axis_time(at_ns)) }
+                @let is_last = self.x(at_ns) > WIDTH - 45.0;
+                text class={ (if is_last { "end" } else { "time" }) (if rank % 2 == 1 { " odd" } else { "" }) } x=(px(self.x(at_ns) + if is_last { RIGHT } else { 0.0 }))
+                    y=(px(bottom + 22.0)) { (axis_time(at_ns)) }
             }
         }
     }
 
     fn before(&self) -> Markup {
         html! {
-            @for moment in &self.moments {
+            @for (moment, place) in self.moments.iter().zip(self.places()) {
                 @let x = px(self.x(moment.at_ns));
-                // Beside the right margin the name ends at the line.
-                @let is_last = self.x(moment.at_ns) > WIDTH - 60.0;
                 line class="moment" x1=(x) x2=(x) y1=(px(TOP - 6.0)) y2=(px(HEIGHT - BOTTOM)) {}
-                text class=(if is_last { "end" } else { "momentname" }) x=(x) y=(px(TOP - 9.0)) { (moment.name) }
+                text class=(place.class) x=(px(place.x)) y=(px(place.y)) { (moment.name) }
             }
         }
     }
+
+    /// Where the names of moments stand, so that none stands on another: over their lines, beside them, or lower.
+    fn places(&self) -> Vec<NamePlace> {
+        let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+        let place = |moment: &TimeMark| {
+            let (x, width) = (self.x(moment.at_ns), LETTER * moment.name.chars().count() as f64);
+            let beside =
+                [("momentname", x, x - width / 2.0), ("end", x - 4.0, x - width - 4.0), ("after", x + 4.0, x + 4.0)];
+            let rows = [TOP - 10.0, TOP + 14.0, TOP + 38.0];
+            let mut places =
+                rows.into_iter().flat_map(|y| beside.map(|(class, x, from)| (NamePlace { class, x, y }, from)));
+            let is_free = |place: &NamePlace, from: f64| {
+                let meets = |&(y, other, end): &(f64, f64, f64)| y == place.y && from < end && other < from + width;
+                // The lower row is within the plot, beside the numbers of the axis.
+                let least = if place.y > TOP { LEFT } else { 0.0 };
+                from >= least && from + width <= WIDTH && !taken.iter().any(meets)
+            };
+            let (place, from) = places
+                .find(|(place, from)| is_free(place, *from))
+                .unwrap_or((NamePlace { class: "after", x: x + 4.0, y: rows[2] }, x + 4.0));
+            taken.push((place.y, from, from + width));
+            place
+        };
+        self.moments.iter().map(place).collect()
+    }
+}
+
+/// Where the name of a moment stands, and what class aligns it there.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct NamePlace {
+    class: &'static str,
+    x: f64,
+    y: f64,
+}
+
+/// A number as short as an axis has room for: 5 000, 12.5 k, 2 M.
+pub(super) fn short(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        size if size < 10_000.0 => (value, ""),
+        size if size < 1e6 => (value / 1e3, " k"),
+        size if size < 1e9 => (value / 1e6, " M"),
+        size if size < 1e12 => (value / 1e9, " G"),
+        _ => (value / 1e12, " T"),
+    };
+    if scaled.fract() == 0.0 {
+        return format!("{}{unit}", count(scaled as u64));
+    }
+    let decimals = (2.0 - scaled.abs().log10().floor()).max(0.0) as usize;
+    let text = format!("{scaled:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{unit}")
 }
 
 /// A time on an axis, without decimals that say nothing.
@@ -190,6 +246,7 @@ impl Chart<'_> {
                         (self.numbers())
                     }
                 }
+                @if let Some(note) = &self.note { p class="unit" { (note) } }
             }
         }
     }
@@ -211,7 +268,7 @@ impl Chart<'_> {
             @for value in ticks {
                 @let y = px(self.y(value));
                 line class="grid" x1=(px(LEFT)) x2=(px(WIDTH - RIGHT)) y1=(y) y2=(y) {}
-                text class="value" x=(px(LEFT - 6.0)) y=(px(self.y(value) + 4.0)) { ((self.label)(value)) }
+                text class="value" x=(px(LEFT - 6.0)) y=(px(self.y(value) + 4.0)) { ((self.tick)(value)) }
             }
         }
     }
@@ -307,5 +364,45 @@ mod tests {
             assert!((step(most, 4.0) - wanted).abs() < 1e-9, "{most}: {}", step(most, 4.0));
         }
         assert_eq!([0, 500, 1_500, 4_000_000].map(axis_time), ["0", "500 ns", "1.5 µs", "4 ms"]);
+    }
+
+    #[test]
+    fn numbers_beside_an_axis_are_short_and_whole() {
+        let cases = [(0.0, "0"), (5_000.0, "5 000"), (12_500.0, "12.5 k"), (100_000.0, "100 k"), (6e6, "6 M")];
+        let small = [(2.5e9, "2.5 G"), (0.005, "0.005"), (0.25, "0.25"), (12.5, "12.5")];
+        for (value, wanted) in cases.into_iter().chain(small) {
+            assert_eq!(short(value), wanted);
+            assert!(LETTER * short(value).chars().count() as f64 <= LEFT - 6.0, "{wanted} has room");
+        }
+    }
+
+    #[test]
+    fn names_of_moments_do_not_stand_on_each_other() {
+        for end_ns in [1_000, 1_200, 2_000, 10_000, 1_000_000] {
+            let at = |name, at_ns| TimeMark { name, at_ns };
+            // No run has more: sources of one that deadlocks never stop.
+            let moments = vec![at("failure", 700), at("first write", 800), at("sources stop", 900)];
+            let course = TimeAxis { bins: &[], bands: Vec::new(), moments, end_ns };
+            let places = course.places();
+            let reach = |place: &NamePlace, name: &str| {
+                let width = LETTER * name.chars().count() as f64;
+                let from = match place.class {
+                    "momentname" => place.x - width / 2.0,
+                    "end" => place.x - width,
+                    _ => place.x,
+                };
+                (from, from + width)
+            };
+            for (rank, (place, moment)) in places.iter().zip(&course.moments).enumerate() {
+                let (from, to) = reach(place, moment.name);
+                assert!(from >= 0.0 && to <= WIDTH, "{} is cut where the axis ends at {end_ns}", moment.name);
+                for (other, before) in
+                    places.iter().zip(&course.moments).take(rank).filter(|(other, _)| other.y == place.y)
+                {
+                    let (begin, end) = reach(other, before.name);
+                    assert!(from >= end || begin >= to, "{} on {} at {end_ns}", moment.name, before.name);
+                }
+            }
+        }
     }
 }

@@ -32,7 +32,9 @@ struct Shape {
     /// Hosts under it that are not drawn.
     hosts: usize,
     /// How far the writes of a change under way have come at the nodes in it, how many nodes by [`Stage`].
-    stages: [usize; 3],
+    stages: [usize; 4],
+    /// Of a node by itself: how many of its waves are written, and how many there are.
+    waves: Option<[usize; 2]>,
     /// Its row, 0 for hosts, 1 for the switches over them.
     level: usize,
     x: f64,
@@ -45,18 +47,41 @@ struct Shape {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     Pending,
+    /// Some waves that write to it are over, and others are to come.
+    Partly,
     Writing,
     Written,
 }
 
+/// How many waves write to a node, and how many of these are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct NodeWaves {
+    pub written: usize,
+    pub all: usize,
+    /// Whether the wave under way is among them.
+    pub writing: bool,
+}
+
+impl NodeWaves {
+    pub(super) fn stage(self) -> Stage {
+        match self.written {
+            _ if self.writing => Stage::Writing,
+            0 => Stage::Pending,
+            written if written < self.all => Stage::Partly,
+            _ => Stage::Written,
+        }
+    }
+}
+
 impl Stage {
-    const ALL: [Stage; 3] = [Stage::Pending, Stage::Writing, Stage::Written];
+    const ALL: [Stage; 4] = [Stage::Pending, Stage::Partly, Stage::Writing, Stage::Written];
 
     pub(super) fn word(self) -> &'static str {
         match self {
             Stage::Pending => "to be written",
+            Stage::Partly => "written in part",
             Stage::Writing => "being written",
-            Stage::Written => "written",
+            Stage::Written => "written in full",
         }
     }
 
@@ -64,6 +89,7 @@ impl Stage {
     pub(super) fn mark(self) -> &'static str {
         match self {
             Stage::Pending => "○",
+            Stage::Partly => "◔",
             Stage::Writing => "◐",
             Stage::Written => "●",
         }
@@ -72,6 +98,7 @@ impl Stage {
     fn class(self) -> &'static str {
         match self {
             Stage::Pending => "pending",
+            Stage::Partly => "partly",
             Stage::Writing => "writing",
             Stage::Written => "written",
         }
@@ -90,7 +117,7 @@ struct Drawing {
 }
 
 /// The fabric as a figure, with how far a change under way has come at each node that it writes to.
-pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, Stage>) -> Markup {
+pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWaves>) -> Markup {
     let drawing = Drawing::of(map, stages);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
@@ -107,6 +134,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, Stage>) 
                     @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
                         span { (stage.mark()) " " (stage.word()) }
                     }
+                    @if !stages.is_empty() { span { "2/5: so many of its waves" } }
                 }
             }
             div class="scroll" tabindex="0" role="group" aria-label="The fabric" {
@@ -186,7 +214,7 @@ fn levels(map: &FabricMap) -> Vec<usize> {
 }
 
 impl Drawing {
-    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, Stage>) -> Drawing {
+    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, NodeWaves>) -> Drawing {
         let levels = levels(map);
         let switches = map.nodes.iter().filter(|node| node.is_switch).count();
         let folds_hosts = map.nodes.len() > MOST_NODES;
@@ -195,7 +223,8 @@ impl Drawing {
         let place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
         for (node, place) in map.nodes.iter().zip(&place) {
             if let (Some(stage), Some(shape)) = (stages.get(&node.node), *place) {
-                drawing.shapes[shape].stages[*stage as usize] += 1;
+                drawing.shapes[shape].stages[stage.stage() as usize] += 1;
+                drawing.shapes[shape].waves = Some([stage.written, stage.all]);
             }
         }
         for link in &map.links {
@@ -343,7 +372,8 @@ impl Shape {
             folded: 0,
             fate,
             hosts: 0,
-            stages: [0; 3],
+            stages: [0; 4],
+            waves: None,
             level,
             x: 0.0,
             y: 0.0,
@@ -357,7 +387,9 @@ impl Shape {
 
     /// Of a box of several, what is still to be done in it.
     fn stage(&self) -> Option<Stage> {
-        [Stage::Writing, Stage::Pending, Stage::Written].into_iter().find(|stage| self.stages[*stage as usize] > 0)
+        [Stage::Writing, Stage::Partly, Stage::Pending, Stage::Written]
+            .into_iter()
+            .find(|stage| self.stages[*stage as usize] > 0)
     }
 
     /// What it is, and how far the change has come.
@@ -366,7 +398,9 @@ impl Shape {
             let nodes = self.stages[stage as usize];
             if self.folded > 0 { format!(", {nodes} {}", stage.word()) } else { format!(", {}", stage.word()) }
         });
-        told.fold(self.about.clone(), |title, part| title + &part)
+        let waves = self.waves.filter(|_| self.folded == 0);
+        let waves = waves.map(|[written, all]| format!(": {written} of {}", counted(all as u64, "wave")));
+        told.chain(waves).fold(self.about.clone(), |title, part| title + &part)
     }
 
     fn draw(&self) -> Markup {
@@ -391,6 +425,7 @@ impl Shape {
             @if let Some(stage) = self.stage() {
                 text class="stage" x=(px(self.x)) y=(px(self.y - height / 2.0 - 4.0)) {
                     (stage.mark())
+                    @if let Some([written, all]) = self.waves.filter(|_| self.folded == 0) { " " (written) "/" (all) }
                     @if self.folded > 0 { " " (self.stages[Stage::Written as usize]) " of " (self.stages.iter().sum::<usize>()) }
                 }
             }

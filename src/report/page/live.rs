@@ -2,20 +2,24 @@
 
 use super::super::manager::{change_course, change_sentence, manager_event, manager_facts_rows, manager_line};
 use super::super::quantity::{count, counted, duration};
-use super::fabric::{self, Stage};
+use super::fabric::{self, NodeWaves, Stage};
 use super::parts::{self, TableField, table};
 use super::{HtmlPage, document};
+use humantime::format_rfc3339_seconds;
 use maud::{Markup, html};
 use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId};
+use reconfig::ids::VlSet;
 use reconfig::machine::ChangeProgress;
+use reconfig::plan::Barrier;
 use reconfig::scenario::FabricMap;
 use reconfig::sm::LiveState;
 use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, Status};
 use reconfig::sm::web::{PageFiles, PageParts};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// The most events that are kept.
 const KEPT: usize = 60;
@@ -51,8 +55,8 @@ pub fn live_files() -> PageFiles {
 /// What the page shows, from state to state.
 #[derive(Default)]
 pub struct LivePage {
-    /// The newest first.
-    events: VecDeque<ControlEvent>,
+    /// The newest first, each with when it was heard.
+    events: VecDeque<(SystemTime, ControlEvent)>,
     /// What the map was drawn of, and the map.
     map: Option<(MapOf, Arc<str>)>,
 }
@@ -107,9 +111,9 @@ impl Standing {
 }
 
 impl LivePage {
-    /// Keeps events, in the order in which they happened.
-    pub fn hear(&mut self, events: impl IntoIterator<Item = ControlEvent>) {
-        events.into_iter().for_each(|event| self.events.push_front(event));
+    /// Keeps events that were heard now, in the order in which they happened.
+    pub fn hear(&mut self, now: SystemTime, events: impl IntoIterator<Item = ControlEvent>) {
+        events.into_iter().for_each(|event| self.events.push_front((now, event)));
         self.events.truncate(KEPT);
     }
 
@@ -133,7 +137,11 @@ impl LivePage {
         html! {
             @if self.events.is_empty() { p class="none" { "Nothing has happened since the manager started." } }
             ol class="events" reversed tabindex="0" aria-label="Events" {
-                @for event in &self.events { li class=(weight(&event.what)) { (manager_event(event).trim()) } }
+                @for (heard, event) in &self.events {
+                    li class=(weight(&event.what)) {
+                        time datetime=(format_rfc3339_seconds(*heard)) { (clock(*heard)) } "  " (manager_event(event).trim())
+                    }
+                }
             }
         }
     }
@@ -152,6 +160,13 @@ impl LivePage {
         self.map = Some((of, map.clone()));
         map
     }
+}
+
+/// The time of day, by the clock of those who compare logs.
+fn clock(at: SystemTime) -> String {
+    let whole = format_rfc3339_seconds(at).to_string();
+    let time = whole.split_once('T').map_or(whole.as_str(), |(_, time)| time);
+    format!("{} UTC", time.trim_end_matches('Z'))
 }
 
 fn weight(what: &EventKind) -> &'static str {
@@ -211,12 +226,12 @@ fn under_way(status: &Status, progress: &ChangeProgress) -> Markup {
         let stage = stands.stage(rank);
         let barriers = wave.barriers.iter().enumerate().map(|(number, barrier)| {
             let passed = rank < stands.wave || (rank == stands.wave && number < stands.passed);
-            format!("{barrier}{}", if passed { " ✓" } else { "" })
+            format!("{}{}", barrier_in_words(barrier), if passed { " ✓" } else { "" })
         });
         vec![
             TableField::text(&format!("{} {}", stage.mark(), wave.name)),
             TableField::count(wave.writes.len() as u64),
-            TableField::text(&barriers.collect::<Vec<_>>().join(", ")),
+            TableField::text(&barriers.collect::<Vec<_>>().join("; ")),
             TableField::text(match stage {
                 Stage::Written if rank == stands.wave => "waits",
                 Stage::Pending => "to come",
@@ -275,20 +290,38 @@ fn map(state: &LiveState) -> Markup {
     }
 }
 
-/// How far the writes have come, device by device: as far as the last of its waves that has begun, or none has.
-fn written(progress: &ChangeProgress, stands: Standing) -> BTreeMap<NodeId, Stage> {
+/// How far the writes have come, device by device: a device may have waves to come when one is written.
+fn written(progress: &ChangeProgress, stands: Standing) -> BTreeMap<NodeId, NodeWaves> {
     let plan = progress.plan();
-    let mut stages = BTreeMap::new();
+    let mut all: BTreeMap<NodeId, NodeWaves> = BTreeMap::new();
     for (rank, wave) in plan.waves().iter().enumerate() {
         let stage = stands.stage(rank);
-        for node in wave.writes.iter().filter_map(|write| write.node(&plan.draft().before)) {
-            let own = stages.entry(node).or_insert(stage);
-            if stage != Stage::Pending {
-                *own = stage;
-            }
+        let nodes: BTreeSet<NodeId> = wave.writes.iter().filter_map(|write| write.node(&plan.draft().before)).collect();
+        for node in nodes {
+            let own = all.entry(node).or_default();
+            own.all += 1;
+            own.written += usize::from(stage == Stage::Written);
+            own.writing |= stage == Stage::Writing;
         }
     }
-    stages
+    all
+}
+
+/// What holds once a barrier is passed.
+fn barrier_in_words(barrier: &Barrier) -> String {
+    let lanes = |lanes: &VlSet| {
+        let numbers: Vec<String> = lanes.iter().map(|lane| lane.get().to_string()).collect();
+        format!("{} {}", if numbers.len() == 1 { "lane" } else { "lanes" }, numbers.join(", "))
+    };
+    match barrier {
+        Barrier::Acknowledged => "every write is acknowledged".to_string(),
+        Barrier::Flushed(own) => format!("no packet stands in {}, and none is to go there", lanes(own)),
+        Barrier::SourcesMoved => "every source sends on the new half only".to_string(),
+        Barrier::Drained(own) => format!("no packet is left in {}, and none is sent into them", lanes(own)),
+        Barrier::Vacated(rounds) => {
+            format!("every device has sent off its packets, {}", counted((*rounds).into(), "time"))
+        }
+    }
 }
 
 fn smps(status: &Status) -> Markup {
@@ -305,4 +338,26 @@ fn smps(status: &Status) -> Markup {
         count(status.smps.late)
     );
     table(&total, &["attribute", "Get", "Set", "others"], rows, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reconfig::ids::Vl;
+    use std::time::Duration;
+
+    #[test]
+    fn barriers_and_times_are_said_in_words() {
+        let lanes = [2, 3].iter().fold(VlSet::EMPTY, |set, &lane| VlSet(set.0 | 1 << lane));
+        assert!(lanes.contains(Vl::new(3).unwrap()));
+        let told = barrier_in_words(&Barrier::Flushed(lanes));
+        assert_eq!(told, "no packet stands in lanes 2, 3, and none is to go there");
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(3_661);
+        assert_eq!(clock(at), "01:01:01 UTC");
+        let waves = |written, all, writing| NodeWaves { written, all, writing }.stage();
+        assert_eq!(waves(2, 5, false), Stage::Partly, "it is not green before its last wave is written");
+        assert_eq!(waves(2, 5, true), Stage::Writing);
+        assert_eq!(waves(5, 5, false), Stage::Written);
+        assert_eq!(waves(0, 5, false), Stage::Pending);
+    }
 }

@@ -38,6 +38,8 @@ pub struct Origin {
     pub version: &'static str,
     /// SHA-256 of the fabrics as read, in hexadecimal, and what it is a digest of; none where no fabric is read.
     pub digest: Option<String>,
+    /// What each file that was read is called, and its SHA-256.
+    pub files: Vec<(String, String)>,
 }
 
 /// A page of any command.
@@ -140,7 +142,7 @@ pub fn simulation_page(reports: &[SimulationReport], origin: &Origin) -> String 
             [only] => { (Run::new(only, "r0", None).whole()) }
             several => { (side_by_side(several)) }
         }
-        (parts::again(origin, sections::settings(first)))
+        (parts::again(origin, sections::settings(reports)))
     };
     let page = ResultPage {
         command: "simulate",
@@ -186,7 +188,11 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
                         @for (name, value) in compare::ROWS {
                             tr {
                                 th scope="row" { (name) }
-                                @for report in reports { td class="number" { (value(report)) } }
+                                // The word beside the sentence of each run, so that the table agrees with it.
+                                @for report in reports {
+                                    @let word = (name == "outcome").then(|| verdict::word(report).0.to_string());
+                                    td class="number" { (word.unwrap_or_else(|| value(report))) }
+                                }
                             }
                         }
                     }

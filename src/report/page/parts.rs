@@ -10,7 +10,7 @@ pub(super) type Figure<'a> = (&'a str, String, &'a str);
 /// The numbers that people ask for first.
 pub(super) fn figures(figures: &[Figure<'_>]) -> Markup {
     html! {
-        dl class="figures" {
+        dl class={ "figures n" (figures.len()) } {
             @for (name, value, class) in figures { div { dt { (name) } dd class=(class) { (value) } } }
         }
     }
@@ -20,18 +20,20 @@ pub(super) fn figures(figures: &[Figure<'_>]) -> Markup {
 pub(super) fn again(origin: &Origin, settings: Vec<(&'static str, String)>) -> Markup {
     let version = ("version", format!("reconfig {}", origin.version));
     let own = [version].into_iter().chain(origin.digest.clone().map(|digest| ("digest of the fabric", digest)));
+    let named = |(name, value): (&str, String)| (name.to_string(), value);
+    let rows = own.map(named).chain(origin.files.iter().cloned()).chain(settings.into_iter().map(named));
     html! {
         section {
             h2 { "Run it again" }
             pre tabindex="0" { code { (origin.command) } }
-            (pairs("The same input gives the same result", own.chain(settings)))
+            (pairs("The same input gives the same result", rows))
         }
     }
 }
 
 /// A table of names and values.
-pub(super) fn pairs(caption: &str, rows: impl IntoIterator<Item = (&'static str, String)>) -> Markup {
-    let rows = rows.into_iter().map(|(name, value)| vec![TableField::text(name), TableField::value(&value)]);
+pub(super) fn pairs<N: AsRef<str>>(caption: &str, rows: impl IntoIterator<Item = (N, String)>) -> Markup {
+    let rows = rows.into_iter().map(|(name, value)| vec![TableField::text(name.as_ref()), TableField::value(&value)]);
     table(caption, &["what", "value"], rows, false)
 }
 
@@ -144,7 +146,7 @@ pub(super) fn table(
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(caption) {
             table class=[sorts.then_some("sortable")] {
-                caption { (caption) }
+                caption { span { (caption) } }
                 thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
                 tbody {
                     @for row in &rows {

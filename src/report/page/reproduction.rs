@@ -1,7 +1,7 @@
 //! The page about published tables and ours.
 
 use super::super::quantity::{count, counted};
-use super::super::reproduction::{figure, unjudged};
+use super::super::reproduction::{UNMEASURED, figure, has_unmeasured, unjudged};
 use super::parts::{self, TableField, table};
 use super::{Origin, ResultPage};
 use maud::{Markup, PreEscaped, html};
@@ -60,6 +60,7 @@ fn section(one: &ResultTable) -> Markup {
                 }
                 details { summary { "The " (one.rows.len()) " moments as numbers" } (figures) }
             } @else { (figures) }
+            @if has_unmeasured(one) { p class="unit" { (UNMEASURED) "." } }
         }
     }
 }

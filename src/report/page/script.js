@@ -26,9 +26,9 @@ for (const drawing of document.querySelectorAll('.map .scroll')) {
   const [at, seen] = [mark, drawing].map((part) => part.getBoundingClientRect());
   drawing.scrollLeft = at.left + at.width / 2 - seen.left - seen.width / 2;
 }
-// On paper nothing can be opened.
+// On paper nothing can be opened. Bins stay closed: tens of pages that the charts show, in columns wider than paper.
 addEventListener('beforeprint', () => {
-  for (const closed of document.querySelectorAll('details:not([open])')) {
+  for (const closed of document.querySelectorAll('details:not([open], .bins)')) {
     closed.dataset.closed = '';
     closed.open = true;
   }

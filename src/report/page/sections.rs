@@ -3,7 +3,7 @@
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, root_pair, size_of};
 use super::super::series;
-use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px};
+use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px, short};
 use super::parts::{self, TableField, named, table};
 use super::{cycle, fabric};
 use maud::{Markup, html};
@@ -28,6 +28,7 @@ struct Kind {
     form: Form,
     lines: fn(&[BinReport]) -> Vec<ChartLine>,
     label: fn(f64) -> String,
+    tick: fn(f64) -> String,
 }
 
 const THROUGHPUT: Kind = Kind {
@@ -37,6 +38,7 @@ const THROUGHPUT: Kind = Kind {
     form: Form::Stacked,
     lines: |bins| vec![line("delivered", "c1", bins, |bin| Some(bin.throughput_gbps()))],
     label: number,
+    tick: short,
 };
 
 const LATENCY: Kind = Kind {
@@ -52,6 +54,7 @@ const LATENCY: Kind = Kind {
         ]
     },
     label: |ns| axis_time(ns.round() as u64),
+    tick: |ns| axis_time(ns.round() as u64),
 };
 
 const DISCARDS: Kind = Kind {
@@ -67,6 +70,7 @@ const DISCARDS: Kind = Kind {
         ]
     },
     label: number,
+    tick: short,
 };
 
 const PAIRS: Kind = Kind {
@@ -76,6 +80,7 @@ const PAIRS: Kind = Kind {
     form: Form::Stacked,
     lines: |bins| vec![line("out", "c2", bins, |bin| Some(bin.pairs_out as f64))],
     label: number,
+    tick: short,
 };
 
 const LANES: Kind = Kind {
@@ -90,6 +95,7 @@ const LANES: Kind = Kind {
         ]
     },
     label: number,
+    tick: short,
 };
 
 const SMPS: Kind = Kind {
@@ -99,6 +105,7 @@ const SMPS: Kind = Kind {
     form: Form::Stacked,
     lines: |bins| vec![line("SMPs", "c3", bins, |bin| rate(bin, bin.smps_total(), 1e6))],
     label: number,
+    tick: short,
 };
 
 /// A count of a bin as a rate, in a time of so many nanoseconds: bins of several runs are not equally long. None for a
@@ -127,7 +134,13 @@ impl<'a> Run<'a> {
             start_ns: phase.start_ns,
             end_ns: phase.end_ns.max(phase.start_ns),
         };
-        let bands = report.sweep.iter().chain(&report.phases).map(band).collect();
+        let mut bands: Vec<PhaseBand> = report.sweep.iter().chain(&report.phases).map(band).collect();
+        let unfinished = Unfinished::of(report);
+        bands.extend(unfinished.map(|own| PhaseBand {
+            name: "unfinished".to_string(),
+            start_ns: own.start_ns,
+            end_ns: own.end_ns,
+        }));
         let begins = match report.departure {
             "sudden" => "failure",
             "arrival" => "arrival",
@@ -135,7 +148,12 @@ impl<'a> Run<'a> {
         };
         let moment = |name, at_ns: Option<u64>| at_ns.map(|at_ns| TimeMark { name, at_ns });
         let changes = report.has_change();
-        let moments = [moment(begins, marks.during_ns.filter(|_| changes)), moment("sources stop", marks.stop_ns)];
+        let moments = [
+            moment(begins, marks.during_ns.filter(|_| changes)),
+            moment("first write", unfinished.map(|own| own.start_ns)),
+            moment("deadlock", report.deadlock_ns),
+            moment("sources stop", marks.stop_ns),
+        ];
         let moments = moments.into_iter().flatten().collect();
         Run { report, id, course: TimeAxis { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
     }
@@ -144,6 +162,8 @@ impl<'a> Run<'a> {
     pub(super) fn whole(&self) -> Markup {
         html! {
             (self.figures())
+            // What the run ended with comes before what led to it.
+            @if self.report.deadlock.is_some() { section { h2 { "The deadlock" } (self.deadlock()) } }
             (self.change())
             (self.phases())
             section {
@@ -188,22 +208,36 @@ impl<'a> Run<'a> {
             form: kind.form,
             lines,
             label: kind.label,
+            tick: kind.tick,
+            note: self.note(kind),
             top,
             course: &self.course,
         };
         chart.draw()
     }
 
+    /// What a reader is to know of a chart.
+    fn note(&self, kind: &Kind) -> Option<String> {
+        let silent = self.report.outage.as_ref().map_or(0, |own| own.not_seen_again) as u64;
+        (kind.id == PAIRS.id && silent > 0).then(|| {
+            let pairs = counted(silent, "pair");
+            format!(
+                "{pairs} sent nothing more after they had lost a packet. Nobody can tell whether they have a way again; \
+                 they are drawn as out to the end."
+            )
+        })
+    }
+
     /// The numbers that people ask for first.
     fn figures(&self) -> Markup {
         let report = self.report;
         let outage = report.outage.as_ref();
-        // How long others were out says little while some are.
-        let not_back = outage.map_or(0, |own| own.still_out + own.not_seen_again);
+        // How long others were out says little while some are. Of a pair that sent nothing more nobody can tell.
         let longest = outage.and_then(|own| own.longest.as_ref()).map_or("–".to_string(), |own| duration(own.ns));
-        let outages = match not_back {
-            0 => ("longest outage", longest, ""),
-            pairs => ("pairs not back", count(pairs as u64), "bad"),
+        let outages = match outage.map_or((0, 0), |own| (own.still_out, own.not_seen_again)) {
+            (0, 0) => ("longest outage", longest, ""),
+            (0, silent) => ("pairs that sent nothing more", count(silent as u64), ""),
+            (out, _) => ("pairs still out", count(out as u64), "bad"),
         };
         let proof_class = match (&report.proof.refusal, report.proof.status) {
             (Some(_), _) => "bad",
@@ -216,6 +250,16 @@ impl<'a> Run<'a> {
             (0, _) => "",
             _ => "bad",
         };
+        if !report.has_change() {
+            let figures = [
+                ("delivered", count(report.packets.delivered), ""),
+                ("discarded", count(report.lost_in_all), ""),
+                ("median latency", latency(report.latency_ns.before.p50), ""),
+                ("throughput", percent(report.throughput.before), ""),
+                ("end ports cut off", count(report.change.cut_off.len() as u64), ""),
+            ];
+            return parts::figures(&figures);
+        }
         let figures = [
             ("change took", took, ""),
             ("lost to the change", count(report.packets.lost_to_change), lost_class),
@@ -230,9 +274,12 @@ impl<'a> Run<'a> {
 
     fn change(&self) -> Markup {
         let change = &self.report.change;
+        if !self.report.has_change() && self.report.map.is_none() {
+            return html! {};
+        }
         html! {
             section {
-                h2 { "What changed" }
+                h2 { @if self.report.has_change() { "What changed" } @else { "The fabric, in which nothing changes" } }
                 div class="columns" {
                     (named("Leaves", &change.moves.leaves, "leaves"))
                     (named("Comes", &change.moves.comes, "comes"))
@@ -248,6 +295,18 @@ impl<'a> Run<'a> {
         let changes = &self.report.changes;
         let several = changes.len() > 1;
         html! {
+            @if let Some(unfinished) = Unfinished::of(self.report) {
+                @let phases = unfinished.phases();
+                section {
+                    h2 { "Phases" }
+                    p {
+                        "The writes never came to an end, so their phases have no times of their own: when the first "
+                        "was sent is known to within " (duration(self.report.series.bin_ns)) "."
+                    }
+                    @let name = "Phases of the change, as far as it came";
+                    (timeline(&phases.iter().collect::<Vec<_>>(), name, &format!("{}-phases", self.id)))
+                }
+            }
             @if changes.iter().any(|change| change.sweep.is_some() || !change.phases.is_empty()) {
                 section {
                     h2 { "Phases" }
@@ -263,16 +322,17 @@ impl<'a> Run<'a> {
     }
 
     fn periods(&self) -> Markup {
-        let (times, through) = (self.report.latency_ns, self.report.throughput);
+        let times = self.report.latency_ns;
+        let share = |name: &str| compare::throughput(self.report, name);
         let rows = [
-            ("before", times.before, through.before),
-            ("during", times.during, through.during),
-            ("after", times.after, through.after),
+            ("before", times.before, share("before")),
+            ("during", times.during, share("during")),
+            ("after", times.after, share("after")),
         ];
         let rows = rows.into_iter().filter(|(name, ..)| *name != "during" || self.report.has_change());
         let rows = rows.map(|(name, own, through)| {
             let times = [own.p50, own.p99, own.max].map(|ns| TableField::ranked(latency(ns), ns));
-            [TableField::text(name)].into_iter().chain(times).chain([TableField::ranked(percent(through), 0)]).collect()
+            [TableField::text(name)].into_iter().chain(times).chain([TableField::ranked(through, 0)]).collect()
         });
         let header = ["period", "latency p50", "p99", "max", "throughput"];
         table(
@@ -294,7 +354,10 @@ impl<'a> Run<'a> {
             ("lost to the failure", packets.lost_to_failure),
             ("lost to the change", packets.lost_to_change),
         ];
-        let fates = fates.into_iter().map(|(name, number)| vec![TableField::text(name), TableField::count(number)]);
+        let kept = if report.has_change() { fates.len() } else { 4 };
+        let discarded = (!report.has_change()).then_some(("discarded", report.lost_in_all));
+        let fates = fates.into_iter().take(kept).chain(discarded);
+        let fates = fates.map(|(name, number)| vec![TableField::text(name), TableField::count(number)]);
         html! {
             section {
                 h2 { "What was lost" }
@@ -302,7 +365,6 @@ impl<'a> Run<'a> {
                 (self.chart(&PAIRS, None))
                 (table("What became of every packet", &["fate", "packets"], fates, false))
                 (self.hosts())
-                (self.deadlock())
             }
         }
     }
@@ -311,19 +373,31 @@ impl<'a> Run<'a> {
         let mut hosts: Vec<&HostLosses> = self.report.hosts.iter().collect();
         hosts.sort_by_key(|host| std::cmp::Reverse(host.lost_sent + host.lost_received));
         let omitted = hosts.len().saturating_sub(MOST_HOSTS) as u64;
+        let is_cut_off = hosts.iter().any(|host| host.cut_off > 0);
         let row = |host: &&HostLosses| {
-            let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(TableField::count);
+            let lost = [host.lost_sent, host.lost_received, host.pairs, host.not_back];
+            let cut_off = [host.stranded, host.cut_off].into_iter().filter(|_| is_cut_off);
+            let numbers: Vec<TableField> = lost.into_iter().chain(cut_off).map(TableField::count).collect();
             let longest = host
                 .longest_ns
                 .map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns));
             [TableField::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
         };
-        let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back", "longest outage"];
+        let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back"].into_iter();
+        let cut_off = ["stranded", "pairs cut off"].into_iter().filter(|_| is_cut_off);
+        let header: Vec<&str> = header.chain(cut_off).chain(["longest outage"]).collect();
+        let caption = match is_cut_off {
+            true => {
+                "Losses by end port, from the event on; stranded are packets of pairs with an end that left or is cut \
+                 off, which are not among the lost"
+            }
+            false => "Losses by end port, from the event on",
+        };
         html! {
             @if !hosts.is_empty() {
                 details open[hosts.len() <= 40] {
                     summary { "Who lost what: " (counted(hosts.len() as u64, "end port")) }
-                    (table("Losses by end port, from the event on", &header, hosts.iter().take(MOST_HOSTS).map(row), true))
+                    (table(caption, &header, hosts.iter().take(MOST_HOSTS).map(row), true))
                     @if omitted > 0 {
                         p class="unit" { (counted(omitted, "end port")) " that lost less are not shown; --csv has all." }
                     }
@@ -373,12 +447,19 @@ impl<'a> Run<'a> {
         ];
         let engine = engine_pair(&report.engine, report.engine_after.as_deref());
         let roots = root_pair(report.change.root_before.as_deref(), report.change.root_after.as_deref());
+        let routing = vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))];
+        // Where nothing changes there is no plan, and nothing to prove of one.
+        if !report.has_change() {
+            return html! {
+                section {
+                    h2 { "The routing" }
+                    (table("The routing in force", &["what", "value"], [routing].into_iter(), false))
+                    (parts::notes(&report.notes))
+                }
+            };
+        }
         let status = vec![TableField::text("proof before the first write"), TableField::value(proof.status)];
-        let rows = [
-            vec![TableField::text("scheme"), TableField::value(&compare::name(report))],
-            vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))],
-            status,
-        ];
+        let rows = [vec![TableField::text("scheme"), TableField::value(&compare::name(report))], routing, status];
         // A proof that was refused counted nothing.
         let numbers = numbers.into_iter().filter(|(name, _)| proof.refusal.is_none() || *name == "waves");
         let counts = numbers.map(|(name, number)| vec![TableField::text(name), TableField::count(number as u64)]);
@@ -400,7 +481,7 @@ impl<'a> Run<'a> {
         html! {
             section {
                 h2 { "In numbers" }
-                details {
+                details class="bins" {
                     summary { "Every chart in numbers: " (counted(self.course.bins.len() as u64, "bin")) " of " (duration(self.report.series.bin_ns)) }
                     (table("The time series, with the columns of series.csv", &series::SERIES, rows, false))
                 }
@@ -439,19 +520,64 @@ impl<'a> TimeAxis<'a> {
     }
 }
 
-/// The settings that a run depends on, beside its command.
-pub(super) fn settings(report: &SimulationReport) -> Vec<(&'static str, String)> {
+/// The settings that runs of one change depend on, beside their command.
+pub(super) fn settings(reports: &[SimulationReport]) -> Vec<(&'static str, String)> {
+    let report = reports.first().expect("a page shows a run");
     let settings = &report.settings;
+    let hash = |own: &SimulationReport| format!("{:016x}", own.trace_hash);
+    let hashes = match reports {
+        [only] => hash(only),
+        several => {
+            let named = |own: &SimulationReport| format!("{} {}", compare::name(own), hash(own));
+            several.iter().map(named).collect::<Vec<_>>().join(", ")
+        }
+    };
     let size = &report.fabric;
     vec![
         ("seed", report.seed.to_string()),
-        ("trace hash", format!("{:016x}", report.trace_hash)),
+        (if reports.len() == 1 { "trace hash" } else { "trace hashes" }, hashes),
         ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
         ("load", percent(settings.load)),
         ("packet", counted(settings.packet_bytes.into(), "byte")),
         ("data VLs, LMC", format!("{}, {}", settings.data_vls, settings.lmc)),
         ("devices", format!("{} (drain by {})", settings.devices.profile.name(), settings.drain)),
     ]
+}
+
+/// A change whose writes began and never came to an end, as far as the time series shows it.
+#[derive(Clone, Copy)]
+struct Unfinished {
+    /// When what was changed happened.
+    event_ns: u64,
+    /// The beginning of the first bin with a write.
+    start_ns: u64,
+    end_ns: u64,
+    /// SMPs before the first write, and from it on.
+    smps: [u64; 2],
+}
+
+impl Unfinished {
+    fn of(report: &SimulationReport) -> Option<Unfinished> {
+        let has_phases = report.changes.iter().any(|own| own.sweep.is_some() || !own.phases.is_empty());
+        if has_phases || report.outcome == Ending::Completed || !report.has_change() {
+            return None;
+        }
+        let event_ns = report.series.marks.during_ns?;
+        let bins: Vec<&BinReport> = report.series.bins.iter().filter(|bin| bin.end_ns > event_ns).collect();
+        let is_write = |bin: &BinReport| bin.smps.keys().any(|name| name.starts_with("Set("));
+        let first = bins.iter().position(|bin| is_write(bin))?;
+        let smps = |bins: &[&BinReport]| bins.iter().map(|bin| bin.smps_total()).sum();
+        let end_ns = bins.last()?.end_ns;
+        let start_ns = bins[first].start_ns.max(event_ns);
+        Some(Unfinished { event_ns, start_ns, end_ns, smps: [smps(&bins[..first]), smps(&bins[first..])] })
+    }
+
+    fn phases(self) -> Vec<PhaseReport> {
+        let phase = |name: &str, start_ns, end_ns, smps| PhaseReport { name: name.to_string(), start_ns, end_ns, smps };
+        let before = phase("no write yet", self.event_ns, self.start_ns, self.smps[0]);
+        let writes = phase("unfinished", self.start_ns, self.end_ns, self.smps[1]);
+        [before, writes].into_iter().filter(|own| own.end_ns > own.start_ns).collect()
+    }
 }
 
 fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
@@ -462,12 +588,14 @@ fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
 
 /// Phases as bars under each other.
 fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
-    const LEFT: f64 = 90.0;
+    // Room for names in the letters of a small screen.
+    const LEFT: f64 = 134.0;
     const WIDTH: f64 = 760.0;
+    const BESIDE: f64 = 225.0;
     let begin = phases.iter().map(|phase| phase.start_ns).min().unwrap_or_default();
     let end = phases.iter().map(|phase| phase.end_ns).max().unwrap_or_default().max(begin + 1);
     let x = |ns: u64| LEFT + (WIDTH - LEFT - 14.0) * (ns - begin) as f64 / (end - begin) as f64;
-    let height = 26.0 * phases.len() as f64 + 24.0;
+    let height = 32.0 * phases.len() as f64 + 30.0;
     let told: Vec<String> = phases
         .iter()
         .map(|phase| {
@@ -475,23 +603,23 @@ fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
         })
         .collect();
     html! {
-        div class="scroll" tabindex="0" role="group" aria-label=(name) {
+        div class="scroll chart" tabindex="0" role="group" aria-label=(name) {
             svg class="phases" viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
                 title id={ (id) "-t" } { (name) }
                 desc id={ (id) "-d" } { (told.join("; ")) }
                 @for (rank, phase) in phases.iter().enumerate() {
-                    @let (from, to, y) = (x(phase.start_ns), x(phase.end_ns), 26.0 * rank as f64 + 4.0);
+                    @let (from, to, y) = (x(phase.start_ns), x(phase.end_ns), 32.0 * rank as f64 + 3.0);
                     @let text = format!("{} · {}", duration(phase.end_ns - phase.start_ns), counted(phase.smps, "SMP"));
-                    line class="grid" x1=(px(LEFT)) x2=(px(WIDTH - 14.0)) y1=(px(y + 22.0)) y2=(px(y + 22.0)) {}
-                    text class="phase" x=(px(LEFT - 8.0)) y=(px(y + 14.0)) { (phase.name) }
-                    rect class={ "bar c" (if rank == 0 && phases.len() > 1 && phase.name != "split" { 4 } else { 1 }) } x=(px(from)) y=(px(y)) width=(px((to - from).max(2.0))) height="18" rx="3" {}
+                    line class="grid" x1=(px(LEFT)) x2=(px(WIDTH - 14.0)) y1=(px(y + 28.0)) y2=(px(y + 28.0)) {}
+                    text class="phase" x=(px(LEFT - 8.0)) y=(px(y + 19.0)) { (phase.name) }
+                    rect class={ "bar c" (if rank == 0 && phases.len() > 1 && phase.name != "split" { 4 } else { 1 }) } x=(px(from)) y=(px(y)) width=(px((to - from).max(2.0))) height="25" rx="3" {}
                     // Inside the bar where it has room, else on the side that has.
-                    @if to - from > 150.0 {
-                        text class="inbar" x=(px(f64::midpoint(from, to))) y=(px(y + 13.5)) { (text) }
-                    } @else if to < WIDTH - 170.0 {
-                        text class="beside" x=(px(to + 7.0)) y=(px(y + 13.5)) { (text) }
+                    @if to - from > BESIDE {
+                        text class="inbar" x=(px(f64::midpoint(from, to))) y=(px(y + 18.5)) { (text) }
+                    } @else if to < WIDTH - BESIDE - 20.0 {
+                        text class="beside" x=(px(to + 7.0)) y=(px(y + 18.5)) { (text) }
                     } @else {
-                        text class="beside end" x=(px(from - 7.0)) y=(px(y + 13.5)) { (text) }
+                        text class="beside end" x=(px(from - 7.0)) y=(px(y + 18.5)) { (text) }
                     }
                 }
                 text class="beside" x=(px(LEFT)) y=(px(height - 3.0)) { (duration(begin)) }

@@ -1,7 +1,9 @@
 //! The verdict of a run, in a sentence or two.
 
-use super::super::quantity::{count, counted, duration};
+use super::super::quantity::{count, counted, duration, percent};
+use reconfig::plan::Scheme;
 use reconfig::scenario::{Ending, SimulationReport};
+use reconfig::subnet::DeviceProfile;
 
 /// The word that stands beside the sentence, and its class.
 pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
@@ -53,7 +55,9 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
 pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     let mut told = Vec::new();
     let lost = report.packets.lost_to_failure;
-    if lost > 0 && report.has_change() {
+    // The sentence may have told of it.
+    let is_told = report.outcome == Ending::Completed && report.packets.lost_to_change == 0;
+    if lost > 0 && report.has_change() && !is_told {
         let packets = counted(lost, "packet");
         told.push(format!("Lost to the failure are {packets} whose way had died, and was not yet replaced."));
     }
@@ -78,7 +82,41 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
         let packets = counted(report.packets.stranded, "packet");
         told.push(format!("{packets} from or to end ports that left or are cut off were stranded."));
     }
+    told.extend(saturated(report));
+    told.extend(agents(report));
     told
+}
+
+/// That sources offered far more than arrived before anything happened: what the change cost is then hard to tell from
+/// what their queues hold. Counted from the first packet on, since queues grow from there.
+fn saturated(report: &SimulationReport) -> Option<String> {
+    /// The least share of the offered packets that has arrived, without remark.
+    const LEAST: f64 = 0.75;
+    let bins = &report.series.bins;
+    let ends_ns = report.series.marks.during_ns.or(report.series.marks.stop_ns)?;
+    let delivered: u64 = bins.iter().filter(|bin| bin.end_ns <= ends_ns).map(|bin| bin.delivered).sum();
+    let waiting: u64 = bins.iter().rfind(|bin| bin.start_ns <= ends_ns)?.under_way.iter().sum();
+    let share = delivered as f64 / (delivered + waiting).max(1) as f64;
+    (delivered > 0 && share < LEAST).then(|| {
+        format!(
+            "The subnet is saturated: of the packets offered before, {} had arrived, so queues and latencies tell how \
+             long the run was, and not what the change cost.",
+            percent(share)
+        )
+    })
+}
+
+/// That the change rests on devices that no product is yet.
+fn agents(report: &SimulationReport) -> Option<String> {
+    let settings = &report.settings;
+    let drains = report.has_change() && report.scheme == Scheme::Double;
+    (drains && settings.devices.profile == DeviceProfile::Agents).then(|| {
+        format!(
+            "This rests on devices with agents (drain by {}), which no product has yet; --devices standard shows the \
+             change without them.",
+            settings.drain
+        )
+    })
 }
 
 fn has(ports: u64) -> String {

@@ -5,9 +5,12 @@ use super::super::what_if::{self, ChangeFacts, LossReport, WhatIfReport};
 use super::parts::{self, TableField, table};
 use super::{Origin, ResultPage};
 use maud::{Markup, html};
+use std::collections::BTreeSet;
 
 /// The most losses that the page lists: the worst.
 const MOST_LOSSES: usize = 5_000;
+/// The most losses of which those are named that are cut off.
+const MOST_NAMED: usize = 40;
 
 /// The page of `reconfig what-if`.
 pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
@@ -23,6 +26,7 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
         body: html! {
             (glance(report, unproved))
             (losses(&report.losses))
+            (cut_off(&report.losses))
             @if unproved > 0 { (refusals(&report.losses)) }
             (parts::notes(&report.notes))
             (parts::again(origin, vec![
@@ -38,46 +42,84 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
     let losses = &report.losses;
     let number = |is: fn(&LossReport) -> bool| count(losses.iter().filter(|loss| is(loss)).count() as u64);
     let longest = losses.iter().filter_map(LossReport::back_ns).max().map_or("–".to_string(), duration);
+    let cut_off: BTreeSet<&String> = losses.iter().flat_map(|loss| &loss.cut_off).collect();
     parts::figures(&[
         ("losses looked at", count(losses.len() as u64), ""),
         ("without a proved change", count(unproved as u64), if unproved > 0 { "bad" } else { "good" }),
-        ("cut off end ports", number(|loss| !loss.cut_off.is_empty()), ""),
-        ("of others than their own", number(|loss| loss.cut_off_elsewhere > 0), ""),
-        ("need a standby manager", number(|loss| loss.needs_standby), ""),
-        ("back at the latest after", longest, ""),
+        ("losses that cut end ports off", number(|loss| !loss.cut_off.is_empty()), ""),
+        ("end ports that a loss cuts off", count(cut_off.len() as u64), ""),
+        ("losses that need a standby", number(|loss| loss.needs_standby), ""),
+        ("writes take at most", longest, ""),
     ])
 }
 
 fn losses(losses: &[LossReport]) -> Markup {
-    let header = ["loss", "rank", "cut off", "elsewhere", "pairs out", "back after", "scheme", "waves", "SMPs"];
+    // A column of zeros would push others off a narrow screen.
+    let elsewhere = losses.iter().any(|loss| loss.cut_off_elsewhere > 0);
+    let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
+    let header: Vec<&str> = header.into_iter().filter(|name| elsewhere || *name != "elsewhere").collect();
+    let rows = losses.iter().take(MOST_LOSSES).enumerate().map(|(rank, loss)| row((rank, loss), elsewhere));
     let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
     html! {
         section {
             h2 { "Losses by harm" }
-            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. Times count from the manager's first write." }
-            (table("A press on a heading sorts by it", &header, losses.iter().take(MOST_LOSSES).enumerate().map(row), true))
+            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest." }
+            p {
+                b { "Writes take" } " is the time from the manager's first write until every pair that was out has a way "
+                "again. The manager finds the loss and plans before that, which often takes longer: "
+                code { "reconfig simulate" } " shows how long pairs are out in all."
+            }
+            @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
+            (table("A press on a heading sorts by it", &header, rows, true))
             @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
         }
     }
 }
 
-fn row((rank, loss): (usize, &LossReport)) -> Vec<TableField> {
+/// Who is cut off by which loss, and which take the manager along.
+fn cut_off(losses: &[LossReport]) -> Markup {
+    let cutting: Vec<&LossReport> = losses.iter().filter(|loss| !loss.cut_off.is_empty()).collect();
+    let standby: Vec<String> =
+        losses.iter().filter(|loss| loss.needs_standby).map(|loss| loss.dies.join(" and ")).collect();
+    let omitted = cutting.len().saturating_sub(MOST_NAMED) as u64;
+    html! {
+        @if !cutting.is_empty() || !standby.is_empty() {
+            section {
+                h2 { "Who is cut off" }
+                (parts::named("These take the subnet manager with them, and need a standby", &standby, "leaves"))
+                @for loss in cutting.iter().take(MOST_NAMED) {
+                    (parts::named(&format!("By the loss of {}", loss.dies.join(" and ")), &loss.cut_off, "cutoff"))
+                }
+                @if omitted > 0 {
+                    p class="unit" {
+                        (counted(omitted, "loss")) " more that cut end ports off are not shown; --json has all."
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row((rank, loss): (usize, &LossReport), elsewhere: bool) -> Vec<TableField> {
     let own = loss.change.as_ref();
     let of = |value: fn(&ChangeFacts) -> u64| {
         own.map_or(TableField::ranked("–".to_string(), 0), |own| TableField::count(value(own)))
     };
     let back = loss.back_ns();
-    vec![
+    let mut fields = vec![
         TableField::text(&loss.dies.join(" and ")),
         TableField::count(rank as u64 + 1),
         TableField::count(loss.cut_off.len() as u64),
-        TableField::count(loss.cut_off_elsewhere as u64),
+    ];
+    fields.extend(elsewhere.then(|| TableField::count(loss.cut_off_elsewhere as u64)));
+    fields.extend([
         TableField::count(loss.pairs),
         back.map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns)),
         TableField::text(what_if::scheme_name(loss)),
         of(|own| own.waves as u64),
         of(|own| own.smps as u64),
-    ]
+    ]);
+    fields
 }
 
 fn refusals(losses: &[LossReport]) -> Markup {

@@ -170,6 +170,8 @@ pub struct Ledger {
     died: By<PortId, Ticks>,
     /// When something died last, in ticks; 0 for never.
     last_death: Ticks,
+    /// When anything died, in ticks, each moment once.
+    deaths: Vec<Ticks>,
     /// By port: when it came back since, in ticks; the highest number for not yet.
     revived: By<PortId, Ticks>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
@@ -189,6 +191,7 @@ impl Ledger {
             history: FxHashMap::default(),
             died: By::filled(Ticks::MAX, ports),
             last_death: 0,
+            deaths: Vec::new(),
             revived: By::filled(Ticks::MAX, ports),
             misdelivered: 0,
             order: count_order.then(DeliveryOrder::default),
@@ -243,6 +246,9 @@ impl Ledger {
     /// A port's link died.
     pub(super) fn died(&mut self, port: PortId, now: Ticks) {
         (self.died[port], self.revived[port], self.last_death) = (now, Ticks::MAX, now);
+        if self.deaths.last() != Some(&now) {
+            self.deaths.push(now);
+        }
     }
 
     /// A port's link came back.
@@ -258,11 +264,11 @@ impl Ledger {
             JourneyEnd::Dead => true,
             JourneyEnd::Alive => false,
             // No write may explain a loss away: only what led into the death may lead nowhere after it.
-            JourneyEnd::Hole(_) if self.last_death > packet.born => false,
-            JourneyEnd::Hole(entered) => {
-                let at_death = Journey { tables: self.last_death, passed: 0, ..sent };
+            // Of several deaths it may be any: the second may come when the entry has been taken away for the first.
+            JourneyEnd::Hole(entered) => self.deaths.iter().rev().filter(|&&at| at <= packet.born).any(|&tables| {
+                let at_death = Journey { tables, passed: 0, ..sent };
                 matches!(self.end_of(at_death, entered), JourneyEnd::Dead)
-            }
+            }),
         }
     }
 

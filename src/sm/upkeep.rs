@@ -522,8 +522,8 @@ impl<T: Transport> Upkeep<T> {
     /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.
     async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
-        // A cable to what is set aside would stay ARMED, and what is set aside may still send into it: there its packets
-        // would stand for ever.
+        // A cable to what is set aside would stay ARMED, and what is set aside may still send into it: there its
+        // packets would stand for ever.
         let used = self.without_aside(&running.alive);
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&used, |port| manager.port_info(port));

@@ -253,7 +253,7 @@ impl<S: SubnetManager> Driver<S> {
         self.journal.as_mut()
     }
 
-    /// Why changes are no longer recorded, if they were once: the journal took nothing for [`UNRECORDED_NS`].
+    /// Why changes are no longer recorded, if they were once: the journal took nothing for half a minute.
     pub fn journal_lost(&self) -> Option<&str> {
         self.journal_lost.as_deref()
     }

@@ -11,9 +11,9 @@ use super::installed::{self, InstalledTables};
 use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
-use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
+use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
 use crate::journal::Standing;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
@@ -84,7 +84,7 @@ pub(super) struct BroughtUp {
     /// What is still to be run before it is up.
     pub(super) pending: Option<Pending>,
     /// Whether something that was found is still to be brought in.
-    pub(super) arrivals: bool,
+    pub(super) newcomers: bool,
 }
 
 /// A change that is to be run before a subnet is up.
@@ -105,10 +105,10 @@ pub(super) async fn bring_up<T: Transport>(
 ) -> Result<BroughtUp, SmError> {
     check_reserved(&fabric, config)?;
     let whole = Arc::new(fabric);
-    let rest = without_arrivals(found, &whole).map(Arc::new);
+    let rest = without_newcomers(found, &whole).map(Arc::new);
     let fabric = rest.clone().unwrap_or_else(|| whole.clone());
     let up = settle(manager, config, found, fabric).await?;
-    Ok(BroughtUp { running: Running { known: whole, ..up.running }, arrivals: rest.is_some(), ..up })
+    Ok(BroughtUp { running: Running { known: whole, ..up.running }, newcomers: rest.is_some(), ..up })
 }
 
 /// Brings up what is to be used at once of what a sweep found.
@@ -177,7 +177,7 @@ async fn settle<T: Transport>(
     let running = running(fabric, sm, installed.tables, 1, None, half);
     // Age limits too: the first barrier of a recovery counts by them.
     set_up::everything(manager, &Basis::of(&running, config)).await?;
-    Ok(BroughtUp { running, arrival, routed_by: None, instead: routing.instead, pending, arrivals: false })
+    Ok(BroughtUp { running, arrival, routed_by: None, instead: routing.instead, pending, newcomers: false })
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
@@ -232,7 +232,7 @@ pub(super) async fn taken_up<T: Transport>(
     let running = change.running(alive);
     let arrival = SubnetArrival::Resumed { what };
     let pending = Some(Pending::Standing(change));
-    Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending, arrivals: false }))
+    Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending, newcomers: false }))
 }
 
 /// What can be done about a subnet that carries traffic.
@@ -336,7 +336,7 @@ fn brought_up(fabric: Arc<Fabric>, sm: PortId, routing: FoundRouting, arrival: S
         routed_by: Some(function.routed_by()),
         instead,
         pending: None,
-        arrivals: false,
+        newcomers: false,
     }
 }
 
@@ -374,59 +374,48 @@ fn running_states(fabric: &Fabric, tables: &SubnetTables) -> Vec<PortState> {
     states
 }
 
+/// The ports by which the owner of a LID is joined with others: all of a switch, the port itself of another node.
+fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
+    match fabric.port(owner).num {
+        PortNum::ZERO => fabric.ports_of(fabric.port(owner).node).filter(|&port| port != owner).collect(),
+        _ => vec![owner],
+    }
+}
+
 /// Whether a port that owns a LID came, or was switched on again, while no manager was there: it holds none, and it
 /// lets no data through.
-fn is_arrival(found: &Discovered, port: PortId) -> bool {
-    let own = found.fabric.port(port);
-    let passes =
-        |port: PortId| found.fabric.peer(port).is_some() && found.port_states[port.index()] == PortState::Active;
-    let ports = if own.num == PortNum::ZERO { found.fabric.ports_of(own.node).collect() } else { vec![port] };
-    own.lid.is_none() && !ports.into_iter().any(passes)
+fn is_newcomer(found: &Discovered, owner: PortId) -> bool {
+    let is_active = |port: &PortId| found.port_states[port.index()] == PortState::Active;
+    found.fabric.port(owner).lid.is_none() && !ports_of_owner(&found.fabric, owner).iter().any(is_active)
 }
 
 /// The fabric without what came while no manager was there, and without what is joined by nothing else: the tables in
 /// force know nothing of it, and are adopted or mended for the rest as they stand. It is brought in afterwards, as what
 /// comes always is. None where there is none, or where nothing carries traffic. The manager's own device and its switch
 /// are never left for later.
-fn without_arrivals(found: &Discovered, fabric: &Fabric) -> Option<Fabric> {
+fn without_newcomers(found: &Discovered, fabric: &Fabric) -> Option<Fabric> {
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return None;
     }
     let own = [Some(fabric.port(found.sm_port).node), fabric.neighbour(found.sm_port)];
-    let later = fabric.lid_ports().filter(|&port| is_arrival(found, port));
+    let later = fabric.lid_ports().filter(|&port| is_newcomer(found, port));
     let later = later.filter(|&port| !own.contains(&Some(fabric.port(port).node)));
-    let cables: Vec<PortId> = later
-        .flat_map(|port| match fabric.port(port).num {
-            PortNum::ZERO => fabric.ports_of(fabric.port(port).node).collect(),
-            _ => vec![port],
-        })
-        .collect();
+    let cables: Vec<PortId> = later.flat_map(|port| ports_of_owner(fabric, port)).collect();
     if cables.is_empty() {
         return None;
     }
-    let rest = fabric.without_links(&cables);
-    let mut reached = vec![false; rest.node_count()];
-    let mut open = vec![rest.port(found.sm_port).node];
-    while let Some(node) = open.pop() {
-        if !std::mem::replace(&mut reached[node.index()], true) {
-            open.extend(rest.ports_of(node).filter_map(|port| rest.neighbour(port)));
-        }
-    }
-    let gone = rest.nodes().filter(|(id, node)| node.present && !reached[id.index()]).map(|(id, _)| id);
-    let gone: Vec<NodeId> = gone.collect();
-    let names: Vec<String> = gone.iter().map(|&node| fabric.describe_node(node)).collect();
-    tracing::warn!(
-        devices = names.len(),
-        first = names.first().map_or("a port of a device", String::as_str),
-        "came while no manager was there, and are brought in once the rest is up"
-    );
-    Some(rest.without_nodes(&gone))
+    let rest = within_reach(&fabric.without_links(&cables), found.sm_port);
+    let gone = fabric.nodes().filter(|&(id, node)| node.present && !rest.node(id).present);
+    let gone: Vec<String> = gone.map(|(id, _)| fabric.describe_node(id)).collect();
+    let first = gone.first().map_or("a port of a device", String::as_str);
+    tracing::warn!(devices = gone.len(), first, "came while no manager was there: brought in once the rest is up");
+    Some(rest)
 }
 
 /// Whether what was read can be compared with anything: the subnet has the wanted LIDs, but for what came while no
 /// manager was there and the manager cannot do without, and every device has reported.
 fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
-    if let Some(port) = fabric.lid_ports().filter(|&port| !is_arrival(found, port)).find(|&port| {
+    if let Some(port) = fabric.lid_ports().filter(|&port| !is_newcomer(found, port)).find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
     }) {

@@ -53,7 +53,7 @@ pub(super) struct Upkeep<T> {
     /// Whether that serves some only, as long as something is lost.
     is_partial: bool,
     /// Whether something is known to be there and still to be brought in.
-    arrivals: bool,
+    newcomers: bool,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -87,9 +87,9 @@ impl<T: Transport> Upkeep<T> {
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
-        let (seen, arrivals) = (Seen::Quiet, up.arrivals);
+        let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let mut upkeep =
-            Upkeep { driver, aside, pace, seen, sighting: None, rounds, instead: None, is_partial: false, arrivals };
+            Upkeep { driver, aside, pace, seen, sighting: None, rounds, instead: None, is_partial: false, newcomers };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -226,7 +226,7 @@ impl<T: Transport> Upkeep<T> {
             }
             let trial_ns = self.driver.subnet().manager().next_trial_ns();
             let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
-            if std::mem::take(&mut self.arrivals) || is_due {
+            if std::mem::take(&mut self.newcomers) || is_due {
                 // The survey that follows finds it, as something that comes.
                 return Ok(LifecycleEvent::Noticed);
             }

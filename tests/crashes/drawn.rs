@@ -292,133 +292,88 @@ fn what_went_wrong_once_does_not_again() {
     };
     let lanes = AttributeId::SlToVlMappingTable;
     let sick = |attribute, sickness, writes_only| SickAttribute { attribute, sickness, writes_only };
-    let cases = [
-        Case {
-            setting: agents("hypercube:3,1"),
-            deeds: vec![(0, SwitchDies(1)), (1_000_000, CableGoes(0))],
-            offs: vec![],
-            deaths: vec![(75, Successor::Itself)],
-        },
-        Case {
-            setting: Setting { fenced: true, load: 0.0, loss: 0.02, seed: 700, ..agents("torus:3x3,1") },
-            deeds: vec![(0, SwitchDies(1)), (200_000, SwitchDies(4))],
-            offs: vec![],
-            deaths: vec![(78, Successor::Itself)],
-        },
-        Case {
-            setting: agents("ring:6,1"),
-            deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, CableGoes(0))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: agents("leaf-spine:4,3,2"),
-            deeds: vec![(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, SwitchDies(75))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { loss: 0.02, seed: 564, ..agents("leaf-spine:4,3,2") },
-            deeds: vec![(0, SwitchDies(4)), (0, SwitchRevives), (10_000_000, SwitchDies(809))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: agents("random-regular:8,4,2"),
-            deeds: vec![(0, SwitchDies(512)), (0, SwitchRevives), (1_000_000, CableGoes(370))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { auto: true, ..agents("hypercube:3,1") },
-            deeds: vec![(0, SwitchDies(470)), (200_000, CableGoes(271))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { loss: 0.02, seed: 330, ..agents("torus:3x3,1") },
-            deeds: vec![(0, SwitchDies(413)), (0, SwitchRevives), (10_000_000, SwitchDies(7))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { loss: 0.02, seed: 405, ..agents("torus:4x4,1") },
-            deeds: vec![(0, SwitchDies(826)), (0, SwitchRevives), (10_000_000, SwitchDies(28))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: agents("fat-tree:2,3"),
-            deeds: vec![(0, CableGoes(406))],
-            offs: vec![],
-            deaths: vec![(105, Successor::Standby), (412, Successor::Itself)],
-        },
-        Case {
-            setting: Setting { seed: 844, ..agents("mesh:3x3,1") },
-            deeds: vec![(20_000, SwitchDies(509)), (20_000, DeviceSickens(492, sick(lanes, Sickness::Ignores, true)))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { fenced: true, load: 0.0, seed: 7, ..agents("fat-tree:2,3") },
-            deeds: vec![
+    let cases: &[(Setting, &[(u64, Drawn)], &[(usize, Successor)])] = &[
+        (agents("hypercube:3,1"), &[(0, SwitchDies(1)), (1_000_000, CableGoes(0))], &[(75, Successor::Itself)]),
+        (
+            Setting { fenced: true, load: 0.0, loss: 0.02, seed: 700, ..agents("torus:3x3,1") },
+            &[(0, SwitchDies(1)), (200_000, SwitchDies(4))],
+            &[(78, Successor::Itself)],
+        ),
+        (agents("ring:6,1"), &[(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, CableGoes(0))], &[]),
+        (agents("leaf-spine:4,3,2"), &[(0, SwitchDies(3)), (0, SwitchRevives), (1_000_000, SwitchDies(75))], &[]),
+        (
+            Setting { loss: 0.02, seed: 564, ..agents("leaf-spine:4,3,2") },
+            &[(0, SwitchDies(4)), (0, SwitchRevives), (10_000_000, SwitchDies(809))],
+            &[],
+        ),
+        (agents("random-regular:8,4,2"), &[(0, SwitchDies(512)), (0, SwitchRevives), (1_000_000, CableGoes(370))], &[]),
+        (Setting { auto: true, ..agents("hypercube:3,1") }, &[(0, SwitchDies(470)), (200_000, CableGoes(271))], &[]),
+        (
+            Setting { loss: 0.02, seed: 330, ..agents("torus:3x3,1") },
+            &[(0, SwitchDies(413)), (0, SwitchRevives), (10_000_000, SwitchDies(7))],
+            &[],
+        ),
+        (
+            Setting { loss: 0.02, seed: 405, ..agents("torus:4x4,1") },
+            &[(0, SwitchDies(826)), (0, SwitchRevives), (10_000_000, SwitchDies(28))],
+            &[],
+        ),
+        (agents("fat-tree:2,3"), &[(0, CableGoes(406))], &[(105, Successor::Standby), (412, Successor::Itself)]),
+        (
+            Setting { seed: 844, ..agents("mesh:3x3,1") },
+            &[(20_000, SwitchDies(509)), (20_000, DeviceSickens(492, sick(lanes, Sickness::Ignores, true)))],
+            &[],
+        ),
+        (
+            Setting { fenced: true, load: 0.0, seed: 7, ..agents("fat-tree:2,3") },
+            &[
                 (1_000_000, DeviceSickens(658, sick(AttributeId::LinearForwardingTable, Sickness::Silent, false))),
                 (10_000_000, DeviceSickens(585, sick(lanes, Sickness::Ignores, false))),
                 (200_000, SwitchDies(647)),
             ],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { seed: 774, ..agents("hypercube:3,1") },
-            deeds: vec![
+            &[],
+        ),
+        (
+            Setting { seed: 774, ..agents("hypercube:3,1") },
+            &[
                 (200_000, DeviceSickens(122, sick(AttributeId::SwitchInfo, Sickness::Refuses, false))),
                 (1_000_000, CableGoes(327)),
             ],
-            offs: vec![],
-            deaths: vec![(379, Successor::Itself), (67, Successor::Standby)],
-        },
-        Case {
-            setting: Setting { fenced: true, load: 0.0, loss: 0.02, ..agents("mesh:3x3,1") },
-            deeds: vec![
+            &[(379, Successor::Itself), (67, Successor::Standby)],
+        ),
+        (
+            Setting { fenced: true, load: 0.0, loss: 0.02, ..agents("mesh:3x3,1") },
+            &[
                 (0, DeviceSickens(0, sick(AttributeId::SwitchInfo, Sickness::Silent, false))),
                 (0, DeviceSickens(1, sick(AttributeId::LinearForwardingTable, Sickness::Silent, false))),
             ],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { auto: true, ..agents("torus:4x4,1") },
-            deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
-            offs: vec![],
-            deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
-        },
-        Case {
-            setting: Setting { auto: true, fenced: true, load: 0.0, ..agents("torus:4x4,1") },
-            deeds: vec![(0, SwitchDies(210)), (0, SwitchDies(85))],
-            offs: vec![],
-            deaths: vec![(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
-        },
-        Case {
-            setting: Setting { fenced: true, load: 0.0, loss: 0.02, seed: 166, ..agents("torus:3x3,1") },
-            deeds: vec![(0, SwitchDies(390)), (0, SwitchRevives), (1_000_000, CableGoes(197))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { auto: true, ..agents("ring:6,1") },
-            deeds: vec![(0, SwitchDies(260)), (200_000, SwitchRemoved(27)), (1_000_000, SwitchRevives)],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
-        Case {
-            setting: Setting { auto: true, ..agents("hypercube:3,1") },
-            deeds: vec![(0, CableGoes(259)), (200_000, CableGoes(8))],
-            offs: vec![],
-            deaths: Vec::new(),
-        },
+            &[],
+        ),
+        (
+            Setting { auto: true, ..agents("torus:4x4,1") },
+            &[(0, SwitchDies(210)), (0, SwitchDies(85))],
+            &[(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
+        ),
+        (
+            Setting { auto: true, fenced: true, load: 0.0, ..agents("torus:4x4,1") },
+            &[(0, SwitchDies(210)), (0, SwitchDies(85))],
+            &[(52, Successor::ItselfWithoutJournal), (625, Successor::Itself), (0, Successor::Itself)],
+        ),
+        (
+            Setting { fenced: true, load: 0.0, loss: 0.02, seed: 166, ..agents("torus:3x3,1") },
+            &[(0, SwitchDies(390)), (0, SwitchRevives), (1_000_000, CableGoes(197))],
+            &[],
+        ),
+        (
+            Setting { auto: true, ..agents("ring:6,1") },
+            &[(0, SwitchDies(260)), (200_000, SwitchRemoved(27)), (1_000_000, SwitchRevives)],
+            &[],
+        ),
+        (Setting { auto: true, ..agents("hypercube:3,1") }, &[(0, CableGoes(259)), (200_000, CableGoes(8))], &[]),
     ];
-    cases.iter().for_each(|case| _ = live(case));
+    for &(setting, deeds, deaths) in cases {
+        live(&Case { setting, deeds: deeds.to_vec(), offs: Vec::new(), deaths: deaths.to_vec() });
+    }
 }
 
 #[test]

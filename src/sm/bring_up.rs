@@ -134,12 +134,7 @@ async fn settle<T: Transport>(
         return Ok(up);
     }
     let top = fabric.max_lid().unwrap_or_default();
-    let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
-    let lanes = Lanes::of_fabric(&fabric, config.policy.reserved_sl);
-    let usual = Arc::new(NodeSlToVl::Uniform(lanes.steady(config.policy.partition)));
-    for &host in &installed.unmapped {
-        installed.tables.sl_to_vl[host.index()] = usual.clone();
-    }
+    let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without
     // it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
@@ -214,8 +209,7 @@ pub(super) async fn taken_up<T: Transport>(
     let states = &plan.tables_at(change.position.wave).port_states;
     let top = plan.draft().before.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &alive, states, sm, top).await?;
-    let unmapped = installed.unmapped.first().map(|&host| alive.describe_node(host));
-    if let Some(silent) = installed.silent.first().or(unmapped.as_ref()) {
+    if let Some(silent) = installed.silent.first() {
         return Ok(Err(format!("{silent} does not report its tables")));
     }
     let admitted = computed(manager, planning, {

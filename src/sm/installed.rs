@@ -25,9 +25,6 @@ pub(super) struct InstalledTables {
     pub(super) silent: Vec<String>,
     /// The same, as they are in the fabric.
     pub(super) unread: Vec<NodeId>,
-    /// Hosts that did not report how they map service levels to lanes, and all else. No packet waits at a host for
-    /// another one's, so that no proof depends on it: they count as reporting what is usual.
-    pub(super) unmapped: Vec<NodeId>,
 }
 
 /// Whether data flows or may flow: some cable between two devices is ACTIVE at both ends.
@@ -48,18 +45,13 @@ pub(super) async fn read<T: Transport>(
     let mut tables = SubnetTables::new(fabric, SlToVl::from_fn(|_| Vl::MANAGEMENT), half);
     tables.port_states = states.to_vec();
     let questions = questions(manager, fabric, &mut tables, top).await?;
-    let (mut unread, mut unmapped) = (BTreeSet::new(), BTreeSet::new());
+    let mut unread = BTreeSet::new();
     for part in questions.chunks(REQUESTS_AT_A_TIME) {
         let part: Vec<Question> = part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
         let told = manager.ask(part.iter().map(|question| question.ask(fabric)).collect()).await?;
         for (question, told) in part.iter().zip(told) {
             match told {
                 Ok(data) => question.note(fabric, &mut tables, &data),
-                Err(SubnetError::Refused { .. } | SubnetError::Silent { .. })
-                    if matches!(question, Question::Lanes(..)) && !fabric.node(question.node()).is_switch() =>
-                {
-                    unmapped.insert(question.node());
-                }
                 Err(SubnetError::Refused { .. } | SubnetError::Silent { .. } | SubnetError::NoPath { .. }) => {
                     unread.insert(question.node());
                 }
@@ -68,7 +60,6 @@ pub(super) async fn read<T: Transport>(
         }
     }
     let silent = unread.iter().map(|&node| fabric.describe_node(node)).collect();
-    let unmapped = unmapped.difference(&unread).copied().collect();
     let unread = unread.into_iter().collect();
     for part in present(fabric).chunks(DEVICES_AT_A_TIME) {
         manager.breathe().await?;
@@ -76,7 +67,7 @@ pub(super) async fn read<T: Transport>(
             simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
         }
     }
-    Ok(InstalledTables { tables, half, silent, unread, unmapped })
+    Ok(InstalledTables { tables, half, silent, unread })
 }
 
 /// One table of one device.

@@ -60,8 +60,7 @@ async fn look(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmErr
     let master = master(manager, fabric).await?;
     // The first forwarding block of each switch is read too, and not looked at.
     let installed = installed::read(manager, fabric, &found.port_states, found.sm_port, Lid(0)).await?;
-    let unmapped = installed.unmapped.iter().map(|&host| fabric.describe_node(host));
-    let silent: Vec<String> = installed.silent.iter().cloned().chain(unmapped).collect();
+    let silent = installed.silent;
     let tables: Vec<(NodeId, (PortNum, PortNum), SlToVl)> = fabric
         .nodes()
         .filter(|&(id, node)| node.present && !silent.contains(&fabric.describe_node(id)))

@@ -276,7 +276,8 @@ fn live(case: &Case) -> Lived {
 /// recovery waited for what a switch that refuses SwitchInfo never passes on. A change that was resumed from its
 /// journal left a half closed that another manager had closed since, to recover. Ports of a switch that came back
 /// stayed ARMED towards one that was set aside, and what that one still sent stood there for ever. A row that was
-/// blanked for one loss before the next came counted its packets as lost to the change.
+/// blanked for one loss before the next came counted its packets as lost to the change. A host behind a fence that
+/// then showed its lanes to nobody was taken for open, and would have stayed closed when it got well.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, SwitchDies, SwitchRemoved, SwitchRevives};
@@ -370,6 +371,19 @@ fn what_went_wrong_once_does_not_again() {
             &[],
         ),
         (Setting { auto: true, ..agents("hypercube:3,1") }, &[(0, CableGoes(259)), (200_000, CableGoes(8))], &[]),
+        (
+            agents("mesh:3x3,1"),
+            &[
+                (0, SwitchDies(0)),
+                (0, DeviceSickens(365, sick(AttributeId::LinearForwardingTable, Sickness::Silent, true))),
+            ],
+            &[(394, Successor::Itself)],
+        ),
+        (
+            Setting { fenced: true, load: 0.0, ..agents("mesh:3x3,1") },
+            &[(0, SwitchDies(0)), (200_000, DeviceSickens(218, sick(lanes, Sickness::Silent, false)))],
+            &[(37, Successor::Itself)],
+        ),
     ];
     for &(setting, deeds, deaths) in cases {
         live(&Case { setting, deeds: deeds.to_vec(), offs: Vec::new(), deaths: deaths.to_vec() });

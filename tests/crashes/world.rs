@@ -9,7 +9,7 @@ use reconfig::journal::Journal;
 use reconfig::lid;
 use reconfig::plan::{Arming, Policy, sl_to_vl_pairs};
 use reconfig::routing::{Demand, Engine, UpDown};
-use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransport};
+use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransport, StandingLane};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::{
@@ -418,6 +418,11 @@ impl World {
         });
         self.is_whole.set(false);
         true
+    }
+
+    /// Where packets are.
+    pub fn standing(&self) -> Vec<StandingLane> {
+        self.transport.with(|sim| sim.still_under_way(&sim.under_way(true)))
     }
 
     /// Whether no end port was ever cut off, and no port came back.

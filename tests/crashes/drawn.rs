@@ -74,6 +74,9 @@ struct Case {
     deaths: Vec<(usize, Successor)>,
 }
 
+/// A case that went wrong once: its setting, deeds, and deaths of managers.
+type Past<'a> = (Setting, &'a [(u64, Drawn)], &'a [(usize, Successor)]);
+
 fn sick() -> impl Strategy<Value = SickAttribute> {
     let sickness = select(&[Sickness::Silent, Sickness::Refuses, Sickness::Ignores][..]);
     let sick = (select(&ATTRIBUTES[..]), sickness, any::<bool>());
@@ -293,7 +296,7 @@ fn what_went_wrong_once_does_not_again() {
     };
     let lanes = AttributeId::SlToVlMappingTable;
     let sick = |attribute, sickness, writes_only| SickAttribute { attribute, sickness, writes_only };
-    let cases: &[(Setting, &[(u64, Drawn)], &[(usize, Successor)])] = &[
+    let cases: &[Past<'_>] = &[
         (agents("hypercube:3,1"), &[(0, SwitchDies(1)), (1_000_000, CableGoes(0))], &[(75, Successor::Itself)]),
         (
             Setting { fenced: true, load: 0.0, loss: 0.02, seed: 700, ..agents("torus:3x3,1") },

@@ -50,6 +50,10 @@ pub struct Ticket(pub u32);
 /// of the longest way that a directed-route SMP can take (63), and one more.
 const PARTS: u32 = 64;
 
+/// What no question takes less than: every device is asked, and the farthest answers. So tickets rise more slowly than
+/// the clock, and a manager that follows another begins above all of that one's.
+const QUESTION_NS: u64 = 10_000;
+
 impl Ticket {
     /// The round numbers of this question's tokens on the wire: for requests, then for the replies that they caused.
     pub fn rounds(self) -> [u32; 2] {
@@ -64,8 +68,7 @@ impl Ticket {
 
     /// The first ticket of a manager that starts at this time of the transport's clock: above all earlier ones.
     pub fn at(now_ns: u64) -> Ticket {
-        // Tickets rise more slowly than this clock as long as there is less than one question each millisecond.
-        Ticket(((now_ns / 1_000_000) as u32).wrapping_mul(PARTS))
+        Ticket(((now_ns / QUESTION_NS) as u32).wrapping_mul(PARTS))
     }
 
     /// The ticket of one part of this question, 0 to 63.

@@ -3,7 +3,7 @@
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::plan::{Lanes, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
@@ -70,9 +70,9 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Takes down the links of the routing in force behind which nobody answers, at the ends that do. A device with a
-    /// silent agent may forward and send as before; only now nothing passes between it and the rest, and it counts as
-    /// gone (C.5).
+    /// Takes down the links of the routing in force behind which nobody answers, and all to devices that are left out,
+    /// at the ends that answer. A device with a silent agent may forward and send as before; only now nothing passes
+    /// between it and the rest, and it counts as gone (C.5).
     async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
         let Running { routed, alive, .. } = &self.running;
         let (alive, found) = (alive.clone(), &discovered.fabric);
@@ -81,15 +81,17 @@ impl<S: SubnetManager> Driver<S> {
             alive.port_at(alive.by_guid(found.node(port.node).guid)?, port.num)
         };
         let is_lost = |port: &PortId| routed.peer(*port).is_some() && alive.peer(*port).is_none();
-        let ports: Vec<PortId> = discovered.silent.iter().filter_map(known).filter(is_lost).collect();
-        if ports.is_empty() {
-            return Ok(());
-        }
+        let mut ports: Vec<PortId> = discovered.silent.iter().filter_map(known).filter(is_lost).collect();
         for &port in &ports {
             tracing::warn!(
                 port = alive.describe_port(port),
                 "nobody answers behind this link, which is up: taken down"
             );
+        }
+        // Who was to be brought in and failed at something has a link that is ARMED, and what it sends would stand there.
+        ports.extend(discovered.to_left_out.iter().filter_map(known));
+        if ports.is_empty() {
+            return Ok(());
         }
         self.subnet.apply(&alive, &Write::links_down(&ports), WriteOrder::Any).await?;
         Ok(())
@@ -128,6 +130,7 @@ impl<S: SubnetManager> Driver<S> {
         match self.look().await {
             // Losses during the change excuse writes, and may call the change off. Newcomers wait for the next change.
             Ok(sighting) => {
+                self.lose_bounced(&sighting.discovered);
                 self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
                 Ok(lacks(&self.running.alive, &before))
             }
@@ -138,6 +141,49 @@ impl<S: SubnetManager> Driver<S> {
             }
         }
     }
+
+    /// Amid a change, counts a cable whose ports went down and came back as gone.
+    fn lose_bounced(&mut self, discovered: &Discovered) {
+        let Some(progress) = self.state.progress() else { return };
+        let states = &progress.plan().tables_at(progress.wave()).port_states;
+        if let Some(rest) = without_bounced(&self.running.alive, self.running.sm, discovered, states) {
+            self.subnet.set_topology(&rest, self.running.sm);
+            self.running.alive = Arc::new(rest);
+            // It comes back as anything comes, once the change has ended.
+            self.noticed = true;
+        }
+    }
+}
+
+/// The part of the known subnet that carries data where ports are to be in `states`; none if all of it does. A port
+/// that went down and came back is in INITIALIZE, with nothing left of its lanes' credits and perhaps of its settings:
+/// until a manager takes it on from there, no packet and no token passes it. None, too, if the cable of the manager's
+/// own port is among those: without it there would be no subnet.
+pub(super) fn without_bounced(
+    alive: &Fabric,
+    sm: PortId,
+    discovered: &Discovered,
+    states: &[PortState],
+) -> Option<Fabric> {
+    let found = &discovered.fabric;
+    let is_fresh = |port: PortId| {
+        let Port { node, num, .. } = *alive.port(port);
+        let port = found.by_guid(alive.node(node).guid).and_then(|node| found.port_at(node, num));
+        port.is_some_and(|port| discovered.port_states[port.index()] == PortState::Initialize)
+    };
+    let has_bounced = |&(a, b): &(PortId, PortId)| {
+        let is_active = |port: PortId| states[port.index()] == PortState::Active;
+        is_active(a) && is_active(b) && (is_fresh(a) || is_fresh(b))
+    };
+    let bounced: Vec<(PortId, PortId)> = alive.links().filter(has_bounced).collect();
+    let (first, _) = bounced.first()?;
+    if bounced.iter().any(|&(a, b)| [a, b].contains(&sm)) {
+        return None;
+    }
+    let port = alive.describe_port(*first);
+    tracing::warn!(cables = bounced.len(), port, "ports bounced amid a change, which goes on without them");
+    let cables: Vec<PortId> = bounced.into_iter().map(|(a, _)| a).collect();
+    Some(change::within_reach(&alive.without_links(&cables), sm))
 }
 
 impl Running {

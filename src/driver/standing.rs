@@ -1,13 +1,14 @@
 //! A change that an earlier driver left, from its journal.
 
-use super::{ChangeUnderWay, DriverError, Running};
+use super::{ChangeUnderWay, DriverError, Running, sighting};
 use crate::fabric::difference::{self, Recognised};
 use crate::fabric::{Fabric, PortId};
 use crate::journal::Standing;
 use crate::machine::ChangePosition;
 use crate::plan::{Barrier, MovedBy, Plan, Wave};
 use crate::routing::ENGINES;
-use crate::tables::{RoutedBy, SubnetTables};
+use crate::subnet::Discovered;
+use crate::tables::{PortState, RoutedBy, SubnetTables};
 use crate::vet::vet;
 use std::sync::Arc;
 
@@ -93,21 +94,28 @@ impl StandingChange {
         }
     }
 
-    /// The part of the plan's fabric that a sweep found, with the manager at `sm` of what was found.
+    /// The part of the plan's fabric that a sweep found to carry data, with the manager where the plan has it. A device
+    /// that was switched off and on meanwhile is not part of it.
     ///
     /// # Errors
     /// What was found is another subnet than the plan's, as text for the user.
-    pub fn alive(&self, found: &Fabric, sm: PortId) -> Result<Fabric, String> {
-        let draft = self.under_way.plan.plan().draft();
+    pub fn alive(&self, discovered: &Discovered) -> Result<Fabric, String> {
+        let (plan, found) = (self.under_way.plan.plan(), &discovered.fabric);
+        let draft = plan.draft();
         let known = &draft.before;
         let Recognised { alive, .. } = difference::recognise(known, found).map_err(|error| error.to_string())?;
         let of = |fabric: &Fabric, port: PortId| {
             let port = fabric.port(port);
             (fabric.node(port.node).guid, port.num)
         };
-        if of(found, sm) != of(known, draft.sm) {
+        if of(found, discovered.sm_port) != of(known, draft.sm) {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }
+        if discovered.port_states[discovered.sm_port.index()] == PortState::Initialize {
+            return Err(format!("the port of its manager, {}, came up anew", known.describe_port(draft.sm)));
+        }
+        let states = &plan.tables_at(self.position.wave).port_states;
+        let alive = sighting::without_bounced(&alive, draft.sm, discovered, states).unwrap_or(alive);
         for port in alive.lid_ports() {
             let (guid, num) = of(&alive, port);
             let held = found.by_guid(guid).and_then(|node| found.port_at(node, num)).map(|port| found.port(port));

@@ -195,7 +195,7 @@ pub(super) async fn taken_up<T: Transport>(
         Err(why) => return Ok(Err(why)),
     };
     let suits = change.suits(settle_ns).map_err(|error| error.to_string());
-    let alive = match suits.and_then(|()| change.alive(&found.fabric, found.sm_port)) {
+    let alive = match suits.and_then(|()| change.alive(found)) {
         Ok(alive) => Arc::new(alive),
         Err(why) => return Ok(Err(why)),
     };

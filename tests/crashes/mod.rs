@@ -9,7 +9,9 @@ mod lossy;
 mod world;
 
 use crate::support::is_thorough;
+use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId, PortId};
+use reconfig::ids::Half;
 use reconfig::plan::Arming;
 use reconfig::sim::{LanePlace, StandingLane};
 use reconfig::verify::{Scope, prove_tables};
@@ -103,14 +105,48 @@ fn sound(world: &World, port: PortId, successor: &Life, may_lose: bool, at: &str
     let known = Held::of(&within(&view.alive, &there), &view.tables);
     let differing = (known.differences(&held), held.differences(&known));
     assert!(known == held, "{at}: {successor:?}: known and not held, held and not known: {differing:?}");
+    let hosts: Vec<PortId> = view.routed.end_ports().filter(|port| !is_cut_off(port)).collect();
+    let is_here = |port: &&PortId| {
+        let node = view.routed.node(view.routed.port(**port).node);
+        there.by_guid(node.guid).is_some_and(|node| there.node(node).present)
+    };
+    let hosts: Vec<PortId> = hosts.iter().filter(is_here).copied().collect();
+    for (&from, &to) in hosts.iter().zip(hosts.iter().cycle().skip(1)).filter(|(from, to)| from != to) {
+        agrees(view, successor, &held, [from, to]).unwrap_or_else(|why| {
+            let pair = [from, to].map(|port| view.routed.describe_port(port));
+            panic!("{at}: {pair:?}: {why}: {successor:?}")
+        });
+    }
     let packets = world.packets();
     assert!(packets.lost_to_change == 0 || may_lose, "{at}: {packets:?}, {successor:?}");
-    // Who is left out may have a port in INITIALIZE, and keeps what it would send.
-    let keeps =
-        |lane: &StandingLane| lane.place == LanePlace::SendQueue && left_out.contains(&reached.port(lane.port).node);
+    // Who is left out may have a port in INITIALIZE, and keeps what it would send; so does who is dead.
+    let keeps = |lane: &StandingLane| {
+        let node = world.fabric.port(lane.port).node;
+        lane.place == LanePlace::SendQueue && (left_out.contains(&node) || !reached.node(node).present)
+    };
     let stuck: Vec<StandingLane> = world.standing().into_iter().filter(|lane| !keeps(lane)).collect();
     assert_eq!(stuck, [], "{at}: {packets:?}, {successor:?}");
     held
+}
+
+/// Whether the path that the SA names between two hosts is one by which packets arrive: on the LIDs and the levels of
+/// the half in force, by the entries that the switches hold.
+fn agrees(view: &Running, manager: &Life, held: &Held, [from, to]: [PortId; 2]) -> Result<(), String> {
+    let path = manager.path(from, to).map_err(|status| format!("refused with status 0x{status:04x}"))?;
+    let owners = [path.slid, path.dlid].map(|lid| view.routed.lid_owner(lid));
+    if owners != [Some(from), Some(to)] {
+        return Err(format!("the SA names LIDs of {owners:?}: {path:?}"));
+    }
+    let halves = [path.slid, path.dlid].map(|lid| {
+        [Half::Lower, Half::Upper]
+            .into_iter()
+            .find(|&half| view.routed.half_lids(view.routed.lid_owner(lid).expect("owned"), half).any(|own| own == lid))
+    });
+    if view.routed.has_both_halves() && (halves != [Some(view.half); 2] || !view.half.sls().any(|sl| sl == path.sl)) {
+        return Err(format!("{path:?} is of the halves {halves:?}, and {:?} is in force", view.half));
+    }
+    let switch = view.routed.neighbour(from).filter(|&switch| held.leads(&view.routed, switch, path.dlid));
+    switch.map(|_| ()).ok_or_else(|| format!("{path:?} leads elsewhere"))
 }
 
 /// The nodes of a fabric that another one does not have, by GUIDs.
@@ -174,6 +210,32 @@ fn resumed_by_itself(setting: Setting, going: Going) {
         reference.sent
     );
     assert!(arrivals["resumed"] > 0);
+}
+
+/// Between the two managers a host is switched off and on: its port is in INITIALIZE, and no token passes it. The change
+/// goes on without it, and it comes back as anything that comes.
+#[test]
+fn a_host_that_went_off_and_on_meanwhile_does_not_hold_up_a_resumed_change() {
+    for going in [Going::Planned, Going::Sudden] {
+        let reference = undisturbed(DOUBLE, going);
+        let mut resumed = 0;
+        for position in positions(&reference) {
+            let at = format!("{going:?}, killed before MAD {position}, a host went off and on");
+            let world = World::new(DOUBLE);
+            let killed = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Before(position));
+            assert!(killed.was_killed, "{at}: {killed:?}");
+            let host = world.fabric.port(world.fabric.end_ports().last().expect("a host")).node;
+            assert!(world.switch_off_and_on(host), "{at}");
+            world.pass(200_000);
+            let next = world.manage(world.sm, Some(world.journal()), &[], Death::Never);
+            // What is on its way to it is lost to no change.
+            sound(&world, world.sm, &next, true, &at);
+            assert!(next.changes.iter().all(|change| change == "Completed"), "{at}: {next:?}");
+            resumed += usize::from(next.arrival == Some("resumed"));
+        }
+        println!("{going:?}: {resumed} resumed");
+        assert!(resumed > 0, "{going:?}");
+    }
 }
 
 /// The same, and a manager at another port follows, which knows nothing of the journal.

@@ -14,12 +14,13 @@ use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::{
     self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil, SharedMailbox,
-    SubnetArrival, SubnetElement,
+    SharedResponder, SubnetArrival, SubnetElement,
 };
-use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
+use reconfig::subnet::{Attendant, DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
 use reconfig::transport::{AnyTransport, Datagram, Transport, TransportError};
-use reconfig::wire::{AttributeId, SlToVlMappingTable, SlToVlModifier};
+use reconfig::wire::sa::{ComponentMask, PathRecord, Record, SaMad};
+use reconfig::wire::{AttributeId, Method, SlToVlMappingTable, SlToVlModifier, status};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,8 @@ pub enum Deed {
     Revives(NodeId),
     Unplugged(PortId),
     Plugged(PortId),
+    /// Its link fails and trains again.
+    Bounces(PortId),
     /// A user orders it away.
     Removed(NodeId),
     /// A user wants it back.
@@ -110,6 +113,24 @@ impl Held {
         held
     }
 
+    /// Whether a packet that leaves a switch comes to a LID.
+    pub fn leads(&self, fabric: &Fabric, mut switch: NodeId, dlid: Lid) -> bool {
+        let owner = fabric.lid_owner(dlid).map(|port| fabric.port(port).node);
+        for _ in 0..=fabric.node_count() {
+            let output = self.outputs.get(&fabric.node(switch).guid).and_then(|outputs| *outputs.get(&dlid)?);
+            let port = output.and_then(|output| fabric.port_at(switch, output));
+            let Some(next) = port.and_then(|port| fabric.neighbour(port)) else { return false };
+            if Some(next) == owner {
+                return true;
+            }
+            if !fabric.node(next).is_switch() {
+                return false;
+            }
+            switch = next;
+        }
+        false
+    }
+
     /// In what two of them differ, for messages.
     pub fn differences(&self, other: &Held) -> Vec<String> {
         let outputs = self.outputs.iter().flat_map(|(guid, outputs)| {
@@ -151,6 +172,8 @@ pub struct Life {
     pub records: BTreeSet<usize>,
     /// The subnet as it knows it.
     pub running: Option<Arc<Running>>,
+    /// What still answers clients when it is at rest.
+    pub responder: Option<SharedResponder>,
     /// What it has set aside.
     pub aside: Vec<String>,
     /// The halves that the SA answered with, one after the other.
@@ -161,6 +184,24 @@ pub struct Life {
 }
 
 impl Life {
+    /// The path that the SA names from one end port to another of the fabric as the manager knows it.
+    ///
+    /// # Errors
+    /// The status of its refusal.
+    pub fn path(&self, from: PortId, to: PortId) -> Result<PathRecord, u16> {
+        let fabric = &self.running.as_ref().expect("it is up").routed;
+        let lid = |port: PortId| fabric.port(port).lid.expect("an end port");
+        let components = [PathRecord::SLID, PathRecord::DLID, PathRecord::NUMB_PATH];
+        let asked = PathRecord { slid: lid(from), dlid: lid(to), numb_path: 1, ..PathRecord::default() };
+        let mad = SaMad::request(Method::Get, ComponentMask::of(&components), &asked);
+        let datagram = Datagram { lid: lid(from), from: None, qp: 1, sl: Sl::default(), bytes: Box::new(mad.encode()) };
+        let responder = self.responder.as_ref().expect("it is up");
+        let answers = responder.borrow_mut().take(&datagram, 0).expect("the master answers");
+        let [answer] = &answers[..] else { panic!("{} answers", answers.len()) };
+        let answer = SaMad::decode(&answer.bytes).expect("an answer");
+        if answer.status == status::SUCCESS { Ok(PathRecord::from_data(&answer.data)) } else { Err(answer.status) }
+    }
+
     fn note(&mut self, happening: Happening) {
         match happening {
             Happening::Up { arrival, .. } => {
@@ -300,6 +341,7 @@ impl World {
                 attached.hang_up();
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
+                life.responder = Some(responder);
                 (life.sent, life.records) = fate.take().counts();
                 life.took_ns = begun_ns.map_or(0, |begun_ns| busy_ns - begun_ns);
                 return life;
@@ -380,6 +422,16 @@ impl World {
                 self.transport.with(|sim| sim.revive(port));
                 None
             }
+            Deed::Bounces(port) => {
+                let is_there = !self.dead.borrow().1.contains(&port);
+                self.transport.with(|sim| {
+                    sim.kill(port);
+                    if is_there {
+                        sim.revive(port);
+                    }
+                });
+                None
+            }
             Deed::Removed(node) => {
                 let order = ManagerOrder::SetAside { element: named(node), dry_run: false, cut_off_meant: true };
                 self.aside.borrow_mut().insert(node);
@@ -397,7 +449,7 @@ impl World {
             self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();
         self.transport.with(|sim| sim.omit(&cut_off));
         // A port that comes back discards until it is set up, which is a failure's loss too, though its cable is there.
-        if !cut_off.is_empty() || matches!(deed, Deed::Revives(_) | Deed::Plugged(_)) {
+        if !cut_off.is_empty() || matches!(deed, Deed::Revives(_) | Deed::Plugged(_) | Deed::Bounces(_)) {
             self.is_whole.set(false);
         }
         order.map(|order| mailbox.borrow_mut().order(order))

@@ -4,6 +4,9 @@
 //! `recover`, vetted like any other, or why there is none. Both halves are tried, the one in use first; and of each the
 //! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead
 //! nowhere get ways by `repair`; the other half is led by the repaired routing at once.
+//!
+//! Where the tables as they stand cannot be proved, no plan that begins with them can. Closing a half first takes
+//! sources away and adds nothing, so whatever may come of it may come of waiting, too; and what follows can be proved.
 
 use super::repairing::solved;
 use super::{ChangeError, PlannedChange, Prepared, refused};
@@ -13,7 +16,7 @@ use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
 use crate::repair::{Budget, RepairError, RepairInput, RepairWave};
 use crate::routing::{self, choose_root, switch_order};
-use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables};
+use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables, Write};
 use crate::verify::{self, InjectionRules, Refusal, Scope};
 use std::sync::Arc;
 
@@ -43,11 +46,13 @@ pub enum RecoveryWay {
     Follow,
     /// End ports are first kept from sending on the other half: what hosts send on it meanwhile is lost.
     Close,
+    /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved.
+    CloseFirst,
 }
 
 impl RecoveryWay {
-    /// From the one that costs least.
-    const ALL: [RecoveryWay; 3] = [RecoveryWay::Open, RecoveryWay::Follow, RecoveryWay::Close];
+    /// Those that are proved from the first write on, from the one that costs least.
+    const PROVED: [RecoveryWay; 3] = [RecoveryWay::Open, RecoveryWay::Follow, RecoveryWay::Close];
 
     /// What it does, in words.
     pub fn in_words(self) -> &'static str {
@@ -57,6 +62,10 @@ impl RecoveryWay {
             RecoveryWay::Close => {
                 "the other half is closed, follows, and then service levels return to their lanes; what hosts send on \
                  the other half meanwhile is lost"
+            }
+            RecoveryWay::CloseFirst => {
+                "the other half is closed before anything is proved, follows, and then service levels return to their \
+                 lanes; what hosts send on the other half meanwhile is lost"
             }
         }
     }
@@ -71,6 +80,8 @@ pub struct Recovery {
     pub kept: Half,
     /// The way taken.
     pub way: RecoveryWay,
+    /// What is written before the plan begins ([`RecoveryWay::CloseFirst`]).
+    pub first: Vec<Write>,
 }
 
 /// Why there is no recovery: what was said of each half, and of each way.
@@ -96,26 +107,44 @@ pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> 
             Err(error) => reasons.push(format!("the {half} half cannot be kept: {}", first_line(&error))),
         }
     }
-    for way in RecoveryWay::ALL {
+    for way in RecoveryWay::PROVED {
         if way == RecoveryWay::Close && halves.len() == 1 {
             continue;
         }
         for kept in &keepable {
             let half = kept.half;
             match attempt(input, kept, way) {
-                Ok(prepared) => return Ok(Recovery { prepared, kept: half, way }),
+                Ok(prepared) => return Ok(Recovery { prepared, kept: half, way, first: Vec::new() }),
                 Err(error) => reasons.push(format!("to keep the {half} half ({}): {}", name(way), first_line(&error))),
             }
         }
     }
-    Err(Unrecovered(reasons))
+    let closed_first = halves.iter().filter(|_| halves.len() > 1).find_map(|&half| closed_first(input, half));
+    closed_first.ok_or(Unrecovered(reasons))
+}
+
+/// Closes the half that is not kept before anything else, and recovers what is left; none if no way is proved after
+/// that either, or if it is closed already.
+fn closed_first(input: &RecoveryInput, kept: Half) -> Option<Recovery> {
+    let lanes = Lanes::of_fabric(&input.fabric, input.policy.reserved_sl);
+    let first = plan::close_writes(&input.fabric, &input.tables, kept, lanes);
+    if first.is_empty() {
+        return None;
+    }
+    let mut tables = input.tables.clone();
+    first.iter().for_each(|write| tables.apply(&input.fabric, write));
+    let input = &RecoveryInput { tables, ..input.clone() };
+    let half = KeptHalf::new(input, kept).ok()?;
+    let ways = [RecoveryWay::Open, RecoveryWay::Follow];
+    let prepared = ways.into_iter().find_map(|way| attempt(input, &half, way).ok())?;
+    Some(Recovery { prepared, kept, way: RecoveryWay::CloseFirst, first })
 }
 
 fn name(way: RecoveryWay) -> &'static str {
     match way {
         RecoveryWay::Open => "open",
         RecoveryWay::Follow => "follow, open",
-        RecoveryWay::Close => "close, follow, open",
+        RecoveryWay::Close | RecoveryWay::CloseFirst => "close, follow, open",
     }
 }
 
@@ -318,8 +347,8 @@ fn attempt(input: &RecoveryInput, own: &KeptHalf, way: RecoveryWay) -> Result<Pr
     match way {
         RecoveryWay::Open if steps.is_empty() && straight == held => {}
         RecoveryWay::Open => return Err(ChangeError::Incomplete),
-        RecoveryWay::Follow | RecoveryWay::Close if steps.is_empty() => steps.push(step(straight, false)),
-        RecoveryWay::Follow | RecoveryWay::Close => {}
+        _ if steps.is_empty() => steps.push(step(straight, false)),
+        _ => {}
     }
     let target = steps.last().map_or(held, |step| &step.lfts).clone();
     let scope = Scope::of(fabric.halves());

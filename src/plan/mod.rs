@@ -34,6 +34,7 @@ pub use error::PlanError;
 pub use lanes::Lanes;
 pub use policy::{Arming, LanePartition, MovedBy, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
 pub use reserved::UNRESERVED;
+pub(crate) use scheme::close_writes;
 pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between, writes_to};
 pub use wave::{Barrier, Sending, Wave};
 

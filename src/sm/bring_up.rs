@@ -134,7 +134,7 @@ async fn settle<T: Transport>(
         return Ok(up);
     }
     let top = fabric.max_lid().unwrap_or_default();
-    let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
+    let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without
     // it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
@@ -151,11 +151,16 @@ async fn settle<T: Transport>(
     let comparable = comparable(found, &fabric, &installed);
     let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
         Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
-        Verdict::Recoverable { why, recovery: Recovery { prepared, kept, way } } => {
+        Verdict::Recoverable { why, recovery } if config.takeover == Takeover::Proved && !recovery.first.is_empty() => {
+            return Err(SmError::Foreign { why });
+        }
+        Verdict::Recoverable { why, recovery: Recovery { prepared, kept, way, first } } => {
             tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
             // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and
             // the rest, or the first barrier would wait for ever (C.5).
             manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
+            manager.apply_each(&fabric, &first).await?;
+            first.iter().for_each(|write| installed.tables.apply(&fabric, write));
             (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(prepared)))
         }
         Verdict::Unproved { why } if config.takeover == Takeover::Proved => return Err(SmError::Foreign { why }),

@@ -205,12 +205,15 @@ impl Life {
     fn note(&mut self, happening: Happening) {
         match happening {
             Happening::Up { arrival, .. } => {
-                let closes = |way: &_| *way == RecoveryWay::Close;
+                let closes = |way: &_| matches!(way, RecoveryWay::Close | RecoveryWay::CloseFirst);
                 self.arrival = Some(arrival.name());
                 self.closed_a_half |= matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
             }
             // Who is killed before the subnet is up has closed it all the same.
-            Happening::Begun { why } => self.closed_a_half |= why == RecoveryWay::Close.in_words(),
+            Happening::Begun { why } => {
+                let closing = [RecoveryWay::Close, RecoveryWay::CloseFirst];
+                self.closed_a_half |= closing.iter().any(|way| why == way.in_words());
+            }
             Happening::Changed(record) => self.changes.push(format!("{:?}", record.outcome)),
             Happening::Failed(why) => self.failures.push(why),
             Happening::Answered(_, answer) => self.answers.push(answer_in_words(&answer)),

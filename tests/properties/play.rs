@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
-use reconfig::change::Prepared;
+use reconfig::change::{Prepared, Recovery};
 use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::Fabric;
 use reconfig::plan::{Arming, Observer, Plan, Policy, Scheme, Sending, TurnedBack};
@@ -14,7 +14,7 @@ use reconfig::scenario::Witnessed;
 use reconfig::sim::{
     ArmedPort, Halt, Latch, OutageEnd, PacketCounts, Sim, SimConfig, SimTransport, StuckPacket, Traffic,
 };
-use reconfig::subnet::{Manager, SourceControl, Timing};
+use reconfig::subnet::{Manager, SourceControl, SubnetManager, Timing, WriteOrder};
 use reconfig::transport::Transport;
 use reconfig::vet::{self, Objection, Vetted};
 use std::future::Future;
@@ -220,14 +220,20 @@ impl Play {
         lost && matches!(self.drive(Vec::new(), async |driver| driver.await_loss(until_ns).await), End::Report(_))
     }
 
-    /// A manager takes the place of one that died, and runs a change of what it found, `running`.
-    pub fn succeed(&mut self, world: &World, running: Running, prepared: Prepared, deeds: Vec<Deed>) -> End {
+    /// A manager takes the place of one that died, and runs the recovery of what it found, `running`.
+    pub fn succeed(&mut self, world: &World, mut running: Running, recovery: Recovery, deeds: Vec<Deed>) -> End {
+        let Recovery { prepared, first, .. } = recovery;
+        first.iter().for_each(|write| running.tables.apply(&running.alive, write));
+        let alive = running.alive.clone();
         let mut manager = Manager::new(self.transport.clone().boxed(), timing(&self.setting.management), 0);
         manager.move_sources(self.setting.sources);
         self.driver =
             Driver::new(Witnessed::new(self.transport.clone(), manager, 0), running, intent(world, &self.setting));
         self.dies_at_ns = u64::MAX;
-        self.drive(deeds, async |driver| driver.run(prepared).await.map(Some))
+        self.drive(deeds, async |driver| {
+            driver.subnet_mut().apply(&alive, &first, WriteOrder::Any).await?;
+            driver.run(prepared).await.map(Some)
+        })
     }
 
     /// Has the manager die at this time.

@@ -14,6 +14,7 @@ mod static_;
 mod urgency;
 
 pub use ordered::TableStep;
+pub(crate) use recover::close_writes;
 
 use super::{Arming, Assumption, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};

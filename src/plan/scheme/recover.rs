@@ -9,7 +9,7 @@
 
 use super::ordered::{aging, step_writes};
 use super::{PlanInput, about_other_packets, about_spare_half, differs, sl_to_vl_writes};
-use crate::fabric::PortId;
+use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};
 use crate::plan::{Assumption, Barrier, Draft, Lanes, Phase, Plan, Scheme, Sending, Wave};
 use crate::tables::{SlToVl, SlToVlScope, SubnetTables, Write};
@@ -18,7 +18,10 @@ use crate::tables::{SlToVl, SlToVlScope, SubnetTables, Write};
 pub(super) fn plan(input: PlanInput) -> Plan {
     let lanes = Lanes::of_fabric(&input.before, input.policy.reserved_sl);
     let steady = lanes.steady(input.policy.partition);
-    let closing = if input.closes { close_writes(&input, lanes) } else { Vec::new() };
+    let closing = match input.closes {
+        true => close_writes(&input.surviving, &input.initial, input.old, lanes),
+        false => Vec::new(),
+    };
     let mut tables = input.initial.clone();
     closing.iter().for_each(|write| tables.apply(&input.before, write));
     let mut first = wave(if input.closes { "close" } else { "wait" }, closing);
@@ -47,14 +50,13 @@ fn is_fenced(input: &PlanInput) -> bool {
     fabric.end_ports().any(discards)
 }
 
-/// Has each end port discard what its host sends on the half that is given up, where it does not do so already.
-fn close_writes(input: &PlanInput, lanes: Lanes) -> Vec<Write> {
-    let given_up = input.old.other();
+/// Has each end port discard what its host sends on the half that is not `kept`, where it does not do so already.
+pub fn close_writes(fabric: &Fabric, held: &SubnetTables, kept: Half, lanes: Lanes) -> Vec<Write> {
+    let given_up = kept.other();
     let reserved = lanes.reserved.map(|level| level.sl);
-    let fabric = &*input.surviving;
     let close = |port: PortId| {
         let at = fabric.port(port);
-        let held = *input.initial.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
+        let held = *held.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
         let shuts = |sl: Sl| Half::of_sl(sl) == given_up && Some(sl) != reserved;
         let table = SlToVl::from_fn(|sl| if shuts(sl) { Vl::MANAGEMENT } else { held.get(sl) });
         let scope = SlToVlScope::EndPort { port: at.num };

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 type Entry = (&'static str, &'static [&'static str], &'static str);
 
 /// In the order of letters.
-const WORDS: [Entry; 28] = [
+const WORDS: [Entry; 27] = [
     ("band", &["bands"], "The range around a published figure within which ours counts as the same."),
     (
         "barrier",
@@ -60,7 +60,6 @@ const WORDS: [Entry; 28] = [
     ("knot", &["knots"], "Lanes of which each can wait for each, in one step or in many."),
     ("lane", &["lanes"], "One direction of a cable on one virtual lane."),
     ("LID", &["LIDs"], "The address of a port within a subnet. A port owns 2 to the power of its LMC."),
-    ("load", &[], "What each end port sends, as a share of what its cable carries."),
     ("p50, p99", &["p99", "p50"], "Half of the packets, and 99 of a hundred, took no longer than this."),
     (
         "SL",

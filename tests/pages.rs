@@ -76,6 +76,14 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
     assert_shows(&text, "<dt>paths</dt>", &json["paths"]["count"]);
     pages.push(text);
 
+    let (text, _) = of(&["route", "topologies/torus-4x4.ibnetdiscover", "--engine", "min-hop"]);
+    assert_eq!(word(&text), "refused");
+    assert!(
+        text.replace('\u{a0}', " ").contains("The routing is refused: 4 lanes can wait for each other in a cycle.")
+    );
+    assert!(!text.split_once("In full").expect("the screen").0.contains("wave steady"), "nothing changes");
+    pages.push(text);
+
     let (text, json) = of(&["reproduce", "seed-000", "--table", "4a", "--row", "16", "--fabrics", "1"]);
     let sentence = format!("{} of {} figures are inside their bands", json["inside"], json["banded"]);
     assert!(text.replace('\u{a0}', " ").contains(&sentence), "{sentence}");
@@ -85,6 +93,7 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
         for outside in ["http:", "https:", "src=", "url(", "@import"] {
             assert!(!text.contains(outside), "{outside}");
         }
+        assert!(text.contains("<h2>Words</h2>"), "{}: its words are explained", word(text));
     }
     if browser::is_there() {
         for text in &pages {

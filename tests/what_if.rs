@@ -99,7 +99,7 @@ fn of_the_worst_alone_the_same_is_told() {
     assert!(least_planned >= most_unplanned && most_unplanned > 0, "{least_planned} {most_unplanned}");
     let text = String::from_utf8(reconfig(&["what-if", &file, "--worst", "3"]).stdout).expect("UTF-8");
     assert!(text.contains("not planned"), "{text}");
-    assert!(text.contains("each of the 3 worst is answered by a proved change"), "{text}");
+    assert!(text.contains("a proved change answers each of the 3 by which most pairs are out"), "{text}");
 }
 
 #[test]
@@ -131,6 +131,39 @@ fn a_loss_by_which_hosts_move_says_why() {
             notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains("scheme ordered was passed over")))
         );
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("page.html");
+    let asked = ["what-if", &fixture("torus-4x4"), "--engine", "dfsssp", "--report", file.to_str().expect("UTF-8")];
+    let text = String::from_utf8(reconfig(&asked).stdout).expect("UTF-8");
+    assert!(
+        text.contains("hosts move after the loss of ") && text.contains(": scheme ordered was passed over"),
+        "{text}"
+    );
+    let page = std::fs::read_to_string(&file).expect("a page");
+    assert!(
+        page.contains("Why hosts move") && page.contains("<p>Scheme ordered was passed over"),
+        "the page says it too"
+    );
+}
+
+/// Where losses that cut somebody off fill the list, those that put pairs out follow.
+#[test]
+fn pairs_that_are_out_are_listed_below_those_who_are_cut_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("wide.ibnetdiscover");
+    let wide = reconfig(&["fabric", "generate", "fat-tree:24,2", "-o", file.to_str().expect("UTF-8")]);
+    assert!(wide.status.success(), "{}", String::from_utf8_lossy(&wide.stderr));
+    let asked = ["what-if", file.to_str().expect("UTF-8"), "--engine", "fat-tree", "--worst", "2"];
+    let text = String::from_utf8(reconfig(&asked).stdout).expect("UTF-8");
+    let (above, below) =
+        text.split_once("of these 10, by which most pairs are out for longest:").expect("a second list");
+    assert!(above.contains("switch leaf-") && !above.contains("switch spine-"), "{above}");
+    let rows: Vec<&str> = below.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(rows.len(), 10, "{below}");
+    assert!(rows.iter().all(|row| row.trim_start().starts_with("switch spine-")), "{below}");
+    assert!(rows[..2].iter().all(|row| row.contains("ordered")) && rows[2].contains("not planned"), "{below}");
+    let all = String::from_utf8(reconfig(&[&asked[..], &["--all"]].concat()).stdout).expect("UTF-8");
+    assert!(!all.contains("by which most pairs are out for longest"), "all are listed already");
 }
 
 /// A chain of switches with a host each: the middle one takes the far end with it.

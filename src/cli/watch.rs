@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Paragraph, Wrap};
+use ratatui::widgets::{Block, Paragraph};
 use reconfig::sm::control::{ControlEvent, ControlOrder, EventKind, Reply, Status};
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -28,7 +28,8 @@ Examples:
   reconfig watch
   reconfig watch --socket /run/reconfig/mlx5_0.sock --every 200
 
-Keys: q or Esc ends. `reconfig events` prints the same events line by line, for programs and pipes.")]
+Keys: q or Esc ends; arrows, Page Up, Page Down, Home and End scroll the events; m shows and hides the facts of the
+manager. `reconfig events` prints the same events line by line, for programs and pipes.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
@@ -53,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         Reply::Status(status) => Ok(*status),
         other => Err(unexpected(&other)),
     };
-    let mut seen = Watched { status: look()?, events: VecDeque::new(), state: None };
+    let mut seen = Watched::of(look()?);
     let mut terminal = ratatui::try_init().map_err(Failure::undone)?;
     let ended = follow(&mut terminal, &mut seen, &events, &mut look, Duration::from_millis(arguments.every));
     ratatui::restore();
@@ -82,6 +83,7 @@ fn follow(
             if interrupted || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
                 return Ok(());
             }
+            seen.press(key.code);
         }
     }
 }
@@ -93,39 +95,106 @@ struct Watched {
     events: VecDeque<ControlEvent>,
     /// The state of the change under way, as heard: it may be over before the next look.
     state: Option<String>,
+    /// What began it, if that was heard.
+    begun: Option<String>,
+    /// Lines of events above the screen.
+    scrolled: u16,
+    /// The most lines that can be, and how many are shown, as drawn last.
+    reach: (u16, u16),
+    /// Whether the user wants to see the facts of the manager; none where room decides.
+    facts: Option<bool>,
 }
 
+/// The fewest lines of events for which the facts of the manager give way, borders included.
+const EVENTS: u16 = 8;
+
 impl Watched {
+    fn of(status: Status) -> Watched {
+        Watched { status, events: VecDeque::new(), state: None, begun: None, scrolled: 0, reach: (0, 0), facts: None }
+    }
+
     fn hear(&mut self, event: ControlEvent) {
         match &event.what {
             EventKind::State { state } => self.state = Some(state.clone()),
-            EventKind::Change { .. } => self.state = None,
+            EventKind::Begun { cause } => self.begun = Some(cause.clone()),
+            EventKind::Change { .. } => (self.state, self.begun) = (None, None),
             _ => {}
+        }
+        // Who reads what happened before goes on reading that.
+        if self.scrolled > 0 {
+            self.scrolled = self.scrolled.saturating_add(lines(&event).len() as u16);
         }
         self.events.push_front(event);
         self.events.truncate(KEPT);
     }
 
-    fn draw(&self, frame: &mut Frame<'_>) {
-        let width = usize::from(frame.area().width.saturating_sub(2));
-        let (facts, first) = (folded(&report::manager_facts(&self.status), width), self.head(width));
-        let [above, height] = [first.len(), facts.lines().count()].map(|lines| lines as u16 + 2);
-        let rows = [Constraint::Length(above), Constraint::Max(height), Constraint::Fill(1), Constraint::Length(1)];
-        let [head, state, happened, foot] = Layout::vertical(rows).areas(frame.area());
-        frame.render_widget(Paragraph::new(first).block(Block::bordered().title(" reconfig ")), head);
-        frame.render_widget(Paragraph::new(facts).block(Block::bordered().title(" manager ")), state);
-        let events: Vec<Line<'_>> = self.events.iter().flat_map(lines).collect();
-        let events = Paragraph::new(events)
-            .wrap(Wrap { trim: false })
-            .block(Block::bordered().title(" events, the newest first "));
-        frame.render_widget(events, happened);
-        frame.render_widget(Paragraph::new("q ends").dim(), foot);
+    fn press(&mut self, key: KeyCode) {
+        let (most, shown) = self.reach;
+        self.scrolled = match key {
+            KeyCode::Up => self.scrolled.saturating_sub(1),
+            KeyCode::Down => self.scrolled.saturating_add(1),
+            KeyCode::PageUp => self.scrolled.saturating_sub(shown),
+            KeyCode::PageDown => self.scrolled.saturating_add(shown),
+            KeyCode::Home => 0,
+            KeyCode::End => most,
+            _ => self.scrolled,
+        }
+        .min(most);
+        if key == KeyCode::Char('m') {
+            self.facts = Some(!self.facts.unwrap_or(true));
+        }
     }
 
-    /// The verdict, and the states of the change.
-    fn head(&self, width: usize) -> Vec<Line<'_>> {
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let width = usize::from(area.width.saturating_sub(2));
+        let (facts, first) = (folded(&report::manager_facts(&self.status), width), self.head(width));
+        let [above, height] = [first.len(), facts.lines().count()].map(|lines| lines as u16 + 2);
+        // What happens is what the screen is for: in a low terminal the facts are there at a key.
+        let has_room = area.height > above + height + EVENTS;
+        let shows_facts = *self.facts.get_or_insert(has_room);
+        let height = if shows_facts { height } else { 0 };
+        let rows = [Constraint::Length(above), Constraint::Max(height), Constraint::Fill(1), Constraint::Length(1)];
+        let [head, state, happened, foot] = Layout::vertical(rows).areas(area);
+        frame.render_widget(Paragraph::new(first).block(Block::bordered().title(" reconfig ")), head);
+        if shows_facts {
+            frame.render_widget(Paragraph::new(facts).block(Block::bordered().title(" manager ")), state);
+        }
+        let events = folded_lines(self.events(), width);
+        let shown = happened.height.saturating_sub(2);
+        self.reach = ((events.len() as u16).saturating_sub(shown), shown);
+        self.scrolled = self.scrolled.min(self.reach.0);
+        let below = self.reach.0 - self.scrolled;
+        let more = if below > 0 { format!(" {below} more below ") } else { String::new() };
+        let block = Block::bordered()
+            .title(" events, the newest first, by seconds since the manager began ")
+            .title_bottom(Line::from(more).right_aligned());
+        frame.render_widget(Paragraph::new(events).scroll((self.scrolled, 0)).block(block), happened);
+        let keys =
+            format!("q ends · ↑ ↓ PgUp PgDn scroll · m {} the manager", if shows_facts { "hides" } else { "shows" });
+        frame.render_widget(Paragraph::new(keys).dim(), foot);
+    }
+
+    /// What was heard; before anything was, what the status tells of the time before.
+    fn events(&self) -> Vec<Line<'static>> {
+        if !self.events.is_empty() {
+            return self.events.iter().flat_map(lines).collect();
+        }
+        let mut told = vec![Line::from("nothing has happened since this screen was opened").dim()];
+        if let Some(done) = &self.status.last_change {
+            told.push(Line::from("the change before:").dim());
+            told.extend(report::change_done(done).lines().map(|line| Line::from(line.to_string())));
+        }
+        told
+    }
+
+    /// The verdict, who the manager is, and the states of the change.
+    fn head(&self, width: usize) -> Vec<Line<'static>> {
         let status = &self.status;
+        let state = self.state.as_deref().unwrap_or(&status.state);
+        let changes = report::change_course(state, None).is_some();
         let (word, colour) = match (status.subnet_up, status.degraded.is_empty()) {
+            (true, _) if changes => ("CHANGING", Color::Yellow),
             (true, true) => ("UP", Color::Green),
             (true, false) => ("UP, DEGRADED", Color::Yellow),
             (false, _) => ("NOT UP", Color::Red),
@@ -133,22 +202,32 @@ impl Watched {
         let word = format!(" {word} ");
         // What stands behind the word, and under it.
         let room = width.saturating_sub(word.chars().count() + 2);
-        let told = folded(&report::manager_line(status), room);
+        let told = format!("{}\n{}", self.verdict(state, changes), report::manager_line(status));
+        let told = folded(&told, room);
         let mut told = told.lines().map(str::to_string);
         let style = Style::new().fg(Color::Black).bg(colour).add_modifier(Modifier::BOLD);
         let indent = " ".repeat(word.chars().count() + 2);
         let first =
             Line::from(vec![Span::styled(word, style), Span::raw(format!("  {}", told.next().unwrap_or_default()))]);
         let rest = told.map(|line| Line::from(format!("{indent}{line}")));
-        [first].into_iter().chain(rest).chain([self.course()]).collect()
+        [first].into_iter().chain(rest).chain(self.course()).collect()
     }
 
-    fn course(&self) -> Line<'_> {
-        let state = self.state.as_deref().unwrap_or(&self.status.state);
-        let Some((course, at)) = report::change_course(state, None) else {
-            let held = self.status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at {barrier}"));
-            return Line::from(format!("no change under way ({state}{held})")).dim();
+    /// The first sentence.
+    fn verdict(&self, state: &str, changes: bool) -> String {
+        let beside = report::change_beside(&self.status, self.begun.as_deref());
+        let sentence = match (self.status.subnet_up, changes) {
+            (true, true) => format!("A change is under way: {state}."),
+            (true, false) if self.status.held.is_some() => format!("A change stands still: {state}."),
+            _ => return report::change_sentence(&self.status, None),
         };
+        format!("{sentence} {beside}").trim_end().to_string()
+    }
+
+    /// The states of the change under way.
+    fn course(&self) -> Option<Line<'static>> {
+        let state = self.state.as_deref().unwrap_or(&self.status.state);
+        let (course, at) = report::change_course(state, None)?;
         let spans = course.iter().enumerate().flat_map(|(rank, own)| {
             let style = match rank.cmp(&at) {
                 std::cmp::Ordering::Less => Style::new().fg(Color::Green),
@@ -158,7 +237,7 @@ impl Watched {
             let arrow = if rank == 0 { "" } else { " → " };
             [Span::raw(arrow), Span::styled((*own).to_string(), style)]
         });
-        Line::from(spans.collect::<Vec<_>>())
+        Some(Line::from(spans.collect::<Vec<_>>()))
     }
 }
 
@@ -189,6 +268,16 @@ fn folded(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
+/// Lines of which none is longer than `width`, in their styles.
+fn folded_lines(lines: Vec<Line<'static>>, width: usize) -> Vec<Line<'static>> {
+    let parts = |line: Line<'static>| {
+        let style = line.spans.first().map_or(line.style, |span| line.style.patch(span.style));
+        let text: String = line.spans.iter().map(|span| &*span.content).collect();
+        folded(&text, width).lines().map(|own| Line::styled(own.to_string(), style)).collect::<Vec<_>>()
+    };
+    lines.into_iter().flat_map(parts).collect()
+}
+
 /// An event as lines: a change that ended has several.
 fn lines(event: &ControlEvent) -> Vec<Line<'static>> {
     let style = match &event.what {
@@ -196,7 +285,11 @@ fn lines(event: &ControlEvent) -> Vec<Line<'static>> {
         EventKind::Change { .. } | EventKind::SubnetUp { .. } => Style::new().fg(Color::Green),
         _ => Style::new(),
     };
-    report::manager_event(event).lines().map(|line| Line::styled(line.to_string(), style)).collect()
+    report::manager_event(event)
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| Line::styled(line.to_string(), style))
+        .collect()
 }
 
 #[cfg(test)]
@@ -223,7 +316,7 @@ mod tests {
         "last_change": null, "trouble": null}
     "#;
 
-    fn screen(seen: &Watched) -> String {
+    fn screen(seen: &mut Watched) -> String {
         let mut terminal = Terminal::new(TestBackend::new(110, 30)).unwrap();
         terminal.draw(|frame| seen.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer().clone();
@@ -234,7 +327,7 @@ mod tests {
     #[test]
     fn nothing_is_cut_where_the_terminal_is_narrow() {
         let status: Status = serde_json::from_str(STATUS).unwrap();
-        let seen = Watched { status, events: VecDeque::new(), state: None };
+        let mut seen = Watched::of(status);
         for width in [60, 80, 100, 140] {
             let mut terminal = Terminal::new(TestBackend::new(width, 50)).unwrap();
             terminal.draw(|frame| seen.draw(frame)).unwrap();
@@ -255,21 +348,63 @@ mod tests {
     #[test]
     fn a_change_under_way_is_shown_by_its_states_and_forgotten_when_it_is_over() {
         let status: Status = serde_json::from_str(STATUS).unwrap();
-        let mut seen = Watched { status, events: VecDeque::new(), state: None };
-        let quiet = screen(&seen);
-        for part in [" UP ", "master for", "no change under way (completed)", "8 switches, 16 CAs, 31 links", "q ends"]
-        {
+        let mut seen = Watched::of(status);
+        let quiet = screen(&mut seen);
+        for part in [
+            " UP   The subnet is up; no change is under way.",
+            "master for",
+            " state       completed",
+            "8 switches, 16 CAs, 31 links",
+            "q ends",
+        ] {
             assert!(quiet.contains(part), "{part}:\n{quiet}");
         }
         seen.hear(ControlEvent::at(7_000_000_000, EventKind::State { state: "draining".to_string() }));
-        let draining = screen(&seen);
+        seen.status.held = Some("drained".to_string());
+        let draining = screen(&mut seen);
         assert!(draining.contains("swapping → moving → draining → restoring"), "{draining}");
         assert!(draining.contains("7.000 s  state: draining"), "{draining}");
+        assert!(draining.contains(" CHANGING   A change is under way: draining. It is held at barrier “drained”"));
+        seen.status.held = None;
         seen.hear(ControlEvent::at(8_000_000_000, EventKind::State { state: "rewriting".to_string() }));
-        assert!(screen(&seen).contains("│rewriting "));
+        assert!(screen(&mut seen).contains("│rewriting "));
         seen.status.subnet_up = false;
         seen.hear(ControlEvent::at(9_000_000_000, EventKind::Warning { text: "a port is silent".to_string() }));
-        let last = screen(&seen);
+        let last = screen(&mut seen);
         assert!(last.contains(" NOT UP ") && last.find("a port is silent") < last.find("state: rewriting"), "{last}");
+    }
+
+    #[test]
+    fn events_scroll_and_a_low_terminal_has_room_for_them() {
+        let status: Status = serde_json::from_str(STATUS).unwrap();
+        let mut seen = Watched::of(status);
+        let mut low = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        let mut show = |seen: &mut Watched| {
+            low.draw(|frame| seen.draw(frame)).unwrap();
+            low.backend().buffer().content.iter().map(|cell| cell.symbol()).collect::<String>()
+        };
+        assert!(show(&mut seen).contains("nothing has happened since this screen was opened"));
+        for number in 0..100 {
+            seen.hear(ControlEvent::at(0, EventKind::Warning { text: format!("[{number}]") }));
+        }
+        let newest = show(&mut seen);
+        assert!(newest.contains("[99]") && newest.contains("m shows the manager"), "{newest}");
+        let rows = newest.matches("WARNING").count();
+        assert!(rows >= 14, "{rows} of 24 lines are events");
+        assert!(newest.contains(&format!(" {} more below ", 100 - rows)), "{newest}");
+        seen.press(KeyCode::PageDown);
+        let page = show(&mut seen);
+        assert!(page.contains(&format!("[{}]", 99 - rows)) && !page.contains("[99]"), "{page}");
+        seen.hear(ControlEvent::at(0, EventKind::Warning { text: "[100]".to_string() }));
+        assert!(show(&mut seen).contains(&format!("[{}]", 99 - rows)), "what is read stays where it is");
+        seen.press(KeyCode::End);
+        assert!(show(&mut seen).contains("[0]"));
+        seen.press(KeyCode::Home);
+        seen.press(KeyCode::Char('m'));
+        let facts = show(&mut seen);
+        assert!(
+            facts.contains("[100]") && facts.contains(" routing ") && facts.contains("m hides the manager"),
+            "{facts}"
+        );
     }
 }

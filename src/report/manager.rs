@@ -146,6 +146,15 @@ pub fn change_course(state: &str, plan: Option<&Plan>) -> Option<(Vec<&'static s
     })
 }
 
+/// Why a change was begun and where it is held, in sentences.
+pub fn change_beside(status: &Status, begun: Option<&str>) -> String {
+    let held = status
+        .held
+        .as_ref()
+        .map(|barrier| format!("It is held at barrier “{barrier}” until reconfig change --continue."));
+    [begun.map(|cause| format!("Its cause: {cause}.")), held].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
 /// Whether the subnet is up, and what is done to it, in a sentence.
 pub fn change_sentence(status: &Status, progress: Option<&ChangeProgress>) -> String {
     let Some(progress) = progress else {
@@ -157,13 +166,9 @@ pub fn change_sentence(status: &Status, progress: Option<&ChangeProgress>) -> St
         .to_string();
     };
     let (wave, waves) = (progress.wave() + 1, progress.plan().waves().len());
-    let held = status
-        .held
-        .as_ref()
-        .map_or_else(String::new, |barrier| format!(" It waits after barrier “{barrier}” to be continued."));
     match status.state.as_str() {
-        "failed" => format!("A change stands still in wave {wave} of {waves}; it is resumed by and by.{held}"),
-        state => format!("A change is under way: {state}, wave {wave} of {waves}.{held}"),
+        "failed" => format!("A change stands still in wave {wave} of {waves}, and will be resumed."),
+        state => format!("A change is under way: {state}, wave {wave} of {waves}."),
     }
 }
 

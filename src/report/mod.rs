@@ -32,7 +32,10 @@ pub use audit::{audit, audit_drawing};
 pub use campaign::campaign;
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};
-pub use manager::{change_course, change_done, manager_event, manager_facts, manager_line, manager_status};
+pub use manager::{
+    change_beside, change_course, change_done, change_sentence, manager_event, manager_facts, manager_line,
+    manager_status,
+};
 pub use page::{
     LivePage, Origin, audit_page, live_files, plan_page, reproduction_page, route_page, simulation_page, what_if_page,
 };

@@ -83,8 +83,7 @@ fn each(text: &mut String, one: &ResultTable) {
 }
 
 /// Why a figure of ours may be a dash.
-pub(super) const UNMEASURED: &str =
-    "–: there was nothing to measure, as the latency of a time in which nothing arrived";
+pub(super) const UNMEASURED: &str = "–: nothing to measure, such as a latency while nothing arrived";
 
 /// Whether a table has figures where there was nothing to measure.
 pub(super) fn has_unmeasured(table: &ResultTable) -> bool {

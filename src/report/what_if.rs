@@ -109,12 +109,26 @@ impl LossReport {
         self.change.as_ref().filter(|_| self.pairs > 0).map(|change| change.reconnected_ns)
     }
 
+    /// Why the change moves hosts, if it does: what was passed over for it.
+    pub(super) fn why_hosts_move(&self) -> Option<&str> {
+        let change = self.change.as_ref().filter(|change| change.hosts_that_move > 0)?;
+        change.notes.iter().find(|note| note.contains("passed over"))?.lines().next()
+    }
+
     /// The more, the worse.
     fn harm(&self) -> impl Ord + use<> {
+        (self.refusal.is_some(), self.cut_off.len(), self.out())
+    }
+
+    /// How many pairs are out, and for how long together.
+    fn out(&self) -> (u128, u64) {
         let ns = self.change.as_ref().map_or(0, |change| change.reconnected_ns);
-        (self.refusal.is_some(), self.cut_off.len(), u128::from(self.pairs) * u128::from(ns), self.pairs)
+        (u128::from(self.pairs) * u128::from(ns), self.pairs)
     }
 }
+
+/// The most losses that are listed by the pairs that are out, below those that cut off more.
+const LISTED_BY_PAIRS: usize = 10;
 
 impl WhatIfReport {
     /// Puts the worst first; losses that do equal harm stay in the fabric's order.
@@ -130,6 +144,17 @@ impl WhatIfReport {
     /// Losses after which no change is proved.
     pub(super) fn refused(&self) -> usize {
         self.losses.iter().filter(|loss| loss.refusal.is_some()).count()
+    }
+
+    /// Of the losses below the first so many, those by which most pairs are out for longest, if none above is as bad
+    /// in that: where many losses cut somebody off, they fill the list, and need no change.
+    fn longest_out_beyond(&self, most: usize) -> Vec<&LossReport> {
+        let (above, below) = self.losses.split_at(most.min(self.losses.len()));
+        let mut below: Vec<&LossReport> = below.iter().filter(|loss| loss.pairs > 0).collect();
+        below.sort_by_key(|loss| Reverse(loss.out()));
+        below.truncate(LISTED_BY_PAIRS);
+        let worst_above = above.iter().map(LossReport::out).max();
+        if below.first().map(|loss| loss.out()) > worst_above { below } else { Vec::new() }
     }
 
     fn with_scheme(&self, scheme: Scheme) -> usize {
@@ -155,12 +180,48 @@ pub fn what_if(report: &WhatIfReport) -> String {
     let which = if report.every_cable { "" } else { " (of parallel ones the busiest)" };
     line(&mut text, format_args!("lost     {switches}, {cables} between switches{which}{host_cables}: {at_once}"));
     text.push('\n');
+    let most = report.listed.unwrap_or(usize::MAX);
+    let shown = rows(&report.losses.iter().take(most).collect::<Vec<_>>());
+    shown.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+    if report.losses.len() > most {
+        let more = count((report.losses.len() - most) as u64);
+        line(&mut text, format_args!(" … and {more} more, less harmful (--all lists them)"));
+    }
+    let others = report.longest_out_beyond(most);
+    if !others.is_empty() {
+        line(&mut text, format_args!("\nof these {}, by which most pairs are out for longest:", others.len()));
+        rows(&others).to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+    }
+    text.push('\n');
+    for note in &report.notes {
+        line(&mut text, format_args!("note: {note}"));
+    }
+    let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));
+    for (dies, why) in refused.take(3) {
+        line(&mut text, format_args!("no change is proved after the loss of {dies}: {why}"));
+    }
+    let moving = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.why_hosts_move()?)));
+    for (dies, why) in moving.take(3) {
+        line(&mut text, format_args!("hosts move after the loss of {dies}: {why}"));
+    }
+    let standby: Vec<String> =
+        report.losses.iter().filter(|loss| loss.needs_standby).map(|loss| loss.dies.join(" and ")).collect();
+    if !standby.is_empty() {
+        line(
+            &mut text,
+            format_args!("these take the subnet manager with them, and need a standby: {}", some(&standby)),
+        );
+    }
+    text + &answer(report)
+}
+
+/// Losses as a table, one a row.
+fn rows(losses: &[&LossReport]) -> comfy_table::Table {
     let mut shown = table();
     let right = ["cut off", "elsewhere", "pairs out", "writes take", "waves", "SMPs"].map(number);
     let [cut_off, elsewhere, pairs, back, waves, smps] = right;
     shown.set_header([Cell::new("loss"), cut_off, elsewhere, pairs, back, Cell::new("scheme"), waves, smps]);
-    let most = report.listed.unwrap_or(usize::MAX);
-    for loss in report.losses.iter().take(most) {
+    for loss in losses {
         let own = loss.change.as_ref();
         let of = |value: fn(&ChangeFacts) -> String| own.map_or("–".to_string(), value);
         shown.add_row([
@@ -174,28 +235,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
             number(of(|own| count(own.smps as u64))),
         ]);
     }
-    shown.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
-    if report.losses.len() > most {
-        let more = count((report.losses.len() - most) as u64);
-        line(&mut text, format_args!(" … and {more} more, less harmful (--all lists them)"));
-    }
-    text.push('\n');
-    for note in &report.notes {
-        line(&mut text, format_args!("note: {note}"));
-    }
-    let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));
-    for (dies, why) in refused.take(3) {
-        line(&mut text, format_args!("no change is proved after the loss of {dies}: {why}"));
-    }
-    let standby: Vec<String> =
-        report.losses.iter().filter(|loss| loss.needs_standby).map(|loss| loss.dies.join(" and ")).collect();
-    if !standby.is_empty() {
-        line(
-            &mut text,
-            format_args!("these take the subnet manager with them, and need a standby: {}", some(&standby)),
-        );
-    }
-    text + &answer(report)
+    shown
 }
 
 /// The scheme of the change that answers a loss, or why none is named.
@@ -217,13 +257,13 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
         (0, _) => "no loss cuts off an end port".to_string(),
         (_, 0) => {
             format!(
-                "{} of {} losses cut off end ports, only those at what died",
+                "{} of {} losses cut off end ports (those attached to what is lost)",
                 count(cutting as u64),
                 count(all as u64)
             )
         }
         _ => format!(
-            "{} of {} losses cut off end ports, {} of them end ports elsewhere",
+            "{} of {} losses cut off end ports, {} of them others than those attached to what is lost",
             count(cutting as u64),
             count(all as u64),
             count(elsewhere as u64)
@@ -233,15 +273,17 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
     let planned = report.losses.iter().filter(|loss| loss.change.is_some()).count() + unproved;
     let answered = match unproved {
         0 if planned == 0 && all > 0 => "no change was planned".to_string(),
-        0 if planned < all => format!("each of the {} worst is answered by a proved change", count(planned as u64)),
-        0 => "every loss is answered by a proved change".to_string(),
+        0 if planned < all => {
+            format!("a proved change answers each of the {} by which most pairs are out", count(planned as u64))
+        }
+        0 => "a proved change answers every loss".to_string(),
         _ => format!("NO PROVED CHANGE answers {} of {}", count(unproved as u64), count(planned as u64)),
     };
     let moving = match report.with_scheme(Scheme::Double) {
         0 if planned == 0 => String::new(),
-        0 => ", none of which moves hosts".to_string(),
-        1 => ", one of which moves hosts (scheme double)".to_string(),
-        moving => format!(", {} of which move hosts (scheme double)", count(moving as u64)),
+        0 => ", and moves no host".to_string(),
+        1 => "; one of these changes moves hosts (scheme double)".to_string(),
+        moving => format!("; {} of these changes move hosts (scheme double)", count(moving as u64)),
     };
     let _ = writeln!(text, "; {answered}{}", if unproved > 0 { "" } else { &moving });
     text

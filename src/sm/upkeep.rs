@@ -569,11 +569,20 @@ impl<T: Transport> Upkeep<T> {
         };
         let (lost, gained) = (count(&running.routed, after), count(after, &running.routed));
         match (lost, gained) {
-            ((nodes, links), (0, 0)) => format!("{nodes} nodes and {links} cables go"),
-            ((0, 0), (nodes, links)) => format!("{nodes} nodes and {links} cables come"),
+            (lost, (0, 0)) => moved(lost, ["goes", "go"]),
+            ((0, 0), gained) => moved(gained, ["comes", "come"]),
             _ => "cables go and come".to_string(),
         }
     }
+}
+
+/// What goes or comes, as `2 nodes and 1 cable go`.
+fn moved((nodes, links): (usize, usize), [of_one, of_several]: [&str; 2]) -> String {
+    let counted = |number: usize, name: &str| format!("{number} {name}{}", if number == 1 { "" } else { "s" });
+    let parts = [(nodes, "node"), (links, "cable")].into_iter().filter(|(number, _)| *number > 0);
+    let told: Vec<String> = parts.map(|(number, name)| counted(number, name)).collect();
+    let verb = if nodes + links == 1 { of_one } else { of_several };
+    format!("{} {verb}", told.join(" and "))
 }
 
 fn changed(record: ChangeRecord) -> LifecycleEvent {
@@ -622,4 +631,18 @@ fn is_same(shown: &Running, running: &Running) -> bool {
         && (shown.half, shown.both_halves) == (running.half, running.both_halves)
         && all_same(&shown.tables.lfts, &running.tables.lfts)
         && all_same(&shown.tables.sl_to_vl, &running.tables.sl_to_vl)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_is_counted_as_people_do() {
+        let go = |counts| moved(counts, ["goes", "go"]);
+        assert_eq!(
+            [(1, 4), (0, 1), (0, 2), (2, 1)].map(go),
+            ["1 node and 4 cables go", "1 cable goes", "2 cables go", "2 nodes and 1 cable go"]
+        );
+    }
 }

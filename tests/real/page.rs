@@ -54,6 +54,7 @@ fn a_change_moves_through_the_page() {
     assert!(browser.value("document.querySelector('#events').innerText").to_string().contains("SUBNET UP"));
     fits(&mut browser, "at-rest");
 
+    browser.value("document.querySelector('.events').focus()");
     let root = scene.root();
     let removal = ["--remove-switch", &root, "--planned"];
     let mut ordered = scene.manager.begin(&scene.subnet, "change", &removal);
@@ -62,7 +63,10 @@ fn a_change_moves_through_the_page() {
         browser.until(&format!(
             "{VERDICT} === 'changing' && document.querySelector('#verdict').innerText.includes('{state}')"
         ));
-        browser.until("document.querySelector('#verdict').innerText.includes('It waits after barrier')");
+        browser.until("document.querySelector('#verdict').innerText.includes('It is held at barrier')");
+        browser.until(&format!(
+            "document.querySelector('#verdict').innerText.includes('Its cause: {root} is set aside.')"
+        ));
         assert_eq!(browser.value("document.querySelector('#change [aria-current]').textContent"), state);
         assert_eq!(drawn(&mut browser, "rect.leaves"), 1, "the root leaves");
         courses.push(["pending", "written"].map(|stage| drawn(&mut browser, &format!("rect.{stage}"))));
@@ -71,6 +75,8 @@ fn a_change_moves_through_the_page() {
         }
     });
     assert!(states.len() > 5, "{states:?}");
+    let keyboard = browser.value("document.activeElement.className");
+    assert_eq!(keyboard, "events", "who reads by the keyboard stays where they are");
     assert!(courses.iter().any(|[_, written]| *written + 1 >= switches), "every switch was written to: {courses:?}");
     scene.manager.wait(&scene.subnet, COMPLETED, 1);
     let _ = ordered.child.wait();
@@ -80,6 +86,8 @@ fn a_change_moves_through_the_page() {
         browser.value("document.querySelector('#change').innerText").to_string().contains("proved free of deadlock")
     );
     assert_eq!(drawn(&mut browser, "rect.leaves"), 1, "what has left is told from what is in use");
+    let verdict = browser.value("document.querySelector('#verdict').innerText").to_string();
+    assert!(verdict.contains("Gone, cut off or set aside: 1 switch "), "{verdict}");
     fits(&mut browser, "changed");
     assert_eq!(browser.complaints, Vec::<String>::new());
 

@@ -35,7 +35,11 @@ pub(super) fn stuck(cycle: &[StuckReport], id: &str) -> Markup {
 
 /// The circle that a refusal names.
 pub(super) fn refused(cycle: &Cycle, id: &str) -> Markup {
-    let name = format!("Lanes that can wait for each other in wave {}", cycle.wave);
+    let wave = cycle.wave.to_string();
+    let name = match wave.as_str() {
+        "steady" => "Lanes that can wait for each other".to_string(),
+        wave => format!("Lanes that can wait for each other in wave {wave}"),
+    };
     let link = |own: &Dependency| {
         let latched = own.latched.iter().map(|wave| format!("latched in wave {wave}"));
         let follows = changed([("", own.entry), ("SL-to-VL", own.mapping)]).chain(latched);

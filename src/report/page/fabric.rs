@@ -116,12 +116,13 @@ struct Drawing {
     omitted: usize,
 }
 
-/// The fabric as a figure, with how far a change under way has come at each node that it writes to.
-pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWaves>) -> Markup {
+/// The fabric as a figure, with how far a change under way has come at each node that it writes to. `leaves` is what a
+/// reader calls that which is not there afterwards.
+pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &str) -> Markup {
     let drawing = Drawing::of(map, stages);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
-    let keys = [(Fate::Leaves, "leaves"), (Fate::Comes, "comes"), (Fate::CutOff, "cut off")];
+    let keys = [(Fate::Leaves, leaves), (Fate::Comes, "comes"), (Fate::CutOff, "cut off")];
     let has_links = |fate: Fate| map.links.iter().any(|link| link.fate == fate);
     html! {
         figure class="map" {
@@ -134,7 +135,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
                     @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
                         span { (stage.mark()) " " (stage.word()) }
                     }
-                    @if !stages.is_empty() { span { "2/5: so many of its waves" } }
+                    @if !stages.is_empty() { span { "2/5: two of its five waves are written" } }
                 }
             }
             div class="scroll" tabindex="0" role="group" aria-label="The fabric" {

@@ -1,10 +1,12 @@
 //! The page about a running manager: a shell that stays, and parts that are drawn again whenever they change.
 
-use super::super::manager::{change_course, change_sentence, manager_event, manager_facts_rows, manager_line};
+use super::super::manager::{
+    change_beside, change_course, change_sentence, manager_event, manager_facts_rows, manager_line,
+};
 use super::super::quantity::{count, counted, duration};
 use super::fabric::{self, NodeWaves, Stage};
 use super::parts::{self, TableField, table};
-use super::{HtmlPage, document};
+use super::{HtmlPage, document, words};
 use humantime::format_rfc3339_seconds;
 use maud::{Markup, html};
 use reconfig::driver::Running;
@@ -12,7 +14,7 @@ use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::VlSet;
 use reconfig::machine::ChangeProgress;
 use reconfig::plan::Barrier;
-use reconfig::scenario::FabricMap;
+use reconfig::scenario::{FabricMap, Fate};
 use reconfig::sm::LiveState;
 use reconfig::sm::control::{ChangeDone, ControlEvent, EventKind, Status};
 use reconfig::sm::web::{PageFiles, PageParts};
@@ -23,6 +25,11 @@ use std::time::SystemTime;
 
 /// The most events that are kept.
 const KEPT: usize = 60;
+/// Words that a manager's page may use.
+const WORDS: [&str; 14] = [
+    "barrier", "double", "channel", "cut off", "data VL", "glance", "half", "lane", "LID", "SMP", "standby", "sweep",
+    "trap", "wave",
+];
 /// The most waves that are listed.
 const MOST_WAVES: usize = 60;
 
@@ -43,8 +50,13 @@ pub fn live_files() -> PageFiles {
             (part("figures"))
             section { (part("change")) }
             section { h2 { "The subnet" } (part("map")) }
-            section { h2 { "Events, the newest first" } (part("events")) }
+            section {
+                h2 { "Events, the newest first" }
+                p class="unit" { "Each with the time of day and the seconds since the manager began." }
+                (part("events"))
+            }
             section { h2 { "The manager" } (part("facts")) (part("smps")) }
+            (words::of(&WORDS))
         },
         script: html! { script src="/script.js" {} },
     });
@@ -57,8 +69,10 @@ pub fn live_files() -> PageFiles {
 pub struct LivePage {
     /// The newest first, each with when it was heard.
     events: VecDeque<(SystemTime, ControlEvent)>,
-    /// What the map was drawn of, and the map.
-    map: Option<(MapOf, Arc<str>)>,
+    /// What the map was drawn of, what it shows as gone, and the map.
+    map: Option<(MapOf, Option<String>, Arc<str>)>,
+    /// The change that began last, as its event told.
+    begun: Option<String>,
 }
 
 /// What a map is drawn of.
@@ -113,7 +127,12 @@ impl Standing {
 impl LivePage {
     /// Keeps events that were heard now, in the order in which they happened.
     pub fn hear(&mut self, now: SystemTime, events: impl IntoIterator<Item = ControlEvent>) {
-        events.into_iter().for_each(|event| self.events.push_front((now, event)));
+        for event in events {
+            if let EventKind::Begun { cause } = &event.what {
+                self.begun = Some(cause.clone());
+            }
+            self.events.push_front((now, event));
+        }
         self.events.truncate(KEPT);
     }
 
@@ -121,12 +140,14 @@ impl LivePage {
     pub fn draw(&mut self, state: &LiveState) -> PageParts {
         let part = |markup: Markup| Arc::from(markup.into_string());
         let status = &state.status;
+        let (gone, map) = self.map(state);
+        let begun = self.begun.as_deref();
         PageParts::from([
-            ("verdict", part(verdict(state))),
-            ("who", part(html! { (manager_line(status)) })),
+            ("verdict", part(verdict(state, begun, gone.as_deref()))),
+            ("who", part(html! { (parts::capital(&manager_line(status))) })),
             ("figures", part(figures(status))),
             ("change", part(change(state))),
-            ("map", self.map(state)),
+            ("map", map),
             ("events", part(self.events())),
             ("facts", part(parts::pairs("As it is now", manager_facts_rows(status)))),
             ("smps", part(smps(status))),
@@ -138,8 +159,12 @@ impl LivePage {
             @if self.events.is_empty() { p class="none" { "Nothing has happened since the manager started." } }
             ol class="events" reversed tabindex="0" aria-label="Events" {
                 @for (heard, event) in &self.events {
+                    @let told = manager_event(event);
+                    // Of an event of several lines, the first says what happened.
+                    @let (first, rest) = told.trim().split_once('\n').unwrap_or((told.trim(), ""));
                     li class=(weight(&event.what)) {
-                        time datetime=(format_rfc3339_seconds(*heard)) { (clock(*heard)) } "  " (manager_event(event).trim())
+                        b { time datetime=(format_rfc3339_seconds(*heard)) { (clock(*heard)) } "  " (first) }
+                        @if !rest.is_empty() { "\n" (rest.replace("\n\n", "\n")) }
                     }
                 }
             }
@@ -147,18 +172,19 @@ impl LivePage {
     }
 
     /// Drawn again only if it differs: a large fabric takes a while.
-    fn map(&mut self, state: &LiveState) -> Arc<str> {
-        if let Some((_, map)) = self.map.as_ref().filter(|(of, _)| of.is(state)) {
-            return map.clone();
+    fn map(&mut self, state: &LiveState) -> (Option<String>, Arc<str>) {
+        if let Some((_, gone, map)) = self.map.as_ref().filter(|(of, ..)| of.is(state)) {
+            return (gone.clone(), map.clone());
         }
-        let map: Arc<str> = Arc::from(map(state).into_string());
+        let (gone, map) = map(state);
+        let map: Arc<str> = Arc::from(map.into_string());
         let change = state.progress.clone().map(|progress| {
             let stands = Standing::of(&progress, &state.status);
             (progress, stands)
         });
         let of = MapOf { running: state.running.clone(), change };
-        self.map = Some((of, map.clone()));
-        map
+        self.map = Some((of, gone.clone(), map.clone()));
+        (gone, map)
     }
 }
 
@@ -177,7 +203,7 @@ fn weight(what: &EventKind) -> &'static str {
     }
 }
 
-fn verdict(state: &LiveState) -> Markup {
+fn verdict(state: &LiveState, begun: Option<&str>, gone: Option<&str>) -> Markup {
     let status = &state.status;
     let (word, class) = match (status.subnet_up, status.degraded.is_empty(), &state.progress) {
         (_, _, Some(_)) => ("changing", "busy"),
@@ -187,6 +213,8 @@ fn verdict(state: &LiveState) -> Markup {
     };
     html! {
         h1 { span class={ "word " (class) } { (word) } " " (change_sentence(status, state.progress.as_ref())) }
+        @if state.progress.is_some() { p class="beside" { (change_beside(status, begun)) } }
+        @if let Some(gone) = gone { p class="beside refusal" { (gone) } }
         @if let Some(trouble) = &status.trouble { p class="beside refusal" { "Trouble: " (trouble) } }
         @for degraded in &status.degraded { p class="beside refusal" { "Degraded: " (degraded.in_words()) } }
         @if let Some(instead) = &status.instead { p class="beside" { (instead) } }
@@ -273,21 +301,45 @@ fn last(done: &ChangeDone) -> Markup {
     }
 }
 
-fn map(state: &LiveState) -> Markup {
+/// What is known and not in use, in a sentence, and the map.
+fn map(state: &LiveState) -> (Option<String>, Markup) {
     let is_switch = |fabric: &Fabric, node: NodeId| fabric.node(node).is_switch();
     match (&state.progress, &state.running) {
         (Some(progress), _) => {
             let draft = progress.plan().draft();
             let of = FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| is_switch(&draft.routed, node));
-            fabric::draw(&of, "live-fabric", &written(progress, Standing::of(progress, &state.status)))
+            let stages = written(progress, Standing::of(progress, &state.status));
+            (None, fabric::draw(&of, "live-fabric", &stages, "leaves"))
         }
         (None, Some(running)) => {
             let Running { known, routed, sm, .. } = &**running;
             let of = FabricMap::between(known, routed, *sm, |node| is_switch(known, node));
-            fabric::draw(&of, "live-fabric", &BTreeMap::new())
+            (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), "gone or set aside"))
         }
-        (None, None) => html! { p class="none" { "It is drawn once it is up." } },
+        (None, None) => (None, html! { p class="none" { "It is drawn once it is up." } }),
     }
+}
+
+/// What a subnet at rest lacks of all that it has had.
+fn gone(map: &FabricMap) -> Option<String> {
+    let nodes = |is_switch: bool| {
+        map.nodes
+            .iter()
+            .filter(|node| node.is_switch == is_switch && matches!(node.fate, Fate::Leaves | Fate::CutOff))
+            .count()
+    };
+    let whole = |end: usize| map.nodes[end].fate == Fate::Stays;
+    let own = map.links.iter().filter(|link| link.fate != Fate::Stays && whole(link.ends.0) && whole(link.ends.1));
+    let cables: usize = own.map(|link| link.cables).sum();
+    let counts = [(nodes(true), "switch"), (nodes(false), "host"), (cables, "cable")];
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, name)| counted(number as u64, name))
+        .collect();
+    let (last, before) = told.split_last()?;
+    let all = if before.is_empty() { last.clone() } else { format!("{} and {last}", before.join(", ")) };
+    Some(format!("Gone, cut off or set aside: {all} that this manager has seen before."))
 }
 
 /// How far the writes have come, device by device: a device may have waves to come when one is written.
@@ -344,6 +396,7 @@ fn smps(status: &Status) -> Markup {
 mod tests {
     use super::*;
     use reconfig::ids::Vl;
+    use reconfig::scenario::{MapLink, MapNode};
     use std::time::Duration;
 
     #[test]
@@ -354,6 +407,14 @@ mod tests {
         assert_eq!(told, "no packet stands in lanes 2, 3, and none is to go there");
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(3_661);
         assert_eq!(clock(at), "01:01:01 UTC");
+        let node = |is_switch, fate| MapNode { node: NodeId(0), name: String::new(), is_switch, fate };
+        let link = |ends, fate, cables| MapLink { ends, fate, cables };
+        let nodes =
+            vec![node(true, Fate::Leaves), node(true, Fate::Stays), node(true, Fate::Stays), node(false, Fate::CutOff)];
+        let links = vec![link((0, 1), Fate::Leaves, 4), link((1, 2), Fate::Leaves, 1), link((0, 3), Fate::CutOff, 1)];
+        let told = gone(&FabricMap { nodes, links }).expect("something is gone");
+        assert!(told.starts_with("Gone, cut off or set aside: 1 switch, 1 host and 1 cable "), "{told}");
+        assert_eq!(gone(&FabricMap { nodes: vec![node(true, Fate::Stays)], links: Vec::new() }), None);
         let waves = |written, all, writing| NodeWaves { written, all, writing }.stage();
         assert_eq!(waves(2, 5, false), Stage::Partly, "it is not green before its last wave is written");
         assert_eq!(waves(2, 5, true), Stage::Writing);

@@ -17,6 +17,7 @@ mod route;
 mod sections;
 mod verdict;
 mod what_if;
+mod words;
 
 pub use audit::audit_page;
 pub use live::{LivePage, live_files};
@@ -76,7 +77,7 @@ impl ResultPage {
                 @for told in &self.beside { p class="beside" { (unbroken(told)) } }
                 p class="what" { (self.what) }
             },
-            main: html! { (self.body) },
+            main: html! { (self.body) (words::words(&self.body)) },
             script: html! { script { (PreEscaped(include_str!("script.js"))) } },
         })
     }

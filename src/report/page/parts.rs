@@ -49,15 +49,21 @@ pub(super) fn in_full(text: &str, open: bool) -> Markup {
 
 /// An answer of the screen as a sentence.
 pub(super) fn sentence(answer: &str) -> String {
-    let answer = answer.trim();
-    let mut letters = answer.chars();
+    capital(answer.trim()) + "."
+}
+
+/// A text that begins with a capital.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase).into_iter().flatten();
-    first.chain(letters).chain(['.']).collect()
+    first.chain(letters).collect()
 }
 
 /// Why something was refused: a long refusal lists its evidence line by line.
 pub(super) fn refusal(text: &str) -> Markup {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    // Where nothing changes, its only moment needs no name.
+    let first = first.strip_prefix("wave steady: ").unwrap_or(first);
     html! {
         p class="refusal" { "Refused: " (first) }
         @if !rest.is_empty() { details { summary { "The evidence, line by line" } pre tabindex="0" { (rest) } } }

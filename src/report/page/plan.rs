@@ -21,7 +21,7 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
         command: "plan",
         word,
         sentence: sentence(report),
-        beside: Vec::new(),
+        beside: waits(report),
         what: format!("{} change; routing {engine}{roots}", report.departure),
         body: html! {
             @if let Some(facts) = &report.plan { (planned(report, facts)) }
@@ -65,6 +65,19 @@ fn sentence(report: &PlanReport) -> String {
     }
 }
 
+/// That a change takes longer than its writes.
+fn waits(report: &PlanReport) -> Vec<String> {
+    let waits = report.waits_ns;
+    let is_planned = report.plan.is_some() && report.refusal.is_none();
+    let told = || {
+        format!(
+            "Beside its writes the change waits {} by the clock, until no packet can be where it must not be.",
+            duration(waits)
+        )
+    };
+    (waits > 0 && is_planned).then(told).into_iter().collect()
+}
+
 fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
     let proof = report.proof.as_ref().filter(|_| report.refusal.is_none());
     let cut_off: Vec<String> = report.cut_off.iter().map(ToString::to_string).collect();
@@ -88,7 +101,7 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
                 (named("Cables joined", &facts.joined, "comes"))
                 (named("Cut off for good", &cut_off, "cutoff"))
             }
-            @if let Some(map) = &report.map { (fabric::draw(map, "plan-fabric", &Default::default())) }
+            @if let Some(map) = &report.map { (fabric::draw(map, "plan-fabric", &Default::default(), "leaves")) }
         }
         section {
             h2 { "Waves" }

@@ -18,7 +18,9 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
             ([_], 0) => "The routing is proved free of deadlock.".to_string(),
             ([only], _) => {
                 let why = only.facts.refusal.as_ref().map_or_else(String::new, ToString::to_string);
-                format!("The routing is refused: {}.", why.lines().next().unwrap_or_default())
+                let why = why.lines().next().unwrap_or_default();
+                // Where nothing changes, its only moment needs no name.
+                format!("The routing is refused: {}.", why.strip_prefix("wave steady: ").unwrap_or(why))
             }
             (_, 0) => format!("The routings of {subnets} are proved, each by itself."),
             (_, some) => format!("{} of {subnets} are refused.", count(some)),
@@ -26,7 +28,13 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
         beside: Vec::new(),
         what: report.subnets.first().map_or_else(String::new, |own| {
             let root = own.facts.root.as_ref().map_or_else(String::new, |root| format!(", root {root}"));
-            format!("engine {}{root}", own.facts.engine)
+            let size = own.facts.fabric;
+            let of = size_of(size.switches, (size.cas, "CA"), size.links);
+            if report.subnets.len() > 1 {
+                format!("{subnets}; engine {}", own.facts.engine)
+            } else {
+                format!("engine {}{root}; {of}", own.facts.engine)
+            }
         }),
         body: html! {
             @for (rank, own) in report.subnets.iter().enumerate() { (subnet(own, report.subnets.len() > 1, &format!("s{rank}"))) }
@@ -56,7 +64,7 @@ fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {
                 ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
                 ("data VLs", facts.data_vls.to_string()),
                 ("switches on an average path", format!("{:.2}", facts.paths.mean)),
-                ("busiest cable", busiest),
+                ("port that sends into the busiest cable", busiest),
                 ("paths on an average cable", format!("{:.1}", facts.load.mean)),
             ]))
             @if let Some(proof) = &facts.proof {

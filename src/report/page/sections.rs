@@ -286,7 +286,7 @@ impl<'a> Run<'a> {
                     (named("Cut off for good", &change.cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }
                 @if change.cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
-                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id), &Default::default())) }
+                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id), &Default::default(), "leaves")) }
             }
         }
     }
@@ -462,7 +462,8 @@ impl<'a> Run<'a> {
         let rows = [vec![TableField::text("scheme"), TableField::value(&compare::name(report))], routing, status];
         // A proof that was refused counted nothing.
         let numbers = numbers.into_iter().filter(|(name, _)| proof.refusal.is_none() || *name == "waves");
-        let counts = numbers.map(|(name, number)| vec![TableField::text(name), TableField::count(number as u64)]);
+        let counts =
+            numbers.map(|(name, number)| vec![TableField::text(name), TableField::value(&count(number as u64))]);
         html! {
             section {
                 h2 { "Plan and proof" }
@@ -574,7 +575,7 @@ impl Unfinished {
 
     fn phases(self) -> Vec<PhaseReport> {
         let phase = |name: &str, start_ns, end_ns, smps| PhaseReport { name: name.to_string(), start_ns, end_ns, smps };
-        let before = phase("no write yet", self.event_ns, self.start_ns, self.smps[0]);
+        let before = phase("no write", self.event_ns, self.start_ns, self.smps[0]);
         let writes = phase("unfinished", self.start_ns, self.end_ns, self.smps[1]);
         [before, writes].into_iter().filter(|own| own.end_ns > own.start_ns).collect()
     }

@@ -59,7 +59,7 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     let is_told = report.outcome == Ending::Completed && report.packets.lost_to_change == 0;
     if lost > 0 && report.has_change() && !is_told {
         let packets = counted(lost, "packet");
-        told.push(format!("Lost to the failure are {packets} whose way had died, and was not yet replaced."));
+        told.push(format!("The failure cost {packets}: their way had died, and was not yet replaced."));
     }
     if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
         let pairs = counted(outage.pairs as u64, "pair");
@@ -80,7 +80,9 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     }
     if report.packets.stranded > 0 {
         let packets = counted(report.packets.stranded, "packet");
-        told.push(format!("{packets} from or to end ports that left or are cut off were stranded."));
+        told.push(format!(
+            "{packets} were stranded: they came from end ports that left or are cut off, or were for them."
+        ));
     }
     told.extend(saturated(report));
     told.extend(agents(report));

@@ -28,6 +28,7 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
             (losses(&report.losses))
             (cut_off(&report.losses))
             @if unproved > 0 { (refusals(&report.losses)) }
+            (moves(&report.losses))
             (parts::notes(&report.notes))
             (parts::again(origin, vec![
                 ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
@@ -65,12 +66,16 @@ fn losses(losses: &[LossReport]) -> Markup {
             h2 { "Losses by harm" }
             p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest." }
             p {
+                b { "Pairs out" } " counts ordered pairs of an end port and a LID that have no way until tables are rewritten; "
+                "who is cut off does not count."
+            }
+            p {
                 b { "Writes take" } " is the time from the manager's first write until every pair that was out has a way "
                 "again. The manager finds the loss and plans before that, which often takes longer: "
                 code { "reconfig simulate" } " shows how long pairs are out in all."
             }
             @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
-            (table("A press on a heading sorts by it", &header, rows, true))
+            (table("Press a heading to sort by it", &header, rows, true))
             @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
         }
     }
@@ -120,6 +125,27 @@ fn row((rank, loss): (usize, &LossReport), elsewhere: bool) -> Vec<TableField> {
         of(|own| own.smps as u64),
     ]);
     fields
+}
+
+/// Why some changes move hosts: the ways that were passed over.
+fn moves(losses: &[LossReport]) -> Markup {
+    let moving: Vec<(&LossReport, &str)> =
+        losses.iter().filter_map(|loss| Some((loss, loss.why_hosts_move()?))).collect();
+    let omitted = moving.len().saturating_sub(MOST_NAMED) as u64;
+    html! {
+        @if !moving.is_empty() {
+            section {
+                h2 { "Why hosts move" }
+                @for (loss, why) in moving.iter().take(MOST_NAMED) {
+                    h3 { "After the loss of " (loss.dies.join(" and ")) }
+                    p { (parts::sentence(why)) }
+                }
+                @if omitted > 0 {
+                    p class="unit" { (counted(omitted, "loss")) " more that move hosts are not shown; --json has all." }
+                }
+            }
+        }
+    }
 }
 
 fn refusals(losses: &[LossReport]) -> Markup {

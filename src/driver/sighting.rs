@@ -88,7 +88,7 @@ impl<S: SubnetManager> Driver<S> {
                 "nobody answers behind this link, which is up: taken down"
             );
         }
-        // Who was to be brought in and failed at something has a link that is ARMED, and what it sends would stand there.
+        // Who was to be brought in and failed at something has a link that is ARMED: what it sends would stand there.
         ports.extend(discovered.to_left_out.iter().filter_map(known));
         if ports.is_empty() {
             return Ok(());

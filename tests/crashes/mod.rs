@@ -212,8 +212,8 @@ fn resumed_by_itself(setting: Setting, going: Going) {
     assert!(arrivals["resumed"] > 0);
 }
 
-/// Between the two managers a host is switched off and on: its port is in INITIALIZE, and no token passes it. The change
-/// goes on without it, and it comes back as anything that comes.
+/// Between the two managers a host is switched off and on: its port is in INITIALIZE, and no token passes it. The
+/// change goes on without it, and it comes back as anything that comes.
 #[test]
 fn a_host_that_went_off_and_on_meanwhile_does_not_hold_up_a_resumed_change() {
     for going in [Going::Planned, Going::Sudden] {

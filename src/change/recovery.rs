@@ -274,20 +274,28 @@ impl KeptHalf {
     fn new(input: &RecoveryInput, half: Half) -> Result<Self, ChangeError> {
         by_itself(input, half).map_err(ChangeError::Old)?;
         let mut straight = straightened(input, false);
-        let waves = match repaired(input, half, &straight) {
-            // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do.
-            Err(ChangeError::Repair(RepairError::Deadlock { .. })) => {
-                straight = straightened(input, true);
-                repaired(input, half, &straight)?
-            }
-            found => found?,
-        };
-        Ok(KeptHalf { half, straight, waves })
+        let is_cyclic = |found: &Result<_, _>| matches!(found, Err(ChangeError::Repair(RepairError::Deadlock { .. })));
+        let mut waves = repaired(input, half, &straight, Some(input.sm));
+        if is_cyclic(&waves) {
+            // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do,
+            straight = straightened(input, true);
+            waves = repaired(input, half, &straight, Some(input.sm));
+        }
+        if is_cyclic(&waves) {
+            // or answers to base LIDs, on what another manager left of a half. A recovery does not prove those.
+            waves = repaired(input, half, &straight, None);
+        }
+        Ok(KeptHalf { half, straight, waves: waves? })
     }
 }
 
-/// Waves from `lfts` that give ways to the rows of a half that have none.
-fn repaired(input: &RecoveryInput, kept: Half, lfts: &[Arc<Lft>]) -> Result<Vec<RepairWave>, ChangeError> {
+/// Waves from `lfts` that give ways to the rows of a half that have none, beside answers of `answerer` to base LIDs.
+fn repaired(
+    input: &RecoveryInput,
+    kept: Half,
+    lfts: &[Arc<Lft>],
+    answerer: Option<PortId>,
+) -> Result<Vec<RepairWave>, ChangeError> {
     let fabric = &*input.fabric;
     let mut senders = InjectionRules::default();
     senders.injected[kept.index()] = true;
@@ -297,7 +305,7 @@ fn repaired(input: &RecoveryInput, kept: Half, lfts: &[Arc<Lft>]) -> Result<Vec<
     let tables = steadied(input, lfts);
     let asked = RepairInput {
         target: alike.then_some(&target),
-        answerer: Some(input.sm),
+        answerer,
         order: order.as_deref(),
         // The plan waits for what was sent before, which does not go together with packets that turn back (W.8).
         discards_turned_back: false,

@@ -8,6 +8,7 @@ use super::installed;
 use super::opensm::OpenSm;
 use super::sm::{OVER, Place, Sm, without};
 use super::subnet::Subnet;
+use crate::support::is_thorough;
 use crate::support::schema::assert_keeps;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::Half;
@@ -253,4 +254,46 @@ fn rescue_opens_what_a_dead_manager_closed() {
         let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
         assert_eq!(next.count("REWRITTEN"), 0, "{}", next.log());
     }
+}
+
+/// Killed at moments spread over a change, not at its barriers; `reconfig rescue` opens what is closed, and OpenSM brings
+/// up what is there: nothing is closed then, and its tables are sound.
+#[test]
+fn opensm_follows_a_manager_that_died_at_any_moment() {
+    if !installed() {
+        return;
+    }
+    let net = net();
+    let count = if is_thorough() { 60 } else { 2 };
+    let (mut took, mut closed) = (None, 0);
+    for nth in 0..=count {
+        let mut subnet = Subnet::serve(&net.text);
+        subnet.tools_at("host-3 HCA-1");
+        let manager = Sm::bring_up(&subnet, "host-1 HCA-1", &["--scheme", "double"]);
+        let begun = Instant::now();
+        let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
+        // The first change is left to end, to see how long it takes.
+        let Some(took) = took else {
+            subnet.wait("the change to end", LIMIT, || manager.count(OVER) > 0);
+            took = Some(begun.elapsed());
+            continue;
+        };
+        let took: Duration = took;
+        std::thread::sleep(took.mul_f64((f64::from(nth) - 0.5) / f64::from(count)));
+        drop(manager);
+        let program = super::reconfig();
+        let program = program.to_str().expect("a path in Unicode");
+        let rescue = |options: &[&str]| subnet.run(&[&[program, "rescue"], options].concat());
+        closed += usize::from(rescue(&[]).code == Some(1));
+        let cleared = rescue(&["--clear"]);
+        assert_eq!(cleared.code, Some(0), "moment {nth}: {}{}", cleared.output, cleared.errors);
+        let opensm = OpenSm::bring_up(&subnet, Some("host-2 HCA-1"), "");
+        let rest = rescue(&[]);
+        assert_eq!(rest.code, Some(0), "moment {nth}: {}{}", rest.output, rest.errors);
+        drop(opensm);
+        // Who takes over from OpenSM proves what it finds, as it stands or on its way.
+        let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
+        assert_eq!(next.count("REWRITTEN"), 0, "moment {nth}: {}", next.log());
+    }
+    println!("killed at {count} moments of {took:?}: {closed} left something closed");
 }

@@ -241,7 +241,7 @@ fn a_host_that_went_off_and_on_meanwhile_does_not_hold_up_a_resumed_change() {
 /// The same, and a manager at another port follows, which knows nothing of the journal.
 fn recovered_by_a_standby(setting: Setting, going: Going) {
     let reference = undisturbed(setting, going);
-    let mut arrivals = BTreeMap::new();
+    let (mut arrivals, mut ends, mut lost) = (BTreeMap::new(), (0, 0), 0);
     for position in positions(&reference) {
         let at = format!("{setting:?}, {going:?}, killed before MAD {position}, a standby follows");
         let world = World::new(setting);
@@ -249,14 +249,21 @@ fn recovered_by_a_standby(setting: Setting, going: Going) {
         assert!(killed.was_killed, "{at}: {killed:?}");
         world.pass(200_000);
         let next = world.manage(world.other_port(), None, &[], Death::Never);
-        sound(&world, world.other_port(), &next, closing(&next), &at);
+        let held = sound(&world, world.other_port(), &next, closing(&next), &at);
+        ends.0 += usize::from(held == reference.before);
+        ends.1 += usize::from(held == reference.after);
         // Nothing is lost, so nothing moves hosts once it has found which half they are on.
         let half = next.running.as_ref().map(|running| running.half);
         let is_steady = going == Going::Sudden || next.answered.iter().copied().eq(half);
         assert!(is_steady, "{at}: the SA answered with the halves {:?}, {half:?} is in force: {next:?}", next.answered);
         *arrivals.entry(next.arrival.expect("it is up")).or_insert(0) += 1;
+        lost += world.packets().lost_to_change;
     }
-    println!("{setting:?}, {going:?}: {} MADs: {arrivals:?}", reference.sent);
+    let (before, after) = ends;
+    println!(
+        "{setting:?}, {going:?}: {} MADs: {arrivals:?}; tables as before {before}, as undisturbed {after}; {lost} lost",
+        reference.sent
+    );
 }
 
 #[test]

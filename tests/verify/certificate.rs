@@ -43,7 +43,7 @@ fn double(name: &str, when: Removal) -> Plan {
 #[test]
 fn every_proved_plan_has_a_certificate_that_is_accepted() {
     let mut unproved = 0;
-    for (which, bundled) in BUNDLED.into_iter().enumerate() {
+    for (which, bundled) in BUNDLED.iter().enumerate() {
         for optimised in [false, true] {
             let subnet = bring_up(&bundled.generate().unwrap(), 1 + u8::from(optimised), optimised);
             for (at, (scheme, when)) in [

@@ -1,6 +1,7 @@
 //! `reconfig audit` against ibdmchk, on a few fabrics that real OpenSM routed: the same verdicts of the same pairs.
 //! The rest is `cargo run --release -p reconfig-measuring --bin ibdmchk_agreement -- --fabrics all` (docs/ORACLE.md).
 
+use crate::support::processor::OneProcessor;
 use crate::support::tools::all_there;
 use reconfig::fabric::format::read;
 use reconfig_measuring::agreement::Examination;
@@ -37,6 +38,7 @@ fn both_give_the_same_verdicts() {
     if !installed() {
         return;
     }
+    let _processor = OneProcessor::take();
     let (mut totals, mut lines, mut on_lanes) = (Totals::default(), Vec::new(), 0);
     for number in NUMBERS {
         let sample = sample(number);

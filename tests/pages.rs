@@ -1,6 +1,6 @@
 //! `--report` of the commands that judge: the verdict first, the numbers of `--json`, and nothing from outside.
 
-use crate::support::browser::{self, browse};
+use crate::support::browser::{self, Browser};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -96,8 +96,9 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
         assert!(text.contains("<h2>Words</h2>"), "{}: its words are explained", word(text));
     }
     if browser::is_there() {
+        let mut browser = Browser::start(folder.path());
         for text in &pages {
-            let (document, complaints) = browse(text, 820, folder.path());
+            let (document, complaints) = browser.load(text, 820, folder.path());
             assert_eq!(complaints, Vec::<String>::new(), "{}", word(text));
             assert!(document.contains("Run it again"), "the whole page is there");
         }

@@ -8,8 +8,8 @@ const COLUMNS: usize = 120;
 
 /// Folders of Rust, all of it ours.
 const CODE: [&str; 6] = ["src", "tests", "benches", "examples", "fuzz/fuzz_targets", "opensm-plugin"];
-/// Folders of pages; those of `docs/state-machines` are written by a program.
-const PAGES: [&str; 2] = ["docs", "docs/decisions"];
+/// Folders of pages.
+const PAGES: [&str; 3] = ["docs", "docs/decisions", "docs/state-machines"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,12 +1,12 @@
 //! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
 
-use super::Common;
 use super::choice::{self, CrossingArguments, engine_names};
 use super::input::{Captured, check_options, only, read_captured, read_dump, read_lfts_of};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use super::page::Page;
 use super::progress::Waiting;
+use super::{Common, FabricReading};
 use crate::report;
 use anyhow::anyhow;
 use reconfig::audit::across::SubnetRouting;
@@ -87,6 +87,8 @@ pub(super) struct Arguments {
     several: Several,
     #[command(flatten)]
     after: After,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 /// How several subnets are routed.

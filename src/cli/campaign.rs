@@ -1,10 +1,10 @@
 //! `reconfig campaign`: many runs of the simulator by one description.
 
-use super::Common;
 use super::input::{read_fabric, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, remark};
 use super::progress::Counted;
+use super::{Common, FabricReading};
 use crate::report;
 use anyhow::{Context, anyhow};
 use rayon::prelude::*;
@@ -48,6 +48,8 @@ pub(super) struct Arguments {
     /// Carry out nothing: show the summary of the rows in the folder.
     #[arg(long, conflicts_with_all = ["shard", "threads"])]
     summary: bool,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 /// One of several parts of a campaign.

@@ -3,7 +3,7 @@
 use super::input::{Captured, look_at_both, read_subnets, read_to_look_at};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
-use super::{Common, output};
+use super::{Common, FabricReading, Global, output};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use reconfig::fabric::difference::Difference;
@@ -41,6 +41,8 @@ Examples:
 pub(super) struct Show {
     /// The fabric: a file in any form of docs/READING.md, or a list of subnets; `-` is standard input.
     fabric: PathBuf,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +57,8 @@ pub(super) struct Diff {
     before: PathBuf,
     /// The fabric after.
     after: PathBuf,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 #[derive(Debug, Args)]
@@ -69,6 +73,8 @@ pub(super) struct Convert {
     fabric: PathBuf,
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 #[derive(Debug, Args)]
@@ -127,12 +133,12 @@ enum Written {
     Json,
 }
 
-pub(super) fn run(command: FabricCommand, common: Common) -> Result<Answer, Failure> {
+pub(super) fn run(command: FabricCommand, global: Global) -> Result<Answer, Failure> {
     match command {
-        FabricCommand::Show(arguments) => show(&arguments, common),
-        FabricCommand::Diff(arguments) => diff(&arguments, common),
-        FabricCommand::Convert(arguments) => convert(&arguments, common),
-        FabricCommand::Generate(arguments) => make(&arguments, common),
+        FabricCommand::Show(arguments) => show(&arguments, global.with(arguments.reading)),
+        FabricCommand::Diff(arguments) => diff(&arguments, global.with(arguments.reading)),
+        FabricCommand::Convert(arguments) => convert(&arguments, global.with(arguments.reading)),
+        FabricCommand::Generate(arguments) => make(&arguments, global.alone()),
     }
 }
 

@@ -119,7 +119,7 @@ fn read_any(
     accept: impl FnOnce(Reading) -> Result<Fabric, Failure>,
 ) -> Result<Subnets, Failure> {
     let subnets = read_unnamed(file, common, accept)?;
-    match common.names {
+    match common.reading.names {
         None => Ok(subnets),
         Some(names) => with_names(&subnets, file, names),
     }
@@ -143,7 +143,7 @@ fn read_unnamed(
     let bytes = read_named(file)?;
     let name = name_of(file);
     if list::is_list(&name, &bytes) {
-        let named = common.systems.map(|folder| systems_in(folder, true)).transpose()?;
+        let named = common.reading.systems.map(|folder| systems_in(folder, true)).transpose()?;
         let systems = |capture: &Path| match &named {
             Some(systems) => Ok(systems.clone()),
             None => systems_in(beside(capture), false).map_err(|failure| std::io::Error::other(failure.text())),
@@ -151,7 +151,7 @@ fn read_unnamed(
         return list::read_with(&bytes, &name, common.tolerance(), read_bytes, systems).map_err(unreadable);
     }
     let systems = match format::needs_systems(&bytes) {
-        true => systems_in(common.systems.unwrap_or(beside(file)), common.systems.is_some())?,
+        true => systems_in(common.reading.systems.unwrap_or(beside(file)), common.reading.systems.is_some())?,
         false => SystemFiles::default(),
     };
     let reading = format::read_with(&bytes, &name, common.tolerance(), &systems).map_err(unreadable)?;

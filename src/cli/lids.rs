@@ -1,11 +1,11 @@
 //! `reconfig lids`: counts the LIDs that an engine's routing needs, by destination and heuristic.
 
-use super::Common;
 use super::choice;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen};
 use super::route::EngineChoice;
+use super::{Common, FabricReading};
 use crate::report::{self, LidCount, LidReport, PortNeed};
 use reconfig::change::{self, BringUp, Computed};
 use reconfig::fabric::{Fabric, PortId};
@@ -42,6 +42,8 @@ pub(super) struct Arguments {
     /// Write LIDs for two halves, each port with its own LMC, in the format of OpenSM's guid2lid.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 /// Runs the command.

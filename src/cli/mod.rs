@@ -76,7 +76,7 @@ is read [default: 1024].";
 #[command(name = "reconfig", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Arguments {
     #[command(flatten)]
-    common: Common,
+    global: Global,
     #[command(subcommand)]
     command: Command,
 }
@@ -84,7 +84,7 @@ struct Arguments {
 /// Options of every command.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Global options")]
-struct Common {
+struct Global {
     /// Print the result as JSON, for programs.
     #[arg(long, global = true)]
     json: bool,
@@ -94,21 +94,46 @@ struct Common {
     /// Log more to standard error: -v events, -vv details, -vvv everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+}
+
+/// Options of every command that reads the file of a fabric.
+#[derive(Clone, Copy, Default, Debug, Args)]
+#[command(next_help_heading = "Reading fabrics")]
+struct FabricReading {
     /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link reported by one end
     /// only).
-    #[arg(long, global = true, conflicts_with = "partial")]
+    #[arg(long, conflicts_with = "partial")]
     strict: bool,
     /// Accept an incomplete file of a fabric: skip unreadable parts, and describe a node that has no section of its own
     /// by what its neighbours report.
-    #[arg(long, global = true)]
+    #[arg(long)]
     partial: bool,
     /// Names of nodes, instead of the descriptions in a fabric's file: a node-name-map (0xGUID "NAME" a line), or the
     /// output of ibswitches or ibhosts.
-    #[arg(long, global = true, value_name = "FILE", value_parser = kept_path)]
+    #[arg(long, value_name = "FILE", value_parser = kept_path)]
     names: Option<&'static Path>,
     /// The folder of the system files (IBNL) that a topology of ibdm needs, instead of its own folder.
-    #[arg(long, global = true, value_name = "FOLDER", value_parser = kept_path)]
+    #[arg(long, value_name = "FOLDER", value_parser = kept_path)]
     systems: Option<&'static Path>,
+}
+
+/// What was asked of every command, and of those that read fabrics.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    json: bool,
+    reading: FabricReading,
+}
+
+impl Global {
+    /// For a command that reads no fabric.
+    fn alone(self) -> Common {
+        self.with(FabricReading::default())
+    }
+
+    /// For a command that reads fabrics so.
+    fn with(self, reading: FabricReading) -> Common {
+        Common { json: self.json, reading }
+    }
 }
 
 /// A path for as long as the process runs, so that the options of every command stay small values.
@@ -119,7 +144,7 @@ fn kept_path(text: &str) -> Result<&'static Path, std::convert::Infallible> {
 impl Common {
     /// How much damage a fabric's file may have.
     fn tolerance(self) -> Tolerance {
-        match (self.strict, self.partial) {
+        match (self.reading.strict, self.reading.partial) {
             (true, _) => Tolerance::Strict,
             (_, true) => Tolerance::Partial,
             _ => Tolerance::Repair,
@@ -191,37 +216,37 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<Answer, Failure> {
-    output::choose_colour(arguments.common.color);
+    output::choose_colour(arguments.global.color);
     // A command that runs indefinitely logs its events by default.
     let (daemon, json) = match &arguments.command {
         Command::Sm(arguments) => (1, arguments.logs_json()),
         _ => (0, false),
     };
-    let reload = log::start(arguments.common.verbose.saturating_add(daemon), json)?;
-    dispatch(arguments.command, arguments.common, reload)
+    let reload = log::start(arguments.global.verbose.saturating_add(daemon), json)?;
+    dispatch(arguments.command, arguments.global, reload)
 }
 
-fn dispatch(command: Command, common: Common, reload: log::Reload) -> Result<Answer, Failure> {
+fn dispatch(command: Command, global: Global, reload: log::Reload) -> Result<Answer, Failure> {
     match command {
-        Command::Simulate(arguments) => simulate::run(&arguments, common),
-        Command::Plan(arguments) => plan::run(&arguments, common),
-        Command::Campaign(arguments) => campaign::run(&arguments, common),
+        Command::Simulate(arguments) => simulate::run(&arguments, global.with(arguments.reading)),
+        Command::Plan(arguments) => plan::run(&arguments, global.with(arguments.reading)),
+        Command::Campaign(arguments) => campaign::run(&arguments, global.with(arguments.reading)),
         Command::Watch(arguments) => watch::run(&arguments),
-        Command::WhatIf(arguments) => what_if::run(&arguments, common),
-        Command::Check(arguments) => check::run(&arguments, common),
-        Command::Audit(arguments) => audit::run(&arguments, common),
-        Command::Route(arguments) => route::run(&arguments, common),
-        Command::Lids(arguments) => lids::run(&arguments, common),
-        Command::Sm(arguments) => sm::run(&arguments, common, reload),
-        Command::Serve(arguments) => serve::run(&arguments, common),
-        Command::Fabric(command) => fabric::run(command, common),
-        Command::Reproduce(arguments) => reproduce::run(&arguments, common),
-        Command::Status(arguments) => status::run(&arguments, common),
-        Command::Change(arguments) => change::run(&arguments, common),
-        Command::Events(arguments) => events::run(&arguments, common),
-        Command::Journal(command) => journal::run(&command, common),
-        Command::Rescue(arguments) => rescue::run(&arguments, common),
-        Command::Resolve(arguments) => resolve::run(&arguments, common),
+        Command::WhatIf(arguments) => what_if::run(&arguments, global.with(arguments.reading)),
+        Command::Check(arguments) => check::run(&arguments, global.alone()),
+        Command::Audit(arguments) => audit::run(&arguments, global.with(arguments.reading)),
+        Command::Route(arguments) => route::run(&arguments, global.with(arguments.reading)),
+        Command::Lids(arguments) => lids::run(&arguments, global.with(arguments.reading)),
+        Command::Sm(arguments) => sm::run(&arguments, global.alone(), reload),
+        Command::Serve(arguments) => serve::run(&arguments, global.with(arguments.reading)),
+        Command::Fabric(command) => fabric::run(command, global),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, global.alone()),
+        Command::Status(arguments) => status::run(&arguments, global.alone()),
+        Command::Change(arguments) => change::run(&arguments, global.alone()),
+        Command::Events(arguments) => events::run(&arguments, global.alone()),
+        Command::Journal(command) => journal::run(&command, global.alone()),
+        Command::Rescue(arguments) => rescue::run(&arguments, global.alone()),
+        Command::Resolve(arguments) => resolve::run(&arguments, global.alone()),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

@@ -1,6 +1,5 @@
 //! `reconfig plan`: a proved plan for the change between two captures, or for what leaves one.
 
-use super::Common;
 use super::addition::{AdditionArguments, Named};
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
@@ -14,6 +13,7 @@ use super::output::{self, Batch, Screen, check_places};
 use super::page::Page;
 use super::progress::Waiting;
 use super::removal::RemovalArguments;
+use super::{Common, FabricReading};
 use crate::report::{self, PlanReport};
 use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
@@ -112,6 +112,8 @@ pub(super) struct Arguments {
     devices: DeviceArguments,
     #[command(flatten)]
     evidence: EvidenceArguments,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 /// Runs the command.

@@ -1,6 +1,5 @@
 //! `reconfig route`: a fabric routed by an engine, proved, and written in the field's formats.
 
-use super::Common;
 use super::choice::{self, FromArguments};
 use super::element::find_node;
 use super::evidence::draw;
@@ -8,6 +7,7 @@ use super::input::{check_options, read_subnets};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use super::page::Page;
+use super::{Common, FabricReading};
 use crate::report::{self, RouteFacts, RouteReport, SubnetRoute, WorstFacts};
 use anyhow::anyhow;
 use reconfig::change::{self, LmcWish, Realised, RouteInput, Routed};
@@ -72,6 +72,8 @@ pub(super) struct Arguments {
     /// The file for the result as a page of HTML that needs nothing beside itself.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 /// The engine and its options.

@@ -4,7 +4,7 @@ use super::choice;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::simulate::{LatchChoice, traffic as pattern};
-use super::{Common, output};
+use super::{Common, FabricReading, output};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use reconfig::change::{self, BringUp};
@@ -64,6 +64,8 @@ pub(super) struct Arguments {
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use super::output::{Batch, Screen, check_places};
 use super::page::Page;
 use super::plan::certified;
 use super::progress::{Progress, Waiting};
-use super::{Common, output};
+use super::{Common, FabricReading, output};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange};
@@ -104,6 +104,8 @@ pub(super) struct Arguments {
     /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 #[derive(Debug, Args)]

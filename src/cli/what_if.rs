@@ -1,6 +1,5 @@
 //! `reconfig what-if`: what the loss of each switch and cable would do.
 
-use super::Common;
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, TurnBackArguments,
 };
@@ -10,6 +9,7 @@ use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::Page;
 use super::progress::{Counted, Waiting};
+use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
 use reconfig::change::{self, AfterLoss, BringUp, Captures, Departure, Loss, Pace, WhatIf};
@@ -94,6 +94,8 @@ pub(super) struct Arguments {
     smp_time: u64,
     #[command(flatten)]
     devices: DeviceArguments,
+    #[command(flatten)]
+    pub(super) reading: FabricReading,
 }
 
 /// Runs the command.

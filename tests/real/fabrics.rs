@@ -1,5 +1,6 @@
 //! The fabrics: ibsim's own example nets, read where the package has put them, and generated ones.
 
+use crate::support::is_thorough;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
 use std::path::Path;
@@ -44,5 +45,12 @@ pub fn generated(topology: &str, seed: u64) -> Net {
 /// Small ones, of four families; the first cannot be rewritten in place without a deadlock.
 pub const SMALL: [(&str, u64); 4] =
     [("random-regular:8,4,5", 112), ("leaf-spine:12,6,8", 0), ("torus:4x4x2,4", 0), ("dragonfly:2,4,2", 0)];
-/// 320 switches and 1024 CAs.
-pub const LARGE: (&str, u64) = ("three-level:16,8,8,8,8", 0);
+/// 320 switches and 1024 CAs in the long form, 160 and 512 in the brief one.
+pub fn large() -> (&'static str, u64) {
+    (if is_thorough() { "three-level:16,8,8,8,8" } else { "three-level:8,8,8,4,8" }, 0)
+}
+
+/// A fat tree of two levels: the larger one of [`SMALL`] in the long form, a quarter of its hosts in the brief one.
+pub fn tree() -> (&'static str, u64) {
+    if is_thorough() { SMALL[1] } else { ("leaf-spine:6,3,4", 0) }
+}

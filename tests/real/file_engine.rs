@@ -1,7 +1,7 @@
 //! What `reconfig route` writes, in the hands of real OpenSM: its engine `file` loads our forwarding tables, its
 //! guid2lid our LIDs, and the switches of ibsim then hold our tables to the entry.
 
-use super::fabrics::{Net, SMALL, generated};
+use super::fabrics::{Net, SMALL, generated, tree};
 use super::installed;
 use super::opensm::OpenSm;
 use super::picture::Picture;
@@ -16,7 +16,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_secs(120);
-/// Engines that do not route the first and the second of the small fabrics.
+/// Engines that do not route the first of the small fabrics, and the tree.
 const NOT_MADE_FOR: [&[&str]; 2] = [&["fat-tree"], &[]];
 /// What OpenSM says of an engine whose tables it wrote.
 const RAN: &str = "file tables configured on all switches";
@@ -85,7 +85,7 @@ fn every_engine_is_taken_over(number: usize, least: usize) {
     if !installed() {
         return;
     }
-    let (topology, seed) = SMALL[number];
+    let (topology, seed) = [SMALL[0], tree()][number];
     let net = generated(topology, seed);
     let mut taken: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for entry in ENGINES {

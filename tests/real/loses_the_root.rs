@@ -3,14 +3,13 @@
 
 use super::agree::Expected;
 use super::brings_up::{BOTH, all_is_well, expected, standing};
-use super::fabrics::{Net, SMALL, generated};
+use super::fabrics::{Net, SMALL, generated, tree};
 use super::installed;
 use super::judges::Judges;
 use super::picture::{Lanes, Picture};
 use super::scene::Scene;
 use super::side_by_side;
 use super::sm::{COMPLETED, FOLLOWED, Sm, without};
-use crate::support::is_thorough;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Sl, Vl, VlSet};
 use reconfig::plan::LanePartition;
@@ -21,11 +20,9 @@ const BARRIERS: [&str; 7] = ["splitting", "flushing", "installing", "swapping", 
 const PARTITIONS: [(LanePartition, &[&str], Meant); 2] =
     [(LanePartition::Temporary, &[], expected), (LanePartition::Standing, &["--standing-partition"], standing)];
 type Meant = fn(&Fabric, u8, Half) -> Expected<'_>;
-/// The fabrics whose every barrier is judged: at each, every cabled port is asked for its lanes. The long form takes
-/// the larger tree of [`SMALL`].
+/// The fabrics whose every barrier is judged: at each, every cabled port is asked for its lanes.
 fn judged() -> [Net; 2] {
-    let tree = if is_thorough() { SMALL[1] } else { ("leaf-spine:6,3,4", 0) };
-    [SMALL[0], tree].map(|(topology, seed)| generated(topology, seed))
+    [SMALL[0], tree()].map(|(topology, seed)| generated(topology, seed))
 }
 
 /// With four data VLs: what the old half keeps, and what the new one gets.

@@ -2,6 +2,7 @@
 //!
 //! Source of the console's words: what ibsim 0.10 answers to `help`.
 
+use crate::support::processor::OneProcessor;
 use reconfig_measuring::process::run::{Ended, run};
 use reconfig_measuring::served::{Served, bracketed};
 use std::ops::{Deref, DerefMut};
@@ -26,6 +27,7 @@ pub struct Subnet {
     place: Option<String>,
     /// Programs run so far: their files are numbered.
     runs: AtomicU32,
+    _processor: OneProcessor,
 }
 
 impl Deref for Subnet {
@@ -45,7 +47,8 @@ impl DerefMut for Subnet {
 impl Subnet {
     /// ibsim over a net file's text, ready.
     pub fn serve(net: &str) -> Subnet {
-        Subnet { served: Served::serve(net), place: None, runs: AtomicU32::new(0) }
+        let processor = OneProcessor::take();
+        Subnet { served: Served::serve(net), place: None, runs: AtomicU32::new(0), _processor: processor }
     }
 
     /// Has the tools run at a node from now on.

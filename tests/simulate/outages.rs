@@ -5,6 +5,7 @@ use super::command::{FABRIC, QUICK, screen, simulate};
 use super::{run, small};
 use crate::support::bundled::bundled;
 use crate::support::capture::capture;
+use crate::support::is_thorough;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Departure, Element, HostLosses, OutageReport, Scenario, SimulationReport};
 use serde_json::Value;
@@ -147,7 +148,10 @@ fn no_proved_scheme_loses_less_than_auto_on_a_bundled_fabric() {
 fn a_clusters_root_is_repaired_in_one_wave() {
     let Some(file) = capture("opensm/rhino512-after.subnet.lst") else { return };
     let options = [&["--load", "0.02"], &QUICK[2..]].concat();
-    loses_least(&file, &options);
+    // Beside it scheme `double` takes ten times as long: the brief form compares on bundled fabrics only.
+    if is_thorough() {
+        loses_least(&file, &options);
+    }
     let file = file.to_str().expect("UTF-8");
     let (code, shown) = printed(&[&["--remove-root", "--scheme", "auto"], &options[..], &[file]].concat());
     assert_eq!(code, Some(0), "{shown}");

@@ -2,7 +2,7 @@
 //! does.
 
 use super::command::{FABRIC, QUICK, simulate};
-use crate::support::browser::{self, browse};
+use crate::support::browser::{self, Browser};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -135,11 +135,12 @@ fn a_browser_loads_it_without_an_error_at_every_width() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
+    let mut browser = Browser::start(folder.path());
     for arguments in [&["--remove-root"][..], &["--remove-root", "--compare"]] {
         let (text, json) = page(arguments, folder.path());
         let probed = text.replace("</body>", &format!("{PROBE}</body>"));
         for width in [500, 820, 1400] {
-            let (document, complaints) = browse(&probed, width, folder.path());
+            let (document, complaints) = browser.load(&probed, width, folder.path());
             assert_eq!(complaints, Vec::<String>::new(), "{arguments:?} at {width}");
             assert!(
                 document.contains("data-wide=\"0\""),
@@ -151,9 +152,9 @@ fn a_browser_loads_it_without_an_error_at_every_width() {
             assert!(sorted.len() > 2 && sorted.is_sorted_by(|a, b| a >= b), "{sorted:?}");
         }
         if json["packets"].is_object() {
-            assert_tells_the_same(&browse(&text, 820, folder.path()).0, &json);
+            assert_tells_the_same(&browser.load(&text, 820, folder.path()).0, &json);
         }
     }
-    let (_, complaints) = browse("<body><script>none()</script></body>", 820, folder.path());
+    let (_, complaints) = browser.load("<body><script>none()</script></body>", 820, folder.path());
     assert_eq!(complaints.len(), 1, "a script that fails is noticed: {complaints:?}");
 }

@@ -1,6 +1,7 @@
 //! The root of one subnet dies or leaves: the others do not see it, and what crosses loses nothing to the change.
 
 use super::{DEPARTURES, among, assert_clean, assert_whole, fixture, generated, root_of, run, small, subnets_called};
+use crate::support::is_thorough;
 use reconfig::fabric::generate::JoinShape;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::scenario::{Departure, Latency, RelationReport, Scenario, SimulationReport};
@@ -80,7 +81,13 @@ fn each_root_of_four_subnets_leaves() {
 /// 64 switches and 128 hosts in each subnet.
 #[test]
 fn a_root_of_large_subnets_dies() {
-    let subnets = generated("random-regular:64,6,2", 2, JoinShape::Line, 2, 1);
+    let subnets = generated(
+        if is_thorough() { "random-regular:64,6,2" } else { "random-regular:32,6,2" },
+        2,
+        JoinShape::Line,
+        2,
+        1,
+    );
     let mut asked = measured(subnets, 1, Departure::Sudden);
     (asked.before_ns, asked.after_ns) = (100_000, 100_000);
     let report = run(&asked);

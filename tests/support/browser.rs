@@ -21,21 +21,6 @@ pub fn is_there() -> bool {
     all_there(&missing, "chromium")
 }
 
-/// The document after scripts have run, and what the browser complained of.
-pub fn browse(text: &str, width: u32, folder: &Path) -> (String, Vec<String>) {
-    let file = folder.join("probed.html");
-    fs::write(&file, text).expect("a file");
-    let mut command = Command::new(BROWSER);
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]);
-    command
-        .arg(format!("--window-size={width},900"))
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()));
-    let output = command.arg(format!("file://{}", file.display())).stdin(Stdio::null()).output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    let complaints = told.lines().filter(|line| line.contains("CONSOLE")).map(str::to_string).collect();
-    (String::from_utf8_lossy(&output.stdout).into_owned(), complaints)
-}
-
 /// A browser that stays open, driven by its debugging protocol over two pipes.
 pub struct Browser {
     child: Child,
@@ -76,6 +61,19 @@ impl Browser {
     pub fn open(&mut self, url: &str) {
         let opened = self.ask("Page.navigate", json!({"url": url}));
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
+    }
+
+    /// Loads a page of which we have the text, in a window so wide: the document after scripts have run, and what was
+    /// complained of.
+    pub fn load(&mut self, text: &str, width: u32, folder: &Path) -> (String, Vec<String>) {
+        let file = folder.join(format!("page-{}.html", self.last));
+        fs::write(&file, text).expect("a file");
+        self.complaints.clear();
+        self.view(width, "light");
+        self.open(&format!("file://{}", file.display()));
+        self.until("document.readyState === 'complete'");
+        let document = self.value("document.documentElement.outerHTML");
+        (document.as_str().expect("a document").to_string(), std::mem::take(&mut self.complaints))
     }
 
     /// Sets the size of the window and the preferred colours, `light` or `dark`.

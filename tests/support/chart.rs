@@ -204,7 +204,7 @@ impl Chart {
             "# {}\n\nDrawn from `state-machines/{}.yaml` by `cargo run --example draw_state_machines`; do not edit.\n\n{}\n\n",
             self.title,
             self.machine,
-            self.about.trim()
+            wrapped(&self.about)
         );
         page += &self.diagram();
         let states = self.states.iter().map(|state| vec![code(&state.name), state.meaning.clone(), state.safe.clone()]);
@@ -252,6 +252,21 @@ impl Chart {
         }
         text + "```\n\n"
     }
+}
+
+/// Prose in lines of 120 columns at most, as in pages that people write.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut columns) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        let fits = columns > 0 && columns + 1 + length <= 120;
+        if columns > 0 {
+            lines.push(if fits { ' ' } else { '\n' });
+        }
+        lines += word;
+        columns = if fits { columns + 1 + length } else { length };
+    }
+    lines
 }
 
 fn identifier(name: &str) -> String {

@@ -12,6 +12,7 @@ pub mod conformance;
 pub mod corpus;
 pub mod fabrics;
 pub mod mutilated;
+pub mod processor;
 pub mod proof;
 pub mod properties;
 pub mod python;

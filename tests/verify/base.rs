@@ -204,7 +204,7 @@ fn a_base_changes_no_verdict_no_evidence_and_no_byte() {
                 }
                 let check = checked(&plan);
                 let own = compare(&plan, &proof, &check, &mut tally, &what).expect("it was vetted");
-                for number in 0..if is_thorough() { 12 } else { 6 } {
+                for number in 0..if is_thorough() { 12 } else { 4 } {
                     let mutant = mutant(&plan, &mut random);
                     let what = format!("{what}, mutant {number}");
                     compare(&mutant, &proof, &check, &mut tally, &what);

@@ -43,10 +43,10 @@ fn double(name: &str, when: Removal) -> Plan {
 #[test]
 fn every_proved_plan_has_a_certificate_that_is_accepted() {
     let mut unproved = 0;
-    for bundled in BUNDLED {
+    for (which, bundled) in BUNDLED.iter().enumerate() {
         for optimised in [false, true] {
             let subnet = bring_up(&bundled.generate().unwrap(), 1 + u8::from(optimised), optimised);
-            for (scheme, when) in [
+            for (at, (scheme, when)) in [
                 (Scheme::Double, Removal::Planned),
                 (Scheme::Double, Removal::Sudden),
                 (Scheme::Ordered, Removal::Sudden),
@@ -54,7 +54,14 @@ fn every_proved_plan_has_a_certificate_that_is_accepted() {
                 (Scheme::Static, Removal::Sudden),
                 (Scheme::InPlace, Removal::Planned),
                 (Scheme::InPlace, Removal::Sudden),
-            ] {
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                // In the brief form a fabric has one form of SL-to-VL tables for each, and the next fabric the other.
+                if (which + at) % 2 != usize::from(optimised) && !is_thorough() {
+                    continue;
+                }
                 let prepared = prepare_baseline(removal(&subnet, scheme, when)).expect("a plan");
                 let plan = prepared.plan.plan().clone();
                 let Some(pair) = Pair::of(plan) else {

@@ -480,9 +480,12 @@ fn captured_fabrics_lose_their_root(sudden: bool) {
         let tables = change.installed(&change.old, &[Half::Lower, Half::Upper]);
         let scope = Scope { stranded: change.stranded.clone(), ..Scope::of(&[Half::Upper]) };
         prove_tables(&change.after, &tables, &scope).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-        let proved = prove(change.double(lanes(2..4)));
-        let proved = proved.unwrap_or_else(|(_, refusal)| panic!("{name} sudden {sudden}: {refusal}"));
-        println!("{name} sudden {sudden}: {:?}", proved.statistics());
+        // Its five phases take half of this test's time.
+        if *name != "selene-compute" || is_thorough() {
+            let proved = prove(change.double(lanes(2..4)));
+            let proved = proved.unwrap_or_else(|(_, refusal)| panic!("{name} sudden {sudden}: {refusal}"));
+            println!("{name} sudden {sudden}: {:?}", proved.statistics());
+        }
         if *name == "selene-compute" && sudden {
             let refused = |waves| matches!(prove(waves), Err((_, Refusal::Deadlock(cycle))) if cycle.shortest);
             assert!(refused(change.in_place()));

@@ -1,4 +1,4 @@
-//! Every engine of the registry, on 200 fabrics from seeds, 100 in the brief form, and on the captures: what it
+//! Every engine of the registry, on 200 fabrics from seeds, 60 in the brief form, and on the captures: what it
 //! computes is proved, and where it is not meant to be safe, refused whenever an oracle that shares nothing with the
 //! prover finds a cycle.
 //!

@@ -210,7 +210,7 @@ impl Ages {
         (next.open[host], next.closed_for[host]) = (false, 0);
         let mut lanes = [Vl::MANAGEMENT; 16];
         lanes[8..].fill(Vl::masked(1));
-        let mut judge = state.fence.judge.clone();
+        let mut judge = (*state.fence.judge).clone();
         judge.fold(&FenceReading { ticket: TICKET, port: PortId(host as u32), lanes });
         State { fence: Judged::whole(judge), ..next }
     }
@@ -258,7 +258,7 @@ impl Ages {
                     let asked = if early { state.now } else { asked };
                     let (asked_ns, answered_ns) = (asked.into(), state.now.into());
                     let half = Half::Upper;
-                    let mut judge = drain.judge.clone();
+                    let mut judge = (*drain.judge).clone();
                     judge.fold_reply(&ReplyReading { ticket: TICKET, port, asked_ns, answered_ns, half, settled });
                     found.push((Step::Fold(host), State { drain: Some(Judged::whole(judge)), ..with(None) }));
                 }

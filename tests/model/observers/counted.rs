@@ -9,6 +9,7 @@ use crate::model::search::Model;
 use reconfig::drain::{ConservationJudge, CounterReading, Ticket, Verdict};
 use reconfig::fabric::PortId;
 use reconfig::ids::VlSet;
+use std::sync::Arc;
 
 const A: VlSet = VlSet(0b0011);
 const TICKET: Ticket = Ticket(16);
@@ -136,7 +137,7 @@ impl Counts {
     }
 
     fn end_wave(&self, next: &mut State) {
-        let Waves { mut judge, ended } = next.waves.judge.clone();
+        let Waves { mut judge, ended } = (*next.waves.judge).clone();
         for host in self.ports() {
             let [settled, sent, received] = next.current[host];
             let port = PortId(host as u32);
@@ -153,7 +154,7 @@ impl Counts {
         }
         // The verdict and the last wave are all that tells judges apart, times aside; the last wave is in the state.
         let key = format!("{:?}", judge.verdict()).into();
-        next.waves = Judged { judge: Waves { judge, ended: ended + 1 }, key };
+        next.waves = Judged { judge: Arc::new(Waves { judge, ended: ended + 1 }), key };
         next.previous = Some(std::mem::take(&mut next.current));
         next.answered = Default::default();
     }
@@ -207,7 +208,7 @@ impl Model for Counts {
             previous: None,
             current: Readings::default(),
             answered: Default::default(),
-            waves: Judged { judge: Waves { judge: self.judge(), ended: 0 }, key: "".into() },
+            waves: Judged { judge: Arc::new(Waves { judge: self.judge(), ended: 0 }), key: "".into() },
         }
     }
 

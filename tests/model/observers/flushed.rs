@@ -222,7 +222,7 @@ impl Town {
 
     fn report(&self, state: &State, node: usize) -> State {
         let mut next = state.clone();
-        let mut judge = state.flush.judge.clone();
+        let mut judge = (*state.flush.judge).clone();
         let strict = self.has(Condition::ReportsOfTheRound) && self.has(Condition::RoundsInTurn);
         let named = if strict { state.reports[node] } else { state.round };
         // Rounds on the wire follow from tickets; the first of a ticket's two is that of its flush.
@@ -238,7 +238,7 @@ impl Town {
 
     /// A round is over.
     fn pass(&self, next: &mut State, flushed: &Flushed) {
-        let mut judge = next.vacate.judge.clone();
+        let mut judge = (*next.vacate.judge).clone();
         judge.fold(flushed);
         let over = self.aim == Aim::Flush || judge.verdict().is_some();
         next.vacate = Judged::whole(judge);

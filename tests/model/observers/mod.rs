@@ -64,10 +64,11 @@ fn lines(run: &[impl Debug]) -> String {
     run.iter().map(|step| format!("  {step:?}\n")).collect()
 }
 
-/// A judge as part of a state: two are one where their keys are. The key must tell apart all that a judge may do.
+/// A judge as part of a state: two are one where their keys are. The key must tell apart all that a judge may do. Most
+/// steps leave it alone, so states share it.
 #[derive(Clone, Debug)]
 struct Judged<J> {
-    judge: J,
+    judge: Arc<J>,
     key: Arc<str>,
 }
 
@@ -75,7 +76,7 @@ impl<J: Debug> Judged<J> {
     /// A judge whose states differ in anything that it holds.
     fn whole(judge: J) -> Judged<J> {
         let key = format!("{judge:?}").into();
-        Judged { judge, key }
+        Judged { judge: Arc::new(judge), key }
     }
 }
 

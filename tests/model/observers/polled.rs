@@ -9,6 +9,7 @@ use crate::model::search::Model;
 use reconfig::drain::{DrainGraph, LaneReading, PollJudge, PortMask, Ticket, Verdict};
 use reconfig::fabric::NodeId;
 use reconfig::ids::VlSet;
+use std::sync::Arc;
 
 const A: VlSet = VlSet(0b0011);
 
@@ -133,7 +134,7 @@ impl<'a> Polls<'a> {
     }
 
     fn begin(&self, state: &State<'a>) -> State<'a> {
-        let Clocked { mut judge, now } = state.polled.judge.clone();
+        let Clocked { mut judge, now } = (*state.polled.judge).clone();
         state.plane.dead.items().for_each(|channel| judge.excuse(self.layout.channels[channel].id));
         State { settled: None, polled: judged(Clocked { judge, now }, &state.questions), ..state.clone() }
     }
@@ -141,7 +142,7 @@ impl<'a> Polls<'a> {
     fn read(&self, state: &State<'a>, node: usize, lag: u8, drained: Set) -> State<'a> {
         let mut next = state.clone();
         next.questions[node] = None;
-        let Clocked { mut judge, now } = state.polled.judge.clone();
+        let Clocked { mut judge, now } = (*state.polled.judge).clone();
         let asked = if self.has(Condition::AskedWhen) { now - lag } else { now };
         judge.fold(&self.reading(node, drained, (asked, now + 1)));
         if judge != state.polled.judge.judge {
@@ -186,7 +187,7 @@ fn judged<'a>(clocked: Clocked<'a>, questions: &[Option<Question>; MOST]) -> Jud
     let holding = holding(&clocked.judge);
     let lags = questions.iter().flatten().any(|question| question.lag > 0);
     let key = if lags { format!("{holding} {}", clocked.now) } else { timeless(&holding) };
-    Judged { judge: clocked, key: key.into() }
+    Judged { judge: Arc::new(clocked), key: key.into() }
 }
 
 /// The same without times.

@@ -186,7 +186,7 @@ impl Tokens {
         if all || !self.has(Condition::SourcesMoved) {
             let mut next = state.clone();
             (next.settled, next.known) = (None, state.plane.dead);
-            let mut judge = state.judge.judge.clone();
+            let mut judge = (*state.judge.judge).clone();
             let leaves = self.graph.leaves().iter();
             leaves.filter(|leaf| next.known.has(self.layout.channel(**leaf))).for_each(|&leaf| judge.excuse(leaf));
             next.judge = Judged::whole(judge);
@@ -213,7 +213,7 @@ impl Tokens {
             }
             let leaves = self.graph.leaves().iter().map(|&leaf| self.layout.channel(leaf));
             for leaf in leaves.filter(|&leaf| state.reports[usize::from(round)].has(leaf)) {
-                let mut judge = state.judge.judge.clone();
+                let mut judge = (*state.judge.judge).clone();
                 judge.fold(&reading(self.layout.channels[leaf].id, round));
                 found.push((Step::Report(leaf, round), State { judge: Judged::whole(judge), ..state.clone() }));
             }

@@ -9,9 +9,10 @@
 use super::Sim;
 use super::index::{By, Dense, EndPortRank, PacketId};
 use super::order::{DeliveryOrder, OrderCounts};
+use super::out_port::OutPort;
 use super::outage::Outages;
 use super::packet::{Packet, PacketMarks};
-use super::plane::{DataPlane, OutPort};
+use super::plane::DataPlane;
 use super::series::Series;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};

@@ -41,6 +41,7 @@ mod mad;
 mod management;
 mod monitor;
 mod order;
+mod out_port;
 mod outage;
 mod outside;
 mod packet;

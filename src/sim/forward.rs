@@ -35,10 +35,7 @@ impl Sim {
             let packet = &plane.packets[id];
             let (feeder, credits) = (at.peer, packet.credits);
             let out_lane = plane.way(port, at, packet);
-            // Where nobody looks at queues, a packet that comes to an empty buffer and can go on at once leaves without
-            // joining the queue.
-            let may_pass = out_lane.is_lane() && plane.lanes[lane].head.is_none();
-            if may_pass && !self.lifetimes.any() && !self.agents.watching() {
+            if out_lane.is_lane() && self.may_pass(lane) {
                 if let Some(leaving) = self.plane.send_at_once(&mut self.clock, out_lane, id) {
                     self.count_departure(id, out_lane, &leaving);
                     // A packet that comes by a wire is none that its device must be told of.
@@ -54,8 +51,16 @@ impl Sim {
         }
     }
 
-    /// A packet that has come to an empty buffer and cannot go on at once joins the queue.
-    fn stay(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
+    /// Whether a packet that comes to a queue need not join it if it can go on at once: the queue is empty, and nobody
+    /// looks at queues.
+    #[inline(always)]
+    pub(super) fn may_pass(&self, lane: InLane) -> bool {
+        self.plane.lanes[lane].head.is_none() && !self.lifetimes.any() && !self.agents.watching()
+    }
+
+    /// A packet that has come to an empty queue and cannot go on at once joins it.
+    #[inline(never)]
+    pub(super) fn stay(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
         self.plane.packets[id].out_lane = out_lane;
         self.plane.enqueue(lane, id);
         // It has asked just now, so it is not asked again; but `offer` alone discards.
@@ -94,6 +99,7 @@ impl Sim {
     }
 
     /// The head of a queue asks for its output; heads that have none are discarded.
+    #[inline(never)]
     pub(super) fn offer(&mut self, lane: InLane) {
         loop {
             let id = self.plane.lanes[lane].head;
@@ -140,7 +146,7 @@ impl Sim {
     }
 
     /// Lets an output send if it can, now or when its link is free.
-    #[inline]
+    #[inline(never)]
     pub(super) fn serve(&mut self, port: PortId) {
         let out = &mut self.plane.ports[port];
         if out.pending == 0 || !out.sends() {
@@ -152,7 +158,9 @@ impl Sim {
             self.depart(lane, id, out_lane, leaving);
             self.plane.ports[port].wake_when_free(&mut self.clock, port);
             // The next head of the queue asks last: queues that waited before it have the first claim on the link.
-            self.offer(lane);
+            if self.plane.lanes[lane].head.is_some() {
+                self.offer(lane);
+            }
         } else if !self.plane.ports[port].waits {
             // No event is needed: the refusals made every waiting lane's returns events, and each of those serves the
             // port.
@@ -168,6 +176,7 @@ impl Sim {
     }
 
     /// Credits have come back.
+    #[inline(always)]
     pub(super) fn credit(&mut self, credits: u16, out_lane: OutLane) {
         let line = &mut self.plane.lanes[out_lane];
         line.credits.come_back(credits);
@@ -194,9 +203,10 @@ impl Sim {
 
     /// Counts a packet that has taken a link.
     #[inline(always)]
-    fn count_departure(&mut self, id: PacketId, out_lane: OutLane, leaving: &Leaving) {
+    pub(super) fn count_departure(&mut self, id: PacketId, out_lane: OutLane, leaving: &Leaving) {
         if leaving.from_switch {
-            self.plane.packet_hops += 1;
+            // One at a time: no run gets to 2^64.
+            self.plane.packet_hops = self.plane.packet_hops.wrapping_add(1);
         } else {
             // The packet's source is the port's own: the host's, or the leg of a router that `take_over` put there.
             let packet = &self.plane.packets[id];
@@ -210,7 +220,7 @@ impl Sim {
 
     /// A packet that has set out is on its way to where it comes next.
     #[inline(always)]
-    fn announce(&mut self, id: PacketId, leaving: Leaving) {
+    pub(super) fn announce(&mut self, id: PacketId, leaving: Leaving) {
         let (at, event) = match leaving.next {
             Next::EndPort { peer, tail } => (tail, SimEvent::new(kind::DELIVER, id.0, peer.0)),
             Next::Buffer { down, asks } => (asks, SimEvent::new(kind::ARRIVE, id.0, down.0)),
@@ -223,7 +233,8 @@ impl Sim {
     fn dequeue(&mut self, lane: InLane, end: Ticks) {
         let Departed { id, lane, source } = self.plane.dequeue(&mut self.clock, lane, end);
         if source.is_some() {
-            self.left_send_queue(source, id);
+            let packet = &self.plane.packets[id];
+            self.left_send_queue(source, packet.sl, !packet.marks.has(PacketMarks::NO_DATA));
         }
         if self.plane.packets[id].marks.has(PacketMarks::TOLD) {
             self.left_device(id);

@@ -111,6 +111,12 @@ impl LaneStore {
 
     /// Both ends of the channel into an in lane.
     #[inline(always)]
+    pub fn ends_of(&self, lane: InLane) -> &LaneEnds {
+        &self.by_receiver[lane]
+    }
+
+    /// The same, to write.
+    #[inline(always)]
     pub fn ends(&mut self, lane: InLane) -> &mut LaneEnds {
         &mut self.by_receiver[lane]
     }

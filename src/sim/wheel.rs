@@ -111,6 +111,8 @@ const EMPTY: Slot = Slot { head: NIL, tail: NIL };
 /// An event list. Times never go back: a push to a time before the last pop is a defect, and panics in debug builds.
 pub struct Wheel {
     now: Ticks,
+    /// Where the present half span ends.
+    span_end: Ticks,
     /// Where the fine ring ends: after the half span that follows the present one.
     horizon: Ticks,
     fine: Box<[Tick; FINE]>,
@@ -140,6 +142,7 @@ impl Wheel {
     pub fn new() -> Wheel {
         Wheel {
             now: 0,
+            span_end: SPAN,
             horizon: 2 * SPAN,
             fine: Box::new([NO_TICK; FINE]),
             fine_bits: [0; FINE / 64],
@@ -192,7 +195,7 @@ impl Wheel {
             return None;
         }
         self.now = time;
-        if time >= self.horizon - SPAN {
+        if time >= self.span_end {
             self.refill();
         }
         Some((time, self.take_fine(time)))
@@ -300,7 +303,8 @@ impl Wheel {
         let slot = time as usize % FINE;
         let tick = &mut self.fine[slot];
         let first = tick.first;
-        self.fine_count -= 1;
+        // `pop` has seen that there are events.
+        self.fine_count = self.fine_count.wrapping_sub(1);
         if tick.head == NIL {
             self.fine_bits[slot / 64] &= !(1 << (slot % 64));
         } else {
@@ -323,7 +327,7 @@ impl Wheel {
     #[cold]
     fn refill(&mut self) {
         let here = self.now / SPAN;
-        self.horizon = (here + 2).saturating_mul(SPAN);
+        (self.span_end, self.horizon) = ((here + 1).saturating_mul(SPAN), (here + 2).saturating_mul(SPAN));
         // The end of the coarse ring has moved: events that it now covers leave the heap by time and order of push.
         // This comes before any new push for those spans, so the earlier push stays first.
         while let Some(&Reverse((time, _, word))) = self.overflow.peek() {

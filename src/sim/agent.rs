@@ -13,7 +13,8 @@
 
 use super::clock::Clock;
 use super::index::{By, Dense, InLane, OutLane};
-use super::plane::{DataPlane, OutPort};
+use super::out_port::OutPort;
+use super::plane::DataPlane;
 use super::relay::Relays;
 use super::source::Sources;
 use crate::fabric::{Fabric, NodeId, PortId};

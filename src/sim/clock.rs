@@ -28,13 +28,13 @@ impl Clock {
     }
 
     /// Schedules an event for a time that has not passed, in ticks.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, at: Ticks, event: SimEvent) {
         self.wheel.push(at, event);
     }
 
     /// Moves on to the next event, or to `until` where none is due by then.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self, until: Ticks) -> Option<SimEvent> {
         let Some((time, event)) = self.wheel.pop(until) else {
             // A caller may ask for a time that has passed; time does not go back for it.

@@ -347,6 +347,7 @@ impl SimConfig {
     }
 
     /// Whether a message may have several packets.
+    #[inline]
     pub(super) fn sends_messages(&self) -> bool {
         self.message_packets > 1 || !self.message_mix.is_empty()
     }

@@ -214,7 +214,7 @@ impl Sim {
             let (header, global) = self.headers_across(&spec)?;
             Headers { header, global: Some(global) }
         } else {
-            let header = self.sources.header(&spec, |sources| sources.pair(from, to, half, 0))?;
+            let header = self.sources.header(&spec)?;
             Headers { header, global: None }
         };
         let Header { dlid, sl, source_path, .. } = headers.header;

@@ -96,6 +96,13 @@ impl Default for Returns {
     }
 }
 
+/// Has an event bring credits back to a lane at `at`.
+#[inline(never)]
+fn bring(clock: &mut Clock, out_lane: OutLane, own: &mut LaneCredits, credits: u16, at: Ticks) {
+    own.expect(credits);
+    clock.push(at, SimEvent::new(kind::CREDIT, credits.into(), out_lane.0));
+}
+
 impl Returns {
     fn insert(&mut self, entry: Return) -> u32 {
         if self.free == NIL {
@@ -116,12 +123,11 @@ impl Returns {
     }
 
     /// Credits set out for an out lane, and reach its sender at `at`.
-    #[inline]
+    #[inline(always)]
     pub fn note(&mut self, clock: &mut Clock, out_lane: OutLane, own: &mut LaneCredits, credits: u16, at: Ticks) {
         if own.starved {
-            own.coming += credits;
             // A note wakes no queue, so the waiter would wait for ever.
-            return clock.push(at, SimEvent::new(kind::CREDIT, credits.into(), out_lane.0));
+            return bring(clock, out_lane, own, credits, at);
         }
         // The lane itself holds one note. Under light load that suffices: the previous return has come back long before
         // the next packet leaves the buffer.
@@ -135,7 +141,7 @@ impl Returns {
 
     /// Whether an out lane has the credits for a packet. If not, every return is an event from now on, until the lane
     /// sends again.
-    #[inline]
+    #[inline(always)]
     pub fn suffice(&mut self, clock: &mut Clock, out_lane: OutLane, own: &mut LaneCredits, needed: u16) -> bool {
         own.at_hand >= needed || self.take_in(clock, out_lane, own, needed)
     }
@@ -175,8 +181,7 @@ impl Returns {
         loop {
             // 0 where nothing was noted, or `take_in` has just counted the latest note.
             if noted.credits > 0 {
-                own.coming += noted.credits;
-                clock.push(noted.at, SimEvent::new(kind::CREDIT, noted.credits.into(), out_lane.0));
+                bring(clock, out_lane, own, noted.credits, noted.at);
             }
             if noted.next == NIL {
                 return;

@@ -59,13 +59,13 @@ impl DataPlane {
         if port.sink || !port.sends() {
             return None;
         }
-        let down = self.downstream(queue.waits_for);
+        let down = self.in_lane(port.peer, self.vl_of(queue.waits_for));
+        let ends = self.lanes.ends_of(down);
         // The first in line decides: while the buffer has room for its head, the line moves, and this head with it.
-        let first = self.lanes[queue.waits_for].first_waiter;
-        let need = u32::from(self.packets[self.lanes[first].head].credits);
+        let need = u32::from(self.packets[self.lanes[ends.line.first_waiter].head].credits);
         // `held` leaves out credits on their way back, so room that is only late is no edge. A wait for a busy link or
         // for a turn is none either, because the buffer has room.
-        (self.lanes[down].held + need > u32::from(self.capacity)).then_some(down)
+        (ends.queue.held + need > u32::from(self.capacity)).then_some(down)
     }
 
     /// Whether waiting leads from a lane back to it.

@@ -5,7 +5,7 @@
 
 use super::device::{SickAttribute, Sickness};
 use super::index::{By, Dense, EndPortRank};
-use super::plane::PortRole;
+use super::out_port::PortRole;
 use super::{PortId, Sim, power_on};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, Lmc};

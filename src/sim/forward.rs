@@ -9,72 +9,65 @@
 //! routers, agents and counters. Order matters: events of equal times happen in the order in which they were pushed.
 
 use super::index::{Dense, InLane, OutLane, PacketId};
+use super::out_port::{Leaving, Next, PortRole};
 use super::packet::PacketMarks;
-use super::plane::{Departed, PortRole};
+use super::plane::Departed;
 use super::wheel::{SimEvent, Ticks};
 use super::{Latch, Sim, kind};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::Lid;
 use crate::wire::PortState;
 
-/// A packet that sets out.
-struct Leaving {
-    /// When its tail leaves.
-    end: Ticks,
-    to: Next,
-}
-
-/// Where a packet comes next.
-enum Next {
-    /// To an end port, which consumes it when its tail has come.
-    EndPort { peer: PortId, tail: Ticks },
-    /// To a buffer, where it asks for its output.
-    Buffer { down: InLane, asks: Ticks },
-}
-
 impl Sim {
     /// A packet's head has come to a switch's input buffer and its route is looked up.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(&mut self, id: PacketId, lane: InLane) {
-        let port = self.plane.port_of(lane);
-        let at = &self.plane.ports[port];
-        if at.state == PortState::Active && at.role == PortRole::Switch {
-            // Nearly every arrival. Of what `arrive_elsewhere` asks, ACTIVE settles that the link is up, that the port
-            // is not in INITIALIZE, and that it receives and so lets its head ask at once; the role, that no router
-            // chooses. The latch alone is left to ask, and a switch chooses by its own tables.
-            if self.plane.rules.latch == Latch::Arrival {
-                let out_lane = self.plane.choose_at_switch(port, id);
-                if self.passes(lane, id, out_lane) {
-                    return;
+        let plane = &self.plane;
+        let port = plane.port_of(lane);
+        let at = &plane.ports[port];
+        if at.state != PortState::Active || at.role != PortRole::Switch {
+            return self.arrive_elsewhere(id, lane);
+        }
+        // Nearly every arrival. Of what `arrive_elsewhere` asks, ACTIVE settles that the link is up, that the port is
+        // not in INITIALIZE, and that it receives and so lets its head ask at once; the role, that no router chooses.
+        // The latch alone is left to ask, and a switch chooses by its own tables.
+        if plane.rules.latch == Latch::Arrival {
+            let packet = &plane.packets[id];
+            let (feeder, credits) = (at.peer, packet.credits);
+            let out_lane = plane.way(port, at, packet);
+            if out_lane.is_lane() && self.may_pass(lane) {
+                if let Some(leaving) = self.plane.send_at_once(&mut self.clock, out_lane, id) {
+                    self.count_departure(id, out_lane, &leaving);
+                    // A packet that comes by a wire is none that its device must be told of.
+                    self.plane.vacate(&mut self.clock, (lane, feeder), credits, leaving.end);
+                    return self.announce(id, leaving);
                 }
-                self.plane.packets[id].out_lane = out_lane;
+                return self.stay(lane, id, out_lane);
             }
-            if self.plane.enqueue(lane, id) {
-                self.offer(lane);
-            }
-        } else {
-            self.arrive_elsewhere(id, lane);
+            self.plane.packets[id].out_lane = out_lane;
+        }
+        if self.plane.enqueue(lane, id) {
+            self.offer(lane);
         }
     }
 
-    /// Sends a packet that comes to an empty buffer of an ACTIVE port of a switch and can go on at once, without
-    /// joining the queue: what its joining, asking and leaving come to where nobody looks at queues. Whether it could.
-    #[inline]
-    fn passes(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) -> bool {
-        let passes = out_lane.is_lane()
-            && self.plane.lanes[lane].head.is_none()
-            && !self.lifetimes.any()
-            && !self.agents.watching()
-            // Its lists turn with every question.
-            && !self.plane.ports[self.plane.port_of(out_lane)].programmed
-            && self.plane.goes_at_once(&mut self.clock, out_lane, id);
-        if passes {
-            let leaving = self.take_link(id, out_lane);
-            // A packet that comes by a wire is none that its device must be told of.
-            self.plane.vacate(&mut self.clock, lane, self.plane.packets[id].credits, leaving.end);
-            self.announce(id, leaving);
+    /// Whether a packet that comes to a queue need not join it if it can go on at once: the queue is empty, and nobody
+    /// looks at queues.
+    #[inline(always)]
+    pub(super) fn may_pass(&self, lane: InLane) -> bool {
+        self.plane.lanes[lane].head.is_none() && !self.lifetimes.any() && !self.agents.watching()
+    }
+
+    /// A packet that has come to an empty queue and cannot go on at once joins it.
+    #[inline(never)]
+    pub(super) fn stay(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
+        self.plane.packets[id].out_lane = out_lane;
+        self.plane.enqueue(lane, id);
+        // It has asked just now, so it is not asked again; but `offer` alone discards.
+        match self.plane.discards(out_lane, lane) {
+            true => self.offer(lane),
+            false => self.wait_for(lane, id, out_lane),
         }
-        passes
     }
 
     /// The same at a port that is not ACTIVE, or belongs to a router.
@@ -106,6 +99,7 @@ impl Sim {
     }
 
     /// The head of a queue asks for its output; heads that have none are discarded.
+    #[inline(never)]
     pub(super) fn offer(&mut self, lane: InLane) {
         loop {
             let id = self.plane.lanes[lane].head;
@@ -123,8 +117,8 @@ impl Sim {
             } else if self.lifetimes.any() && self.has_outlived(lane, out_lane) {
                 self.lifetimes.discards += 1;
                 self.discard_head(lane);
-            } else if self.plane.goes_at_once(&mut self.clock, out_lane, id) {
-                self.send_head(lane, id, out_lane);
+            } else if let Some(leaving) = self.plane.send_at_once(&mut self.clock, out_lane, id) {
+                self.depart(lane, id, out_lane, leaving);
             } else {
                 return self.wait_for(lane, id, out_lane);
             }
@@ -152,20 +146,21 @@ impl Sim {
     }
 
     /// Lets an output send if it can, now or when its link is free.
-    #[inline]
+    #[inline(never)]
     pub(super) fn serve(&mut self, port: PortId) {
-        let out = &self.plane.ports[port];
+        let out = &mut self.plane.ports[port];
         if out.pending == 0 || !out.sends() {
             return;
         }
         if out.busy_until > self.clock.now() {
-            self.plane.wake_when_free(&mut self.clock, port);
-        } else if let Some((out_lane, lane)) = self.plane.arbitrate(&mut self.clock, port) {
-            self.plane.unwait_first(out_lane, lane);
-            self.send_head(lane, self.plane.lanes[lane].head, out_lane);
-            self.plane.wake_when_free(&mut self.clock, port);
+            out.wake_when_free(&mut self.clock, port);
+        } else if let Some((lane, id, out_lane, leaving)) = self.plane.send_next_in_turn(&mut self.clock, port) {
+            self.depart(lane, id, out_lane, leaving);
+            self.plane.ports[port].wake_when_free(&mut self.clock, port);
             // The next head of the queue asks last: queues that waited before it have the first claim on the link.
-            self.offer(lane);
+            if self.plane.lanes[lane].head.is_some() {
+                self.offer(lane);
+            }
         } else if !self.plane.ports[port].waits {
             // No event is needed: the refusals made every waiting lane's returns events, and each of those serves the
             // port.
@@ -181,6 +176,7 @@ impl Sim {
     }
 
     /// Credits have come back.
+    #[inline(always)]
     pub(super) fn credit(&mut self, credits: u16, out_lane: OutLane) {
         let line = &mut self.plane.lanes[out_lane];
         line.credits.come_back(credits);
@@ -189,73 +185,47 @@ impl Sim {
         }
     }
 
-    /// Sends the head of `lane`, `id`, which waits in no line, on `out_lane`.
-    #[inline]
-    fn send_head(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
-        let leaving = self.take_link(id, out_lane);
+    /// The head of `lane`, `id`, which waits in no line, has taken the link, and leaves its queue.
+    #[inline(always)]
+    fn depart(&mut self, lane: InLane, id: PacketId, out_lane: OutLane, leaving: Leaving) {
+        self.count_departure(id, out_lane, &leaving);
         // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
         // F.2).
         self.dequeue(lane, leaving.end);
         self.announce(id, leaving);
+        // The buffer may have filled up under a head that waits for it already: an edge that no new wait announces.
+        if let Next::Buffer { down, .. } = leaving.next
+            && self.plane.lanes.ends(down).line.first_waiter.is_some()
+        {
+            self.look_for_deadlock(down);
+        }
     }
 
-    /// A packet takes the link, credits of the lane and room in the buffer at the other end.
+    /// Counts a packet that has taken a link.
     #[inline(always)]
-    fn take_link(&mut self, id: PacketId, out_lane: OutLane) -> Leaving {
-        let plane = &mut self.plane;
-        let port = plane.port_of(out_lane);
-        let packet = &mut plane.packets[id];
-        let out = &mut plane.ports[port];
-        let sending = (Ticks::from(packet.bytes) * Ticks::from(out.ticks_per_byte)) >> 16;
-        // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
-        let end = (self.clock.now() + sending).max(packet.tail);
-        out.busy_until = if out.interleaves { self.clock.now() + sending } else { end };
-        out.bytes_sent += u64::from(packet.bytes);
-        out.packets_sent += 1;
-        let (sink, peer, credits, hop_delay) = (out.sink, out.peer, packet.credits, out.hop_delay);
-        packet.tail = end + plane.rules.link_delay;
-        // Towards a sink the lane is kept, since `deliver` returns its credits; any other port latches anew.
-        packet.out_lane = if sink { out_lane } else { OutLane::NONE };
-        if out.role == PortRole::Switch {
-            packet.hops = packet.hops.saturating_add(1);
-            plane.packet_hops += 1;
+    pub(super) fn count_departure(&mut self, id: PacketId, out_lane: OutLane, leaving: &Leaving) {
+        if leaving.from_switch {
+            // One at a time: no run gets to 2^64.
+            self.plane.packet_hops = self.plane.packet_hops.wrapping_add(1);
         } else {
             // The packet's source is the port's own: the host's, or the leg of a router that `take_over` put there.
+            let packet = &self.plane.packets[id];
             self.sources.list[packet.source].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
         }
-        let tail = packet.tail;
         self.lifetimes.sent(out_lane);
-        if out.waits {
-            out.waits = false;
-            self.counters.wait_ends(port, self.clock.now());
+        if leaving.ends_wait {
+            self.counters.wait_ends(self.plane.port_of(out_lane), self.clock.now());
         }
-        let down = plane.in_lane(peer, plane.vl_of(out_lane));
-        let ends = plane.lanes.ends(down);
-        ends.line.credits.spend(credits);
-        if sink {
-            // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
-            ends.line.credits.expect(credits);
-            return Leaving { end, to: Next::EndPort { peer, tail } };
-        }
-        // Room is taken as the packet sets out, so credits at hand and room taken always add up to the buffer.
-        ends.queue.held += u32::from(credits);
-        Leaving { end, to: Next::Buffer { down, asks: self.clock.now() + Ticks::from(hop_delay) } }
     }
 
     /// A packet that has set out is on its way to where it comes next.
     #[inline(always)]
-    fn announce(&mut self, id: PacketId, leaving: Leaving) {
-        match leaving.to {
-            Next::EndPort { peer, tail } => self.clock.push(tail, SimEvent::new(kind::DELIVER, id.0, peer.0)),
-            Next::Buffer { down, asks } => {
-                self.clock.push(asks, SimEvent::new(kind::ARRIVE, id.0, down.0));
-                // The buffer may have filled up under a head that waits for it already: an edge that no new wait
-                // announces.
-                if self.plane.lanes.ends(down).line.first_waiter.is_some() {
-                    self.look_for_deadlock(down);
-                }
-            }
-        }
+    pub(super) fn announce(&mut self, id: PacketId, leaving: Leaving) {
+        let (at, event) = match leaving.next {
+            Next::EndPort { peer, tail } => (tail, SimEvent::new(kind::DELIVER, id.0, peer.0)),
+            Next::Buffer { down, asks } => (asks, SimEvent::new(kind::ARRIVE, id.0, down.0)),
+        };
+        self.clock.push(at, event);
     }
 
     /// Takes the head out of its queue; its buffer is free when the tail has left, at `end`.
@@ -263,7 +233,8 @@ impl Sim {
     fn dequeue(&mut self, lane: InLane, end: Ticks) {
         let Departed { id, lane, source } = self.plane.dequeue(&mut self.clock, lane, end);
         if source.is_some() {
-            self.left_send_queue(source, id);
+            let packet = &self.plane.packets[id];
+            self.left_send_queue(source, packet.sl, !packet.marks.has(PacketMarks::NO_DATA));
         }
         if self.plane.packets[id].marks.has(PacketMarks::TOLD) {
             self.left_device(id);

@@ -16,7 +16,7 @@ pub struct OutputLine {
     pub credits: LaneCredits,
     /// The first in lane whose head waits for this lane.
     pub first_waiter: InLane,
-    /// The last of that line.
+    /// The last of that line; means nothing where nobody waits.
     pub last_waiter: InLane,
 }
 
@@ -25,7 +25,7 @@ pub struct OutputLine {
 pub struct InputQueue {
     /// First packet.
     pub head: PacketId,
-    /// Last packet.
+    /// Last packet; means nothing where there is none.
     pub tail: PacketId,
     /// The next in lane in line for the same out lane.
     pub next_waiter: InLane,
@@ -104,12 +104,19 @@ impl LaneStore {
     /// The in lane that an out lane feeds.
     #[inline]
     pub fn fed_by(&self, lane: OutLane) -> InLane {
-        let far = self.far[PortId(lane.0 >> self.shift)];
-        InLane(far.0 << self.shift | lane.0 & ((1 << self.shift) - 1))
+        // These shifts wrap nothing: a port has at most 16 lanes, so `shift` is at most 4.
+        let far = self.far[PortId(lane.0.wrapping_shr(self.shift))];
+        InLane(far.0.wrapping_shl(self.shift) | lane.0 & !(!0u32).wrapping_shl(self.shift))
     }
 
     /// Both ends of the channel into an in lane.
-    #[inline]
+    #[inline(always)]
+    pub fn ends_of(&self, lane: InLane) -> &LaneEnds {
+        &self.by_receiver[lane]
+    }
+
+    /// The same, to write.
+    #[inline(always)]
     pub fn ends(&mut self, lane: InLane) -> &mut LaneEnds {
         &mut self.by_receiver[lane]
     }

@@ -9,9 +9,10 @@
 use super::Sim;
 use super::index::{By, Dense, EndPortRank, PacketId};
 use super::order::{DeliveryOrder, OrderCounts};
+use super::out_port::OutPort;
 use super::outage::Outages;
 use super::packet::{Packet, PacketMarks};
-use super::plane::{DataPlane, OutPort};
+use super::plane::DataPlane;
 use super::series::Series;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};
@@ -105,13 +106,13 @@ impl Period {
         }
     }
 
-    /// Counts a delivery; `now` and `latency` in ticks.
-    pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
+    /// Counts a delivery; `now` in ticks.
+    #[inline]
+    pub(super) fn deliver(&mut self, now: Ticks, latency_ns: u64, bytes: u16) {
         self.delivered += 1;
         self.bytes += u64::from(bytes);
         self.longest_gap = self.longest_gap.max(now - self.last_delivery);
         self.last_delivery = now;
-        let latency_ns = (latency / TICKS_PER_NS).max(1);
         self.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
     }
 
@@ -206,10 +207,12 @@ impl Ledger {
         self.history.entry((switch, block)).or_default().push((now, copy));
     }
 
-    pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
+    /// Counts a delivery; `now` in ticks.
+    #[inline]
+    pub(super) fn deliver(&mut self, now: Ticks, latency_ns: u64, bytes: u16) {
         self.counts.delivered += 1;
-        self.series.deliver(latency, bytes);
-        self.periods.last_mut().expect("a run is always in a period").deliver(now, latency, bytes);
+        self.series.deliver(latency_ns, bytes);
+        self.periods.last_mut().expect("a run is always in a period").deliver(now, latency_ns, bytes);
     }
 
     /// Counts a delivery as early or late in its flow.

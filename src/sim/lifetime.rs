@@ -7,7 +7,8 @@
 use super::clock::Clock;
 use super::device::Devices;
 use super::index::{By, InLane, OutLane};
-use super::plane::{DataPlane, PortRole};
+use super::out_port::PortRole;
+use super::plane::DataPlane;
 use super::time_code::coded_limit_ns;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{SimConfig, kind};

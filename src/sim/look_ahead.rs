@@ -7,7 +7,7 @@
 //! before.
 
 use super::index::{Dense, EndPortRank, InLane, OutLane, PacketId};
-use super::plane::PortRole;
+use super::out_port::PortRole;
 use super::wheel::{CHUNK, SimEvent};
 use super::{Sim, kind};
 use crate::fabric::{NodeId, PortId};

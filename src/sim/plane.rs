@@ -13,96 +13,15 @@ use super::clock::Clock;
 use super::credit::{CreditBooks, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::lanes::LaneStore;
-use super::packet::Packets;
+use super::out_port::{Leaving, Moment, OutPort, PortRole, hop_delay};
+use super::packet::{Packet, Packets};
 use super::tables::Tables;
-use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
-use super::{ArmedPort, Latch, SimConfig, kind};
-use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
+use super::wheel::{TICKS_PER_NS, Ticks};
+use super::{ArmedPort, Latch, SimConfig};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Vl, VlSet};
 use crate::wire::PortState;
 use rustc_hash::FxHashMap;
-
-/// What a port's in lanes are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PortRole {
-    /// Of a switch, or without a cable: input buffers.
-    Switch,
-    /// Of a host: send queues.
-    EndPort,
-    /// Of a router between subnets: input buffers, which packets leave by the router's other ports.
-    Router,
-    /// Port 0 of a host or router: send queues of its general management packets (`gmp`). Those of a switch stand at a
-    /// port like its others.
-    Own,
-}
-
-impl PortRole {
-    /// Whether its in lanes are send queues, of data or of general management.
-    pub fn is_send_queue(self) -> bool {
-        matches!(self, PortRole::EndPort | PortRole::Own)
-    }
-}
-
-/// A port as a sender; one cache line.
-#[derive(Clone, Debug)]
-#[repr(align(64))]
-pub struct OutPort {
-    /// When the link finishes what it is sending, or has finished, in ticks.
-    pub busy_until: Ticks,
-    /// Bytes of all data packets sent.
-    pub bytes_sent: u64,
-    /// Data packets sent.
-    pub packets_sent: u64,
-    /// Ticks from the first byte sent to the request for the next output: flight time, and the routing delay of the
-    /// port at the other end.
-    pub hop_delay: u32,
-    /// Ticks for a byte, in units of 1/65536 tick.
-    pub ticks_per_byte: u32,
-    /// The port at the other end as cabled, dead or alive; none without a cable.
-    pub peer: PortId,
-    /// The node that it belongs to.
-    pub node: NodeId,
-    /// Bit mask by VL: lanes with a line of waiting queues.
-    pub pending: u16,
-    /// Credits that the lane in turn may still send.
-    pub allowance: u16,
-    /// The lane in turn.
-    pub turn: u8,
-    /// Its port number on its node.
-    pub num: u8,
-    /// Data lanes in operation (PortInfo:OperationalVLs); packets mapped beyond them are discarded.
-    pub lanes: u8,
-    /// What its in lanes are.
-    pub role: PortRole,
-    /// Whether the other end consumes packets on arrival, as a host does.
-    pub sink: bool,
-    /// PortInfo:PortState; DOWN while the cable or a node at one of its ends is dead.
-    pub state: PortState,
-    /// Whether packets from several inputs take turns word by word, as inside a device: one that comes slowly does not
-    /// hold the link until it has come.
-    pub interleaves: bool,
-    /// Whether a wake-up at `busy_until` is pending.
-    pub scheduled: bool,
-    /// Packets wait for this port, its link was free, and none of their lanes had the credits (PortXmitWait). A MAD may
-    /// take the link meanwhile, so this does not exclude `scheduled`.
-    pub waits: bool,
-    /// Whether somebody has written its VL arbitration lists.
-    pub programmed: bool,
-}
-
-impl OutPort {
-    /// Whether the cable and both of its ends live.
-    #[inline]
-    pub fn is_up(&self) -> bool {
-        self.state != PortState::Down
-    }
-
-    /// Whether data may be sent.
-    #[inline]
-    pub fn sends(&self) -> bool {
-        self.state == PortState::Active
-    }
-}
 
 /// Settings that every hop obeys, copied from [`SimConfig`] next to the data that they act on.
 #[derive(Clone, Copy)]
@@ -144,8 +63,10 @@ pub struct Departed {
 
 /// Ports, lanes, tables and packets.
 pub struct DataPlane {
-    /// Bits of a lane index that name the VL.
+    /// How many bits of a lane index name the VL.
     shift: u32,
+    /// These bits.
+    vl_mask: u32,
     /// Data lanes in operation.
     pub data_vls: u8,
     /// The fewest data lanes that any port ever had in operation.
@@ -175,10 +96,11 @@ impl DataPlane {
         let (data_vls, capacity) = (config.data_vls, config.buffer_credits);
         // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
-        let ports: By<PortId, OutPort> = fabric.ports().map(|(id, _)| out_port(fabric, id, config)).collect();
+        let ports: By<PortId, OutPort> = fabric.ports().map(|(id, _)| OutPort::new(fabric, id, config)).collect();
         let lanes = LaneStore::new(ports.iter().map(|port| port.peer), shift, capacity);
         DataPlane {
             shift,
+            vl_mask: (1 << shift) - 1,
             data_vls,
             fewest_lanes: data_vls,
             ports,
@@ -270,28 +192,30 @@ impl DataPlane {
         if self.is_switch(node) { self.first_port(node) } else { port }
     }
 
+    // These shifts wrap nothing: a port has at most 16 lanes, so `shift` is at most 4.
+
     /// The lane that a port receives by.
-    #[inline]
+    #[inline(always)]
     pub fn in_lane(&self, port: PortId, vl: u8) -> InLane {
-        InLane(port.0 << self.shift | u32::from(vl))
+        InLane(port.0.wrapping_shl(self.shift) | u32::from(vl))
     }
 
     /// The lane that a port sends by.
-    #[inline]
+    #[inline(always)]
     pub fn out_lane(&self, port: PortId, vl: u8) -> OutLane {
-        OutLane(port.0 << self.shift | u32::from(vl))
+        OutLane(port.0.wrapping_shl(self.shift) | u32::from(vl))
     }
 
     /// The port of a lane.
-    #[inline]
+    #[inline(always)]
     pub fn port_of(&self, lane: impl Dense) -> PortId {
-        PortId(lane.index() as u32 >> self.shift)
+        PortId((lane.index() as u32).wrapping_shr(self.shift))
     }
 
     /// The VL of a lane.
-    #[inline]
+    #[inline(always)]
     pub fn vl_of(&self, lane: impl Dense) -> u8 {
-        (lane.index() & ((1 << self.shift) - 1)) as u8
+        (lane.index() as u32 & self.vl_mask) as u8
     }
 
     /// The in lane that an out lane fills.
@@ -323,7 +247,7 @@ impl DataPlane {
     }
 
     /// Whether a lane of a port is in operation.
-    #[inline]
+    #[inline(always)]
     pub fn runs(&self, port: PortId, vl: u8) -> bool {
         // A lane that every port has always had needs no look at the port.
         vl < self.fewest_lanes || vl < self.ports[port].lanes
@@ -355,12 +279,6 @@ impl DataPlane {
     }
 
     // Credits.
-
-    /// Whether an out lane, which feeds `down`, has the credits for a packet ([`Returns::suffice`]).
-    #[inline]
-    fn has_credits(&mut self, clock: &mut Clock, out_lane: OutLane, down: InLane, needed: u16) -> bool {
-        self.returns.suffice(clock, out_lane, &mut self.lanes.ends(down).line.credits, needed)
-    }
 
     /// Whether the far buffer of an out lane is empty, and the wire to it too.
     pub fn has_all_credits(&self, clock: &Clock, out_lane: OutLane) -> bool {
@@ -402,7 +320,7 @@ impl DataPlane {
     // The steps of a packet.
 
     /// Appends a packet to a queue; reports whether it is now the head.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, lane: InLane, id: PacketId) -> bool {
         let queue = &mut self.lanes[lane];
         queue.count += 1;
@@ -432,7 +350,7 @@ impl DataPlane {
     }
 
     /// The lane of a port; [`OutLane::DISCARD`] where it is not in operation.
-    #[inline]
+    #[inline(always)]
     pub fn running(&self, port: PortId, vl: u8) -> OutLane {
         if self.runs(port, vl) { self.out_lane(port, vl) } else { OutLane::DISCARD }
     }
@@ -440,8 +358,12 @@ impl DataPlane {
     /// Output lane for a packet that stands at an input port of a switch, no end port.
     #[inline]
     pub fn choose_at_switch(&self, input: PortId, id: PacketId) -> OutLane {
-        let packet = &self.packets[id];
-        let from = &self.ports[input];
+        self.way(input, &self.ports[input], &self.packets[id])
+    }
+
+    /// The same where port and packet are at hand.
+    #[inline(always)]
+    pub fn way(&self, input: PortId, from: &OutPort, packet: &Packet) -> OutLane {
         // Forwarding entry and lane are read as they stand at this moment: mixtures of old and new tables are real.
         match self.tables.way(from.node, from.num, packet.dlid, packet.sl) {
             Some((port, _)) if port == input && self.rules.discards_turned_back => OutLane::DISCARD,
@@ -475,33 +397,30 @@ impl DataPlane {
         !held && !own
     }
 
-    /// Whether a head goes without joining a line: the link is free, no queue waits for it, and the lane has the
-    /// credits. If so, the lane takes its turn.
-    #[inline]
-    pub fn goes_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> bool {
-        let (port, credits) = (self.port_of(out_lane), self.packets[id].credits);
+    /// Sends a packet that need join no line: the link is free, no queue waits for it, and the lane has the credits.
+    /// None where it has to wait.
+    #[inline(always)]
+    pub fn send_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> Option<Leaving> {
+        let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
         let out = &self.ports[port];
         // While any lane of the port has a line, the arbiter decides: going at once would overtake that line.
-        let free = out.pending == 0 && out.sends() && out.busy_until <= clock.now();
+        if out.pending != 0 || !out.sends() || out.busy_until > clock.now() {
+            return None;
+        }
+        let (down, out) = (self.in_lane(out.peer, vl), &mut self.ports[port]);
+        let (packet, ends) = (&mut self.packets[id], self.lanes.ends(down));
         // Credits come last, because a refusal turns the lane's returns into events: only a head that then waits may
         // cause it.
-        let (programmed, vl) = (out.programmed, self.vl_of(out_lane));
-        let down = self.in_lane(out.peer, vl);
-        if !free || !self.has_credits(clock, out_lane, down, credits) {
-            return false;
+        if !self.returns.suffice(clock, out_lane, &mut ends.line.credits, packet.credits) {
+            return None;
         }
-        if programmed {
-            return self.has_turn(port, vl, credits);
+        if !out.programmed {
+            out.take_turn(vl, packet.credits, self.rules.vl_weight);
+        } else if !has_turn(&mut self.arbiters, port, vl, packet.credits) {
+            return None;
         }
-        self.take_turn(port, vl, credits);
-        true
-    }
-
-    /// Whether a lane that alone has a packet may send it by the port's lists. If so, it takes its turn.
-    #[cold]
-    fn has_turn(&mut self, port: PortId, vl: u8, credits: u16) -> bool {
-        let arbiter = self.arbiters.get_mut(&port);
-        arbiter.is_none_or(|arbiter| arbiter.pick(|own| (own == vl).then_some(credits)).is_some())
+        let at = Moment { now: clock.now(), link_delay: self.rules.link_delay };
+        Some(out.carry(packet, (out_lane, down, ends), at))
     }
 
     /// Puts a queue at the end of an output's line. Lines are first come, first served, and threaded through the
@@ -523,15 +442,12 @@ impl DataPlane {
     }
 
     /// Takes the first waiter out of an output's line.
-    #[inline]
-    pub fn unwait_first(&mut self, out_lane: OutLane, lane: InLane) {
+    fn unwait_first(&mut self, out_lane: OutLane, lane: InLane) {
         let queue = &mut self.lanes[lane];
         let next = queue.next_waiter;
         queue.waits_for = OutLane::NONE;
-        let out = &mut self.lanes[out_lane];
-        out.first_waiter = next;
+        self.lanes[out_lane].first_waiter = next;
         if next.is_none() {
-            out.last_waiter = InLane::NONE;
             let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
             self.ports[port].pending &= !(1 << vl);
         }
@@ -565,48 +481,56 @@ impl DataPlane {
         std::iter::successors(self.lanes[out_lane].first_waiter.get(), |&lane| self.lanes[lane].next_waiter.get())
     }
 
-    /// Schedules a wake-up of an output for when its link is free, if a queue waits for it.
-    #[inline]
-    pub fn wake_when_free(&mut self, clock: &mut Clock, port: PortId) {
-        let out = &mut self.ports[port];
-        // One wake-up serves all that wait: the output decides only then whose turn it is.
-        if out.pending != 0 && !out.scheduled {
-            out.scheduled = true;
-            clock.push(out.busy_until, SimEvent::new(kind::FREE, port.0, 0));
-        }
-    }
-
-    /// The next lane in turn that has a waiter and the credits for it, and that waiter. The lane takes its turn.
-    #[inline]
-    pub fn arbitrate(&mut self, clock: &mut Clock, port: PortId) -> Option<(OutLane, InLane)> {
+    /// Sends the head of the first queue in line of the next lane in turn that has the credits for it: the queue, the
+    /// packet, the lane that it takes, and how it leaves. The lane takes its turn, and the queue leaves the line, but
+    /// keeps its head. None where no lane has the credits.
+    #[inline(always)]
+    pub fn send_next_in_turn(
+        &mut self,
+        clock: &mut Clock,
+        port: PortId,
+    ) -> Option<(InLane, PacketId, OutLane, Leaving)> {
         let out = &self.ports[port];
-        if out.programmed {
-            return self.arbitrate_by_lists(clock, port);
-        }
-        let (turn, pending, peer) = (out.turn, out.pending, out.peer);
         // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
-        let start = if out.allowance > 0 { turn } else { turn + 1 };
+        let (mut pending, mut start) = (out.pending, if out.allowance > 0 { out.turn } else { out.turn + 1 });
+        if out.programmed {
+            let picked = self.pick_by_lists(clock, port)?;
+            (pending, start) = (1 << picked, picked);
+        }
+        let (first_own, first_down) = (self.out_lane(port, 0).0, self.in_lane(self.ports[port].peer, 0).0);
+        let out = &mut self.ports[port];
         // Written twice side by side, the sixteen bits rotate by a shift.
         let rotated = (u32::from(pending) | u32::from(pending) << 16) >> (start % 16);
         let mut waiting = rotated & 0xFFFF;
         while waiting != 0 {
             let vl = (start + waiting.trailing_zeros() as u8) % 16;
             waiting &= waiting - 1;
-            let (out_lane, down) = (self.out_lane(port, vl), self.in_lane(peer, vl));
+            let (out_lane, down) = (OutLane(first_own | u32::from(vl)), InLane(first_down | u32::from(vl)));
             let lane = self.lanes.ends(down).line.first_waiter;
-            let credits = self.packets[self.lanes[lane].head].credits;
+            let (id, next_waiter) = (self.lanes[lane].head, self.lanes[lane].next_waiter);
+            let (packet, ends) = (&mut self.packets[id], self.lanes.ends(down));
             // A lane without credits is passed over. Its returns are events from here on, and those wake this port.
-            if self.has_credits(clock, out_lane, down, credits) {
-                self.take_turn(port, vl, credits);
-                return Some((out_lane, lane));
+            if !self.returns.suffice(clock, out_lane, &mut ends.line.credits, packet.credits) {
+                continue;
             }
+            if !out.programmed {
+                out.take_turn(vl, packet.credits, self.rules.vl_weight);
+            }
+            ends.line.first_waiter = next_waiter;
+            if next_waiter.is_none() {
+                out.pending &= !(1 << vl);
+            }
+            let at = Moment { now: clock.now(), link_delay: self.rules.link_delay };
+            let leaving = out.carry(packet, (out_lane, down, ends), at);
+            self.lanes[lane].waits_for = OutLane::NONE;
+            return Some((lane, id, out_lane, leaving));
         }
         None
     }
 
-    /// The same by the lists that somebody has written.
+    /// The lane that sends next by the lists that somebody has written, which has the credits for its first waiter.
     #[cold]
-    fn arbitrate_by_lists(&mut self, clock: &mut Clock, port: PortId) -> Option<(OutLane, InLane)> {
+    fn pick_by_lists(&mut self, clock: &mut Clock, port: PortId) -> Option<u8> {
         let mut arbiter = self.arbiters.remove(&port)?;
         let pending = self.ports[port].pending;
         let picked = arbiter.pick(|vl| {
@@ -615,11 +539,11 @@ impl DataPlane {
             }
             let out_lane = self.out_lane(port, vl);
             let credits = self.packets[self.lanes[self.lanes[out_lane].first_waiter].head].credits;
-            self.has_credits(clock, out_lane, self.downstream(out_lane), credits).then_some(credits)
+            let own = &mut self.lanes[out_lane].credits;
+            self.returns.suffice(clock, out_lane, own, credits).then_some(credits)
         });
         self.arbiters.insert(port, arbiter);
-        let out_lane = self.out_lane(port, picked?);
-        Some((out_lane, self.lanes[out_lane].first_waiter))
+        picked
     }
 
     /// Has a port go by lists of lanes from now on; by equal weights where there are none.
@@ -631,49 +555,36 @@ impl DataPlane {
         }
     }
 
-    /// A lane sends, so it becomes or remains the lane in turn.
-    #[inline]
-    fn take_turn(&mut self, port: PortId, vl: u8, credits: u16) {
-        let out = &mut self.ports[port];
-        // A packet longer than the rest of the allowance still goes, and the turn ends with it. A packet is never
-        // split.
-        let before = if vl == out.turn && out.allowance > 0 { out.allowance } else { self.rules.vl_weight };
-        (out.turn, out.allowance) = (vl, before.saturating_sub(credits));
-    }
-
     /// Takes the head out of its queue. Its buffer is free when its tail has left, at `end`; its neighbour knows a
     /// link's delay later.
     #[inline(always)]
     pub fn dequeue(&mut self, clock: &mut Clock, lane: InLane, end: Ticks) -> Departed {
-        let port = self.port_of(lane);
-        let queue = &mut self.lanes[lane];
-        let id = queue.head;
+        let own = &self.ports[self.port_of(lane)];
+        let ends = self.lanes.ends(lane);
+        let id = ends.queue.head;
         let packet = &mut self.packets[id];
-        queue.head = std::mem::replace(&mut packet.next, PacketId::NONE);
-        if queue.head.is_none() {
-            queue.tail = PacketId::NONE;
-        }
-        queue.count -= 1;
+        ends.queue.head = std::mem::replace(&mut packet.next, PacketId::NONE);
+        ends.queue.count -= 1;
         let (credits, source) = (packet.credits, packet.source);
-        let own = &self.ports[port];
         if own.role == PortRole::EndPort {
             return Departed { id, lane, source };
         }
-        self.vacate(clock, lane, credits, end);
+        // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
+        let feeder = if own.is_up() { own.peer } else { PortId::NONE };
+        self.vacate(clock, (lane, feeder), credits, end);
         Departed { id, lane, source: EndPortRank::NONE }
     }
 
-    /// A packet leaves an input buffer, which is free of it when its tail has left, at `end`.
+    /// A packet leaves an input buffer, which is free of it when its tail has left, at `end`. Credits go back to the
+    /// port that feeds the buffer, if there is one.
     #[inline(always)]
-    pub fn vacate(&mut self, clock: &mut Clock, lane: InLane, credits: u16, end: Ticks) {
-        let own = &self.ports[self.port_of(lane)];
+    pub fn vacate(&mut self, clock: &mut Clock, (lane, feeder): (InLane, PortId), credits: u16, end: Ticks) {
         // The tail may occupy the buffer until `end`. The books move at once: these credits are on their way back from
         // here on, which keeps the sum that `assert_conserved` checks.
+        let upstream = OutLane(feeder.0.wrapping_shl(self.shift) | lane.0 & self.vl_mask);
         let ends = self.lanes.ends(lane);
         ends.queue.held -= u32::from(credits);
-        // A dead cable carries no credits back: both ends agree on new ones when it returns (`restore_credits`).
-        if own.is_up() {
-            let upstream = OutLane(own.peer.0 << self.shift | lane.0 & ((1 << self.shift) - 1));
+        if feeder.is_some() {
             self.returns.note(clock, upstream, &mut ends.line.credits, credits, end + self.rules.link_delay);
         }
     }
@@ -693,44 +604,11 @@ impl DataPlane {
     }
 }
 
-fn out_port(fabric: &Fabric, id: PortId, config: &SimConfig) -> OutPort {
-    let port = fabric.port(id);
-    let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
-    // Kilobytes per second to ticks per byte, times 65536.
-    // Rounded up, so no link is faster than its rate.
-    let ticks_per_byte = (TICKS_PER_NS * 1_000_000 * 65_536).div_ceil(port.width.data_rate_kbps(port.speed));
-    OutPort {
-        busy_until: 0,
-        bytes_sent: 0,
-        packets_sent: 0,
-        hop_delay: hop_delay(config, config.routing_delay_ns),
-        ticks_per_byte: ticks_per_byte as u32,
-        peer: port.peer.unwrap_or(PortId::NONE),
-        node: port.node,
-        pending: 0,
-        allowance: 0,
-        turn: 0,
-        num: port.num.0,
-        role: match (kind(id), port.peer, port.num) {
-            (NodeKind::Switch, ..) => PortRole::Switch,
-            (_, _, PortNum::ZERO) => PortRole::Own,
-            (_, Some(_), _) => PortRole::EndPort,
-            (_, None, _) => PortRole::Switch,
-        },
-        sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
-        interleaves: false,
-        scheduled: false,
-        state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
-        waits: false,
-        programmed: false,
-        lanes: config.data_vls,
-    }
-}
-
-/// Ticks from the first byte sent to the request for the next output.
-fn hop_delay(config: &SimConfig, routing_delay_ns: u32) -> u32 {
-    let ticks = (u64::from(config.link_delay_ns) + u64::from(routing_delay_ns)) * TICKS_PER_NS;
-    u32::try_from(ticks).expect("a hop takes less than a second")
+/// Whether a lane that alone has a packet may send it by the port's lists. If so, it takes its turn.
+#[cold]
+fn has_turn(arbiters: &mut FxHashMap<PortId, VlArbiter>, port: PortId, vl: u8, credits: u16) -> bool {
+    let arbiter = arbiters.get_mut(&port);
+    arbiter.is_none_or(|arbiter| arbiter.pick(|own| (own == vl).then_some(credits)).is_some())
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 use super::Sim;
 use super::device::{Consequence, Devices};
 use super::errand::Errand;
-use super::plane::{DataPlane, OutPort};
+use super::out_port::OutPort;
+use super::plane::DataPlane;
 use super::wheel::TICKS_PER_NS;
 use crate::fabric::PortId;
 use crate::ids::{Half, Lid, Lmc, PortNum};

@@ -87,9 +87,9 @@ pub struct Relation {
 
 impl Relation {
     /// A packet was delivered.
-    pub(super) fn deliver(&mut self, now: Ticks, latency: Ticks, bytes: u16) {
+    pub(super) fn deliver(&mut self, now: Ticks, latency_ns: u64, bytes: u16) {
         self.counts.delivered += 1;
-        self.periods.iter_mut().last().into_iter().for_each(|period| period.deliver(now, latency, bytes));
+        self.periods.iter_mut().last().into_iter().for_each(|period| period.deliver(now, latency_ns, bytes));
     }
 }
 
@@ -343,14 +343,19 @@ impl Sim {
     }
 
     /// Whether two end ports are in different subnets.
-    #[inline]
+    #[inline(always)]
     pub(super) fn crosses(&self, rank: EndPortRank, destination: EndPortRank) -> bool {
         self.relays.is_some() && self.sources.subnet_of(rank) != self.sources.subnet_of(destination)
     }
 
     /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_parted(&mut self, rank: EndPortRank, destination: EndPortRank) -> bool {
+        self.relays.is_some() && self.share_no_partition(rank, destination)
+    }
+
+    #[inline(never)]
+    fn share_no_partition(&mut self, rank: EndPortRank, destination: EndPortRank) -> bool {
         let Some(relays) = self.relays.as_mut().filter(|relays| relays.partners.is_some()) else { return false };
         let parted = relays.p_key(rank, destination).is_none();
         if parted {
@@ -478,9 +483,10 @@ impl Sim {
     }
 
     /// Counts a packet with those of its relation, if there are several subnets.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_in_relation(&mut self, id: PacketId, count: impl FnOnce(&mut Relation)) {
-        if let Some((from, to)) = self.relation_of(id)
+        if self.relays.is_some()
+            && let Some((from, to)) = self.relation_of(id)
             && let Some(relays) = &mut self.relays
         {
             count(relays.relation(from, to));
@@ -488,7 +494,7 @@ impl Sim {
     }
 
     /// The subnets at the ends of a packet, if there are several subnets.
-    #[inline]
+    #[inline(never)]
     fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
         self.relays.as_ref()?;
         let (from, to) = self.ends_of(id);

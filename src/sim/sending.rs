@@ -8,8 +8,8 @@ use super::dispersal::{OpenMessage, Spray};
 use super::index::{Dense, EndPortRank, OutLane, PacketId};
 use super::monitor::MONITOR;
 use super::order::FlowClass;
+use super::out_port::PortRole;
 use super::packet::{NIL, Packet, PacketMarks};
-use super::plane::PortRole;
 use super::source::{Application, Header, PacketSpec, Scripted, chance, fraction};
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{MessageShare, Sim, Traffic, kind};
@@ -52,11 +52,13 @@ impl Sim {
         self.schedule(rank, wait);
     }
 
+    #[inline(always)]
     fn schedule_next(&mut self, rank: EndPortRank) {
         let wait = self.sources.list[rank].draw_wait(&self.config);
         self.schedule(rank, wait);
     }
 
+    #[inline(always)]
     fn schedule(&mut self, rank: EndPortRank, wait: Option<Ticks>) {
         let source = &mut self.sources.list[rank];
         let Some(wait) = wait else {
@@ -68,6 +70,7 @@ impl Sim {
     }
 
     /// A source's next packet, trace entry or script entry is due.
+    #[inline]
     pub(super) fn inject(&mut self, who: u32) {
         match who {
             NIL => self.inject_from_trace(),
@@ -77,6 +80,7 @@ impl Sim {
         }
     }
 
+    #[inline(never)]
     fn inject_next(&mut self, rank: EndPortRank) {
         let source = &mut self.sources.list[rank];
         let waits = source.is_silent() || self.sources.cold && !self.plane.ports[source.port].sends();
@@ -99,20 +103,23 @@ impl Sim {
         self.schedule_next(rank);
     }
 
-    /// A packet has left a send queue: an application that waited for room continues.
-    #[inline]
-    pub(super) fn left_send_queue(&mut self, rank: EndPortRank, id: PacketId) {
-        let packet = self.plane.packets[id];
-        let is_data = !packet.marks.has(PacketMarks::NO_DATA);
-        let counted = !self.is_reserved(packet.sl);
-        let source = &mut self.sources.list[rank];
-        if source.left_queue(packet.sl, is_data, counted) {
-            if source.message.is_some() {
-                // In the middle of a message it continues at once.
-                self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank.0, 0));
-            } else {
-                self.schedule_next(rank);
-            }
+    /// A packet has left a send queue: of data or not, on this level. An application that waited for room continues.
+    #[inline(always)]
+    pub(super) fn left_send_queue(&mut self, rank: EndPortRank, sl: u8, is_data: bool) {
+        let counted = !self.is_reserved(sl);
+        if self.sources.list[rank].left_queue(sl, is_data, counted) {
+            self.application_continues(rank);
+        }
+    }
+
+    /// The application of a source has waited for room, and there is some.
+    #[inline(never)]
+    fn application_continues(&mut self, rank: EndPortRank) {
+        if self.sources.list[rank].message.is_some() {
+            // In the middle of a message it continues at once.
+            self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank.0, 0));
+        } else {
+            self.schedule_next(rank);
         }
     }
 
@@ -122,12 +129,14 @@ impl Sim {
         self.config.reserved.is_some_and(|level| level.sl.get() == sl)
     }
 
+    #[inline(always)]
     fn is_full(&mut self, rank: EndPortRank) -> bool {
         let full = self.sources.list[rank].waiting >= u32::from(self.config.send_queue);
         self.sources.throttled += u64::from(full);
         full
     }
 
+    #[inline(always)]
     fn draw_destination(&mut self, rank: EndPortRank) -> EndPortRank {
         match &self.relays {
             Some(relays) => relays.draw_destination(&mut self.sources, &self.config.traffic, rank),
@@ -267,6 +276,7 @@ impl Sim {
     // What is sent.
 
     /// Sends a packet, a message by itself, from one end port to another on the half that its source is on.
+    #[inline(always)]
     fn send(&mut self, rank: EndPortRank, destination: EndPortRank, bytes: u16) {
         if self.is_parted(rank, destination) {
             return;
@@ -285,13 +295,12 @@ impl Sim {
     }
 
     /// Hands over a packet within a subnet, or to a router towards another.
-    #[inline]
+    #[inline(always)]
     fn dispatch(&mut self, spec: PacketSpec) {
         if self.crosses(spec.source, spec.destination) {
             return self.send_across(&spec);
         }
-        let pair = |sources: &super::Sources| sources.pair(spec.source, spec.destination, spec.half, spec.turn);
-        if let Some(header) = self.sources.header(&spec, pair) {
+        if let Some(header) = self.sources.header(&spec) {
             self.hand_over(spec.source, header);
         }
     }
@@ -310,14 +319,15 @@ impl Sim {
         // a packet to its lane before the packet can wait for its turn (IBA 7.6.6, 7.6.9).
         let vl = self.plane.tables.lane(own.node, 0, own.num, sl);
         let at_end = own.role == PortRole::EndPort;
+        // An end port has one table, and its lane is chosen already. Another port asks for each packet.
+        let out_lane = if at_end { self.plane.running(port, vl) } else { OutLane::NONE };
         self.ledger.counts.injected += u64::from(is_data);
-        let packet = Packet {
+        let id = self.plane.packets.insert(Packet {
             born: self.clock.now(),
             tail: self.clock.now(),
             next: PacketId::NONE,
             source: rank,
-            // An end port has one table, and its lane is chosen already. Another port asks for each packet.
-            out_lane: if at_end { self.plane.running(port, vl) } else { OutLane::NONE },
+            out_lane,
             dlid,
             bytes,
             credits: bytes.div_ceil(64),
@@ -325,8 +335,7 @@ impl Sim {
             marks,
             hops: 0,
             source_path,
-        };
-        let id = self.plane.packets.insert(packet);
+        });
         if is_data {
             self.open_bins();
             self.ledger.series.set_out(sl);
@@ -334,13 +343,22 @@ impl Sim {
         }
         if is_data && self.ledger.order.is_some() {
             let ends = self.ends_of(id);
-            let class = FlowClass::of(&packet);
+            let class = FlowClass::of(&self.plane.packets[id]);
             self.ledger.order.iter_mut().for_each(|order| order.sent(id, ends, class, message));
         }
         // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
         if !at_end {
             self.plane.packets[id].out_lane = self.plane.choose(port, id);
+        } else if out_lane.is_lane() && !marks.has(PacketMarks::TOLD) && self.may_pass(lane) {
+            return match self.plane.send_at_once(&mut self.clock, out_lane, id) {
+                Some(leaving) => {
+                    self.count_departure(id, out_lane, &leaving);
+                    self.left_send_queue(rank, sl, is_data);
+                    self.announce(id, leaving);
+                }
+                None => self.stay(lane, id, out_lane),
+            };
         }
         if self.plane.enqueue(lane, id) {
             self.offer(lane);
@@ -350,6 +368,7 @@ impl Sim {
     // What is received.
 
     /// A packet's tail has come to an end port.
+    #[inline(never)]
     pub(super) fn deliver(&mut self, id: PacketId, port: PortId) {
         let packet = self.plane.packets[id];
         // The lane that brought it has its credits back at once: no packet waits in an end port.
@@ -369,13 +388,14 @@ impl Sim {
         if owner != rank || rank.is_none() {
             return self.misdeliver(id);
         }
-        let receiver = &mut self.sources.list[rank];
-        receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
-        let (now, latency) = (self.clock.now(), self.clock.now() - self.set_out(id));
+        self.sources.list[rank].received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+        let now = self.clock.now();
+        // The histograms begin at 1.
+        let latency_ns = ((now - self.set_out(id)) / TICKS_PER_NS).max(1);
         self.open_bins();
-        self.ledger.deliver(now, latency, packet.bytes);
+        self.ledger.deliver(now, latency_ns, packet.bytes);
         self.ledger.series.end(packet.sl);
-        self.count_in_relation(id, |relation| relation.deliver(now, latency, packet.bytes));
+        self.count_in_relation(id, |relation| relation.deliver(now, latency_ns, packet.bytes));
         self.ledger.deliver_in_order(id);
         if self.ledger.outages.any_out() {
             let (ends, sent) = (self.ends_of(id), self.set_out(id));
@@ -405,7 +425,10 @@ impl Sim {
         if self.crosses(rank, asker) {
             return self.send_across(&spec);
         }
-        if let Some(header) = self.sources.header(&spec, |sources| sources.pair_back(rank, asker, half, request)) {
+        let sources = &self.sources;
+        let recorded = if sources.cold { sources.recorded_header(&spec) } else { None };
+        let by_pair = || sources.pair_back(rank, asker, half, request).map(|pair| sources.header_by(&spec, pair));
+        if let Some(header) = recorded.or_else(by_pair) {
             self.hand_over(rank, header);
         }
     }

@@ -141,12 +141,12 @@ impl Series {
         self.under_way[usize::from(sl / 8)] -= 1;
     }
 
-    /// Counts a delivery; `latency` in ticks.
-    pub(super) fn deliver(&mut self, latency: Ticks, bytes: u16) {
+    /// Counts a delivery.
+    #[inline]
+    pub(super) fn deliver(&mut self, latency_ns: u64, bytes: u16) {
         let bin = self.last();
         bin.delivered += 1;
         bin.bytes += u64::from(bytes);
-        let latency_ns = (latency / TICKS_PER_NS).max(1);
         bin.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
     }
 
@@ -201,7 +201,7 @@ mod tests {
         let mut series = Series::new();
         for (rank, now) in times_ns.into_iter().enumerate() {
             series.open(now * TICKS_PER_NS);
-            series.deliver((rank as u64 + 1) * TICKS_PER_NS, 1);
+            series.deliver(rank as u64 + 1, 1);
         }
         series
     }

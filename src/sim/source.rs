@@ -50,6 +50,7 @@ enum Presence {
 
 impl Presence {
     /// The number of its arrival: a source that was assigned its half at this number or a higher one knows it.
+    #[inline]
     fn arrival(self) -> u32 {
         match self {
             Presence::FromStart | Presence::Unrecorded | Presence::Recorded => 0,
@@ -226,6 +227,7 @@ impl Source {
     }
 
     /// The ticks to its next message; none for a silent one.
+    #[inline(always)]
     pub(super) fn draw_wait(&mut self, config: &SimConfig) -> Option<Ticks> {
         if !self.interval.is_finite() {
             return None;
@@ -452,6 +454,7 @@ impl Sources {
     /// Whether a source has a path to a destination other than itself. Before it is assigned the new half it does not
     /// know which end ports are cut off; afterwards it has no path from or to them. Two kinds of sources know a
     /// newcomer: those assigned a half since it arrived, and those that send on the half that it was assigned first.
+    #[inline(always)]
     pub(super) fn has_path(&self, rank: EndPortRank, destination: EndPortRank) -> bool {
         let (own, other) = (&self.list[rank], &self.list[destination]);
         if own.presence == Presence::Unrecorded || other.presence == Presence::Unrecorded {
@@ -492,6 +495,7 @@ impl Sources {
     }
 
     /// Draws a destination in a single subnet.
+    #[inline(always)]
     pub(super) fn draw_destination(&mut self, traffic: &Traffic, rank: EndPortRank) -> EndPortRank {
         let (ranks, hosts) = (self.list.len() as u32, self.hosts);
         let source = &mut self.list[rank];
@@ -527,7 +531,7 @@ impl Sources {
     // Which LIDs.
 
     /// DLID and SL towards an end port on a half, by the path and the service level of these ranks in the half.
-    #[inline]
+    #[inline(always)]
     pub(super) fn address(&self, target: EndPortRank, half: Half, path: u16, level: u8) -> (u16, u8) {
         let to = &self.list[target];
         // The upper half of the LIDs follows the lower one, and SLs 8 to 15 are its service levels. A port with one LID
@@ -536,24 +540,37 @@ impl Sources {
         (to.lid + upper + path, 8 * half.index() as u8 + level)
     }
 
-    /// A packet's header: by the path that subnet administration answered its source, or else by a pair of LIDs. None
+    /// A packet's header: by the path that subnet administration answered its source, or else by its pair of LIDs. None
     /// where no pair exists.
-    #[inline]
-    pub(super) fn header(&self, spec: &PacketSpec, pair: impl FnOnce(&Sources) -> Option<Pair>) -> Option<Header> {
-        let PacketSpec { source, destination, half, bytes, marks, message, .. } = *spec;
-        if self.cold
-            && let Some((dlid, sl)) = self.path(source, destination)
-        {
-            return Some(Header { dlid: dlid.0, sl: sl.get(), bytes, marks, source_path: 0, message });
+    #[inline(always)]
+    pub(super) fn header(&self, spec: &PacketSpec) -> Option<Header> {
+        let recorded = if self.cold { self.recorded_header(spec) } else { None };
+        if recorded.is_some() {
+            return recorded;
         }
-        let Pair { source_path, path, level } = pair(self)?;
+        let pair = self.pair(spec.source, spec.destination, spec.half, spec.turn)?;
+        Some(self.header_by(spec, pair))
+    }
+
+    /// The header by the path that subnet administration answered the source; none where its half determines the path.
+    #[inline(never)]
+    pub(super) fn recorded_header(&self, spec: &PacketSpec) -> Option<Header> {
+        let PacketSpec { source, destination, bytes, marks, message, .. } = *spec;
+        let (dlid, sl) = self.path(source, destination)?;
+        Some(Header { dlid: dlid.0, sl: sl.get(), bytes, marks, source_path: 0, message })
+    }
+
+    /// The header by a pair of LIDs.
+    #[inline(always)]
+    pub(super) fn header_by(&self, spec: &PacketSpec, pair: Pair) -> Header {
+        let PacketSpec { destination, half, bytes, marks, message, .. } = *spec;
+        let Pair { source_path, path, level } = pair;
         let (dlid, sl) = self.address(destination, half, path, level);
-        Some(Header { dlid, sl, bytes, marks, source_path, message })
+        Header { dlid, sl, bytes, marks, source_path, message }
     }
 
     /// The path that a source of a subnet that began cold has from subnet administration; none where its half
     /// determines the path.
-    #[inline(never)]
     fn path(&self, rank: EndPortRank, destination: EndPortRank) -> Option<(Lid, Sl)> {
         let loaded = self.paths.get(&(rank, destination)).copied();
         let asks = self.list[rank].told == Told::Nothing;
@@ -561,7 +578,7 @@ impl Sources {
     }
 
     /// The pair that a packet from one end port to another takes on a half at its turn; none where no path exists.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pair(&self, rank: EndPortRank, destination: EndPortRank, half: Half, turn: u32) -> Option<Pair> {
         match self.dispersal.choice {
             PathChoice::Single => {
@@ -623,14 +640,15 @@ impl Sources {
 
     /// The path on which a number falls, among those open from one end port to another on a half, or among the first of
     /// them where `dispersal.paths` limits their number.
-    #[inline]
+    #[inline(always)]
     fn open_path(&self, rank: EndPortRank, to: EndPortRank, half: Half, number: u32) -> Option<OpenPath> {
         let most = self.dispersal.paths.map_or(u16::MAX, u16::from);
         let destination = &self.list[to];
         let space = self.spaces.at(destination.port);
         let Some(ways) = &self.ways[space][half.index()] else {
             let of = destination.paths.min(most);
-            let path = (number % u32::from(of)) as u16;
+            // A port has a power of two of LIDs, so this is nearly always a mask in place of a division.
+            let path = if of.is_power_of_two() { number as u16 & (of - 1) } else { (number % u32::from(of)) as u16 };
             return Some(OpenPath { path, level: (flow(rank, to) % 8) as u8, of });
         };
         let (own, other) = (self.list[rank].port, destination.port);
@@ -650,10 +668,13 @@ impl Sources {
 
     /// The turn of the next packet or message to a destination; 0 where no turns are taken. Each destination has turns
     /// of its own, and they begin at different pairs.
+    #[inline]
     pub(super) fn next_turn(&mut self, rank: EndPortRank, destination: EndPortRank) -> u32 {
-        if !self.takes_turns() {
-            return 0;
-        }
+        if self.takes_turns() { self.take_turn(rank, destination) } else { 0 }
+    }
+
+    #[inline(never)]
+    fn take_turn(&mut self, rank: EndPortRank, destination: EndPortRank) -> u32 {
         let turn = self.turns.entry((rank, destination)).or_insert_with(|| flow(rank, destination));
         let taken = *turn;
         *turn = turn.wrapping_add(1);
@@ -695,21 +716,25 @@ pub(super) fn check_ranks(traffic: &Traffic, ranks: usize) -> Result<(), SimErro
 }
 
 /// Draws whether an event of this probability happens.
+#[inline]
 pub(super) fn chance(random: &mut Pcg32, probability: f64) -> bool {
     f64::from(random.next_u32()) < probability * 4_294_967_296.0
 }
 
 /// A uniform number of at least 0 and below 1.
+#[inline]
 pub(super) fn fraction(random: &mut Pcg32) -> f64 {
     f64::from(random.next_u32()) / 4_294_967_296.0
 }
 
 /// A uniform number below `bound`.
+#[inline]
 pub(super) fn below(random: &mut Pcg32, bound: u32) -> u32 {
     ((u64::from(random.next_u32()) * u64::from(bound)) >> 32) as u32
 }
 
 /// −ln of a uniform number in (0, 1], by additions and multiplications alone, so that every machine agrees to the bit.
+#[inline(always)]
 fn exponential(random: &mut Pcg32) -> f64 {
     let uniform = (f64::from(random.next_u32()) + 1.0) / 4_294_967_296.0;
     // `f64::ln` may differ in the last bit from one platform to the next, and one bit changes a trace.

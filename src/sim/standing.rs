@@ -2,8 +2,9 @@
 
 use super::Sim;
 use super::index::{By, Dense, EndPortRank, InLane, PacketId};
+use super::out_port::PortRole;
 use super::packet::PacketMarks;
-use super::plane::{DataPlane, PortRole};
+use super::plane::DataPlane;
 use crate::fabric::PortId;
 use crate::ids::{Half, Sl, Vl, VlSet};
 

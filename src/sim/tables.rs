@@ -1,14 +1,13 @@
 //! Forwarding and SL-to-VL tables of all nodes, flattened so that a packet-hop looks each of them up in one step.
 
 use super::index::By;
-use super::packet::NIL;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::wire::SlToVlModifier;
 
 /// Forwarding and SL-to-VL tables of all nodes, flattened.
 pub struct Tables {
-    /// `lft[row × lids + dlid]`: an output port, 255 for none.
+    /// The forwarding entries of all switches, row after row: an output port, 255 for none.
     pub lft: Vec<u8>,
     /// LIDs in a row: a multiple of 64.
     pub lids: usize,
@@ -21,8 +20,8 @@ pub struct Tables {
 struct NodeTables {
     /// Its port 0.
     first_port: PortId,
-    /// Its row of forwarding entries; [`NIL`] where it is no switch.
-    row: u32,
+    /// Where its row of forwarding entries begins; [`NO_ROW`] where it is no switch.
+    row: usize,
     /// Its first SL-to-VL table.
     sl_base: u32,
     /// From one input to the next; 0 where all tables are alike.
@@ -33,19 +32,22 @@ struct NodeTables {
     num_ports: u8,
 }
 
+/// No row of forwarding entries.
+const NO_ROW: usize = usize::MAX;
+
 impl Tables {
     pub(super) fn new(fabric: &Fabric, top: Lid, data_vls: u8) -> Tables {
         let nodes = fabric.nodes().map(|(id, node)| NodeTables {
             first_port: node.first_port,
-            row: NIL,
+            row: NO_ROW,
             sl_base: id.0,
             sl_by_input: 0,
             sl_by_output: 0,
             num_ports: node.num_ports,
         });
         let mut nodes: By<NodeId, NodeTables> = nodes.collect();
-        let rows = fabric.switches().zip(0..).map(|(id, rank)| nodes[id].row = rank).count();
         let lids = (top.index() + 1).next_multiple_of(64);
+        let rows = fabric.switches().zip((0..).step_by(lids)).map(|(id, begin)| nodes[id].row = begin).count();
         let table = std::array::from_fn(|sl| sl as u8 % data_vls);
         Tables { lft: vec![255; rows * lids], lids, nodes, sl_to_vl: vec![table; fabric.node_count()] }
     }
@@ -76,7 +78,7 @@ impl Tables {
     /// Whether a node has forwarding entries.
     #[inline]
     pub fn is_switch(&self, node: NodeId) -> bool {
-        self.nodes[node].row != NIL
+        self.nodes[node].row != NO_ROW
     }
 
     /// The output port of a switch for a DLID, 255 for none.
@@ -85,10 +87,10 @@ impl Tables {
         self.entry(&self.nodes[node], dlid)
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&self, node: &NodeTables, dlid: u16) -> u8 {
         let dlid = usize::from(dlid);
-        if dlid < self.lids { self.lft[node.row as usize * self.lids + dlid] } else { 255 }
+        if dlid < self.lids { self.lft[node.row + dlid] } else { 255 }
     }
 
     /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
@@ -113,14 +115,17 @@ impl Tables {
         for (new, old) in longer.chunks_exact_mut(lids).zip(self.lft.chunks_exact(self.lids)) {
             new[..old.len()].copy_from_slice(old);
         }
+        for node in self.nodes.iter_mut().filter(|node| node.row != NO_ROW) {
+            node.row = node.row / self.lids * lids;
+        }
         (self.lft, self.lids) = (longer, lids);
     }
 
     /// One block of a switch's forwarding table; none where the device has no such block.
     pub fn block_mut(&mut self, node: NodeId, block: usize) -> Option<&mut [u8]> {
         let fits = self.is_switch(node) && (block + 1) * 64 <= self.lids;
-        let start = self.nodes[node].row as usize * self.lids + block * 64;
-        fits.then(|| &mut self.lft[start..start + 64])
+        let row = self.nodes[node].row;
+        fits.then(|| &mut self.lft[row + block * 64..][..64])
     }
 
     /// The lane that a service level takes from an input to an output port.
@@ -135,7 +140,7 @@ impl Tables {
         self.sl_table_of(&self.nodes[node], input, output)
     }
 
-    #[inline]
+    #[inline(always)]
     fn sl_table_of(&self, node: &NodeTables, input: u8, output: u8) -> &[u8; 16] {
         &self.sl_to_vl[node.sl_table(input, output)]
     }
@@ -176,15 +181,15 @@ impl Tables {
 }
 
 impl NodeTables {
-    #[inline]
+    #[inline(always)]
     fn port_at(&self, num: u8) -> PortId {
         PortId(self.first_port.0 + u32::from(num))
     }
 
     /// Index of the SL-to-VL table from an input to an output port.
-    #[inline]
+    #[inline(always)]
     fn sl_table(&self, input: u8, output: u8) -> usize {
-        let offset = u32::from(self.sl_by_input) * u32::from(input) + u32::from(self.sl_by_output) * u32::from(output);
-        (self.sl_base + offset) as usize
+        let (by_input, by_output) = (usize::from(self.sl_by_input), usize::from(self.sl_by_output));
+        self.sl_base as usize + by_input * usize::from(input) + by_output * usize::from(output)
     }
 }

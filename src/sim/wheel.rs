@@ -111,8 +111,12 @@ const EMPTY: Slot = Slot { head: NIL, tail: NIL };
 /// An event list. Times never go back: a push to a time before the last pop is a defect, and panics in debug builds.
 pub struct Wheel {
     now: Ticks,
+    /// Where the present half span ends.
+    span_end: Ticks,
+    /// Where the fine ring ends: after the half span that follows the present one.
+    horizon: Ticks,
     fine: Box<[Tick; FINE]>,
-    fine_bits: Box<[u64; FINE / 64]>,
+    fine_bits: [u64; FINE / 64],
     fine_count: usize,
     coarse: Box<[Slot; COARSE]>,
     coarse_count: usize,
@@ -138,8 +142,10 @@ impl Wheel {
     pub fn new() -> Wheel {
         Wheel {
             now: 0,
+            span_end: SPAN,
+            horizon: 2 * SPAN,
             fine: Box::new([NO_TICK; FINE]),
-            fine_bits: Box::new([0; FINE / 64]),
+            fine_bits: [0; FINE / 64],
             fine_count: 0,
             coarse: Box::new([EMPTY; COARSE]),
             coarse_count: 0,
@@ -154,11 +160,11 @@ impl Wheel {
     }
 
     /// Adds an event at a time not before the last one popped.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, time: Ticks, event: SimEvent) {
         assert!(time >= self.now, "an event at {time}, before {}", self.now);
         // The fine ring has a slot for every tick of this half span and the next, so no two times share a slot.
-        if time / SPAN - self.now / SPAN < 2 {
+        if time < self.horizon {
             self.push_fine(time, event);
         } else {
             self.push_beyond(time, event);
@@ -179,25 +185,36 @@ impl Wheel {
     }
 
     /// The earliest event, unless it is later than `until`.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, until: Ticks) -> Option<(Ticks, SimEvent)> {
-        loop {
-            if self.fine_count > 0 {
-                let time = self.next_fine();
-                if time > until {
-                    return None;
-                }
-                self.advance(time);
-                return Some((time, self.take_fine(time)));
-            }
-            let span = self.next_coarse()?;
+        if self.fine_count == 0 && !self.bring_near(until) {
+            return None;
+        }
+        let time = self.next_fine();
+        if time > until {
+            return None;
+        }
+        self.now = time;
+        if time >= self.span_end {
+            self.refill();
+        }
+        Some((time, self.take_fine(time)))
+    }
+
+    /// Brings the earliest events to the fine ring, which is empty, unless they are later than `until`. Whether there
+    /// are any there now.
+    #[cold]
+    fn bring_near(&mut self, until: Ticks) -> bool {
+        while self.fine_count == 0 {
             // Entering the span before the one with the next event brings that event to the fine ring.
             // `now` never passes `until`, so a caller that goes on at `until` pushes nothing into the wheel's past.
-            if (span - 1) * SPAN > until {
-                return None;
+            match self.next_coarse() {
+                Some(span) if (span - 1) * SPAN <= until => self.now = (span - 1) * SPAN,
+                _ => return false,
             }
-            self.jump(span - 1);
+            self.refill();
         }
+        true
     }
 
     /// The next events and how many they are, if several of this moment have come into sight since it was last asked;
@@ -224,11 +241,12 @@ impl Wheel {
         index
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_fine(&mut self, time: Ticks, event: SimEvent) {
         let slot = time as usize % FINE;
         let (bits, bit) = (&mut self.fine_bits[slot / 64], 1 << (slot % 64));
-        self.fine_count += 1;
+        // No more than there are bytes of memory: each event takes some.
+        self.fine_count = self.fine_count.wrapping_add(1);
         if *bits & bit == 0 {
             *bits |= bit;
             self.fine[slot] = Tick { first: event, ..NO_TICK };
@@ -265,7 +283,7 @@ impl Wheel {
     }
 
     /// The time of the earliest event of the fine ring, which is not empty.
-    #[inline]
+    #[inline(always)]
     fn next_fine(&self) -> Ticks {
         // The ring is scanned from `now`. A full turn ends in the first word again, whose low bits are a turn ahead.
         let start = self.now as usize % FINE;
@@ -276,15 +294,17 @@ impl Wheel {
             bits = self.fine_bits[word];
         }
         let slot = word * 64 + bits.trailing_zeros() as usize;
-        self.now + ((slot + FINE - start) % FINE) as u64
+        // The distance round the ring, whose length is a power of two.
+        self.now + (slot.wrapping_sub(start) % FINE) as u64
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_fine(&mut self, time: Ticks) -> SimEvent {
         let slot = time as usize % FINE;
         let tick = &mut self.fine[slot];
         let first = tick.first;
-        self.fine_count -= 1;
+        // `pop` has seen that there are events.
+        self.fine_count = self.fine_count.wrapping_sub(1);
         if tick.head == NIL {
             self.fine_bits[slot / 64] &= !(1 << (slot % 64));
         } else {
@@ -303,26 +323,13 @@ impl Wheel {
         first
     }
 
-    /// Moves the clock to `time`. On entering the next half span, the one after it becomes fine.
-    #[inline]
-    fn advance(&mut self, time: Ticks) {
-        let crossed = time / SPAN != self.now / SPAN;
-        self.now = time;
-        if crossed {
-            self.refill();
-        }
-    }
-
-    fn jump(&mut self, span: u64) {
-        self.now = span * SPAN;
-        self.refill();
-    }
-
+    /// Follows the clock into another half span: the one after it becomes fine.
     #[cold]
     fn refill(&mut self) {
         let here = self.now / SPAN;
-        // The horizon has moved: events that it now covers leave the heap by time and order of push. This comes before
-        // any new push for those spans, so the earlier push stays first.
+        (self.span_end, self.horizon) = ((here + 1).saturating_mul(SPAN), (here + 2).saturating_mul(SPAN));
+        // The end of the coarse ring has moved: events that it now covers leave the heap by time and order of push.
+        // This comes before any new push for those spans, so the earlier push stays first.
         while let Some(&Reverse((time, _, word))) = self.overflow.peek() {
             if time / SPAN - here >= COARSE as u64 {
                 break;

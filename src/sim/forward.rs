@@ -9,7 +9,7 @@
 //! routers, agents and counters. Order matters: events of equal times happen in the order in which they were pushed.
 
 use super::index::{Dense, InLane, OutLane, PacketId};
-use super::out_port::{Leaving, Next, PortRole};
+use super::out_port::{Next, PacketSent, PortRole};
 use super::packet::PacketMarks;
 use super::plane::Departed;
 use super::wheel::{SimEvent, Ticks};
@@ -187,7 +187,7 @@ impl Sim {
 
     /// The head of `lane`, `id`, which waits in no line, has taken the link, and leaves its queue.
     #[inline(always)]
-    fn depart(&mut self, lane: InLane, id: PacketId, out_lane: OutLane, leaving: Leaving) {
+    fn depart(&mut self, lane: InLane, id: PacketId, out_lane: OutLane, leaving: PacketSent) {
         self.count_departure(id, out_lane, &leaving);
         // `busy_until` covers this packet already, so a token that its departure sets free goes after it (PROTOCOL.md,
         // F.2).
@@ -203,7 +203,7 @@ impl Sim {
 
     /// Counts a packet that has taken a link.
     #[inline(always)]
-    pub(super) fn count_departure(&mut self, id: PacketId, out_lane: OutLane, leaving: &Leaving) {
+    pub(super) fn count_departure(&mut self, id: PacketId, out_lane: OutLane, leaving: &PacketSent) {
         if leaving.from_switch {
             // One at a time: no run gets to 2^64.
             self.plane.packet_hops = self.plane.packet_hops.wrapping_add(1);
@@ -220,7 +220,7 @@ impl Sim {
 
     /// A packet that has set out is on its way to where it comes next.
     #[inline(always)]
-    pub(super) fn announce(&mut self, id: PacketId, leaving: Leaving) {
+    pub(super) fn announce(&mut self, id: PacketId, leaving: PacketSent) {
         let (at, event) = match leaving.next {
             Next::EndPort { peer, tail } => (tail, SimEvent::new(kind::DELIVER, id.0, peer.0)),
             Next::Buffer { down, asks } => (asks, SimEvent::new(kind::ARRIVE, id.0, down.0)),

@@ -149,9 +149,9 @@ impl OutPort {
 
     /// A packet takes the link, credits of a lane, whose ends these are, and room in the buffer at the other end.
     #[inline(always)]
-    pub fn carry(&mut self, packet: &mut Packet, lane: (OutLane, InLane, &mut LaneEnds), at: Moment) -> Leaving {
+    pub fn carry(&mut self, packet: &mut Packet, lane: (OutLane, InLane, &mut LaneEnds), at: LinkTime) -> PacketSent {
         let (out_lane, down, ends) = lane;
-        let Moment { now, link_delay } = at;
+        let LinkTime { now, link_delay } = at;
         let (bytes, credits) = (u64::from(packet.bytes), packet.credits);
         let sending = (bytes * u64::from(self.ticks_per_byte)) >> 16;
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
@@ -180,13 +180,13 @@ impl OutPort {
             Next::Buffer { down, asks: now + Ticks::from(self.hop_delay) }
         };
         let ends_wait = std::mem::replace(&mut self.waits, false);
-        Leaving { end, next, from_switch, ends_wait }
+        PacketSent { end, next, from_switch, ends_wait }
     }
 }
 
 /// What sending a packet needs to know of time.
 #[derive(Clone, Copy)]
-pub struct Moment {
+pub struct LinkTime {
     /// Now, in ticks.
     pub now: Ticks,
     /// Flight time of a link, in ticks.
@@ -195,7 +195,7 @@ pub struct Moment {
 
 /// A packet that has taken a link.
 #[derive(Clone, Copy)]
-pub struct Leaving {
+pub struct PacketSent {
     /// When its tail leaves.
     pub end: Ticks,
     /// Where it comes next.

@@ -13,7 +13,7 @@ use super::clock::Clock;
 use super::credit::{CreditBooks, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::lanes::LaneStore;
-use super::out_port::{Leaving, Moment, OutPort, PortRole, hop_delay};
+use super::out_port::{LinkTime, OutPort, PacketSent, PortRole, hop_delay};
 use super::packet::{Packet, Packets};
 use super::tables::Tables;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -400,7 +400,7 @@ impl DataPlane {
     /// Sends a packet that need join no line: the link is free, no queue waits for it, and the lane has the credits.
     /// None where it has to wait.
     #[inline(always)]
-    pub fn send_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> Option<Leaving> {
+    pub fn send_at_once(&mut self, clock: &mut Clock, out_lane: OutLane, id: PacketId) -> Option<PacketSent> {
         let (port, vl) = (self.port_of(out_lane), self.vl_of(out_lane));
         let out = &self.ports[port];
         // While any lane of the port has a line, the arbiter decides: going at once would overtake that line.
@@ -419,7 +419,7 @@ impl DataPlane {
         } else if !has_turn(&mut self.arbiters, port, vl, packet.credits) {
             return None;
         }
-        let at = Moment { now: clock.now(), link_delay: self.rules.link_delay };
+        let at = LinkTime { now: clock.now(), link_delay: self.rules.link_delay };
         Some(out.carry(packet, (out_lane, down, ends), at))
     }
 
@@ -489,7 +489,7 @@ impl DataPlane {
         &mut self,
         clock: &mut Clock,
         port: PortId,
-    ) -> Option<(InLane, PacketId, OutLane, Leaving)> {
+    ) -> Option<(InLane, PacketId, OutLane, PacketSent)> {
         let out = &self.ports[port];
         // The lane in turn continues while its allowance lasts; then the next lanes follow, and it comes last.
         let (mut pending, mut start) = (out.pending, if out.allowance > 0 { out.turn } else { out.turn + 1 });
@@ -520,7 +520,7 @@ impl DataPlane {
             if next_waiter.is_none() {
                 out.pending &= !(1 << vl);
             }
-            let at = Moment { now: clock.now(), link_delay: self.rules.link_delay };
+            let at = LinkTime { now: clock.now(), link_delay: self.rules.link_delay };
             let leaving = out.carry(packet, (out_lane, down, ends), at);
             self.lanes[lane].waits_for = OutLane::NONE;
             return Some((lane, id, out_lane, leaving));

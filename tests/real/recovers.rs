@@ -256,8 +256,8 @@ fn rescue_opens_what_a_dead_manager_closed() {
     }
 }
 
-/// Killed at moments spread over a change, not at its barriers; `reconfig rescue` opens what is closed, and OpenSM brings
-/// up what is there: nothing is closed then, and its tables are sound.
+/// Killed at moments spread over a change, not at its barriers; `reconfig rescue` opens what is closed, and OpenSM
+/// brings up what is there: nothing is closed then, and its tables are sound.
 #[test]
 fn opensm_follows_a_manager_that_died_at_any_moment() {
     if !installed() {

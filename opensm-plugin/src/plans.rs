@@ -430,6 +430,7 @@ pub fn mended(engine: &dyn Engine, sight: &Sight) -> Result<Arc<Vetted>, NoPlan>
         policy: policy(),
         sm: sight.sm,
         function,
+        may_close: false,
     });
     match recovery {
         Ok(recovery) => Ok(recovery.prepared.plan),

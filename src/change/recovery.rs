@@ -35,6 +35,8 @@ pub struct RecoveryInput {
     pub sm: PortId,
     /// What the engine makes of the fabric: towards it later changes lead.
     pub function: Arc<RoutingFunction>,
+    /// Whether end ports may be kept from sending on a half; not by who writes forwarding entries alone.
+    pub may_close: bool,
 }
 
 /// How a subnet is recovered.
@@ -99,6 +101,7 @@ pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> 
         [_, _] => &[input.in_use, input.in_use.other()],
         one => one,
     };
+    let may_close = input.may_close && halves.len() == 2;
     let mut reasons = Vec::new();
     let mut keepable = Vec::new();
     for &half in halves {
@@ -108,7 +111,7 @@ pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> 
         }
     }
     for way in RecoveryWay::PROVED {
-        if way == RecoveryWay::Close && halves.len() == 1 {
+        if way == RecoveryWay::Close && !may_close {
             continue;
         }
         for kept in &keepable {
@@ -119,13 +122,20 @@ pub fn prepare_recovery(input: &RecoveryInput) -> Result<Recovery, Unrecovered> 
             }
         }
     }
-    let closed_first = halves.iter().filter(|_| halves.len() > 1).find_map(|&half| closed_first(input, half));
+    let closed_first = halves.iter().filter(|_| may_close).find_map(|&half| closed_first(input, half));
     closed_first.ok_or(Unrecovered(reasons))
 }
 
 /// Closes the half that is not kept before anything else, and recovers what is left; none if no way is proved after
-/// that either, or if it is closed already.
+/// that either, if it is closed already, or if packets go round there: the first wave ends when every packet has passed
+/// as many switches as the longest way has (W.3), which says nothing of those on a ring.
 fn closed_first(input: &RecoveryInput, kept: Half) -> Option<Recovery> {
+    let fabric = &*input.fabric;
+    let mut given_up =
+        fabric.end_ports().flat_map(|port| fabric.half_lids(port, kept.other()).map(move |lid| (port, lid)));
+    if given_up.any(|(owner, lid)| is_led_astray(fabric, &input.tables.lfts, fabric.port(owner).node, lid)) {
+        return None;
+    }
     let lanes = Lanes::of_fabric(&input.fabric, input.policy.reserved_sl);
     let first = plan::close_writes(&input.fabric, &input.tables, kept, lanes);
     if first.is_empty() {
@@ -222,33 +232,36 @@ fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
     verify::prove_tables(&input.fabric, &steadied(input, &input.tables.lfts), &scope).map(|_| ())
 }
 
+/// Whether packets to a LID go round somewhere, or come to another device than its owner.
+fn is_led_astray(fabric: &Fabric, lfts: &[Arc<Lft>], owner: NodeId, lid: Lid) -> bool {
+    let mut known: Vec<Option<usize>> = vec![None; fabric.node_count()];
+    fabric.switches().any(|start| {
+        let mut at = start;
+        // A switch met again in one walk is on a ring; one met in an earlier walk was found to lead on.
+        while at != owner && known[at.index()].is_none() {
+            known[at.index()] = Some(start.index());
+            let output = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
+            match output.and_then(|port| fabric.neighbour(port)) {
+                Some(next) if next == owner || fabric.node(next).is_switch() => at = next,
+                Some(_) => return true,
+                // Port 0 of another switch, or nowhere, which `repair` sees to.
+                None => return output.is_some_and(|port| fabric.port(port).num == PortNum::ZERO),
+            }
+            if known[at.index()] == Some(start.index()) {
+                return true;
+            }
+        }
+        false
+    })
+}
+
 /// The tables without entries for LIDs of switches to which packets would go round, or come to another port; or for all
 /// of them. Only management uses these LIDs, and it is paused or on a level of its own; `repair` gives them ways beside
 /// data.
 fn straightened(input: &RecoveryInput, all: bool) -> Vec<Arc<Lft>> {
     let fabric = &*input.fabric;
     let mut lfts = input.tables.lfts.clone();
-    let astray = |owner: NodeId, lid: Lid| {
-        let mut known: Vec<Option<usize>> = vec![None; fabric.node_count()];
-        fabric.switches().any(|start| {
-            let mut at = start;
-            // A switch met again in one walk is on a ring; one met in an earlier walk was found to lead on.
-            while at != owner && known[at.index()].is_none() {
-                known[at.index()] = Some(start.index());
-                let output = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
-                match output.and_then(|port| fabric.neighbour(port)) {
-                    Some(next) if fabric.node(next).is_switch() => at = next,
-                    Some(_) => return true,
-                    // Port 0 of another switch, or nowhere, which `repair` sees to.
-                    None => return output.is_some_and(|port| fabric.port(port).num == PortNum::ZERO),
-                }
-                if known[at.index()] == Some(start.index()) {
-                    return true;
-                }
-            }
-            false
-        })
-    };
+    let astray = |owner: NodeId, lid: Lid| is_led_astray(fabric, &lfts, owner, lid);
     let owned = |switch: NodeId| fabric.port_at(switch, PortNum::ZERO).and_then(|port| fabric.port(port).lid);
     let lids: Vec<Lid> =
         fabric.switches().filter_map(|owner| owned(owner).filter(|&lid| all || astray(owner, lid))).collect();

@@ -130,7 +130,11 @@ impl<S: SubnetManager> Driver<S> {
         match self.look().await {
             // Losses during the change excuse writes, and may call the change off. Newcomers wait for the next change.
             Ok(sighting) => {
-                self.lose_bounced(&sighting.discovered);
+                match self.take_on_bounced(&sighting.discovered).await {
+                    Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
+                    Err(error) => tracing::warn!(%error, "taking links into use again that bounced"),
+                    Ok(()) => {}
+                }
                 self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
                 Ok(lacks(&self.running.alive, &before))
             }
@@ -142,48 +146,73 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Amid a change, counts a cable whose ports went down and came back as gone.
-    fn lose_bounced(&mut self, discovered: &Discovered) {
-        let Some(progress) = self.state.progress() else { return };
+    /// Amid a change, takes cables whose ports went down and came back into use again, where their devices have lost
+    /// nothing; the others count as gone.
+    async fn take_on_bounced(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
+        let Some(progress) = self.state.progress() else { return Ok(()) };
         let states = &progress.plan().tables_at(progress.wave()).port_states;
-        if let Some(rest) = without_bounced(&self.running.alive, self.running.sm, discovered, states) {
+        let BouncedCables { again, rest } = bounced(&self.running.alive, self.running.sm, discovered, states);
+        // What is not right with them yet, or comes back, the sweep after the change sees to.
+        self.noticed |= !again.is_empty() || rest.is_some();
+        if let Some(rest) = rest {
             self.subnet.set_topology(&rest, self.running.sm);
             self.running.alive = Arc::new(rest);
-            // It comes back as anything comes, once the change has ended.
-            self.noticed = true;
         }
+        let alive = self.running.alive.clone();
+        for state in [PortState::Armed, PortState::Active] {
+            let writes: Vec<Write> = again.iter().map(|&port| Write::PortState { port, state }).collect();
+            if !writes.is_empty() {
+                self.subnet.apply(&alive, &writes, WriteOrder::Any).await?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// The part of the known subnet that carries data where ports are to be in `states`; none if all of it does. A port
-/// that went down and came back is in INITIALIZE, with nothing left of its lanes' credits and perhaps of its settings:
-/// until a manager takes it on from there, no packet and no token passes it. None, too, if the cable of the manager's
-/// own port is among those: without it there would be no subnet.
-pub(super) fn without_bounced(
-    alive: &Fabric,
-    sm: PortId,
-    discovered: &Discovered,
-    states: &[PortState],
-) -> Option<Fabric> {
+/// Cables that are to carry data, and whose ports went down and came back: these are in INITIALIZE, and until a manager
+/// takes them on from there, no packet and no token passes.
+#[derive(Default)]
+pub(super) struct BouncedCables {
+    /// Both ends of those whose devices carry data elsewhere, or are the manager's own: these have lost nothing.
+    pub again: Vec<PortId>,
+    /// The known subnet without the others, whose devices may have been switched off and on, and have lost every table;
+    /// none if there are none, or if the manager's own is among them: without it there would be no subnet.
+    pub rest: Option<Fabric>,
+}
+
+/// The cables that are to be up in `states`, and bounced.
+pub(super) fn bounced(alive: &Fabric, sm: PortId, discovered: &Discovered, states: &[PortState]) -> BouncedCables {
     let found = &discovered.fabric;
-    let is_fresh = |port: PortId| {
+    let state = |port: PortId| {
         let Port { node, num, .. } = *alive.port(port);
-        let port = found.by_guid(alive.node(node).guid).and_then(|node| found.port_at(node, num));
-        port.is_some_and(|port| discovered.port_states[port.index()] == PortState::Initialize)
+        let port = found.by_guid(alive.node(node).guid).and_then(|node| found.port_at(node, num))?;
+        Some(discovered.port_states[port.index()])
     };
+    let is_fresh = |port: PortId| state(port) == Some(PortState::Initialize);
     let has_bounced = |&(a, b): &(PortId, PortId)| {
         let is_active = |port: PortId| states[port.index()] == PortState::Active;
         is_active(a) && is_active(b) && (is_fresh(a) || is_fresh(b))
     };
-    let bounced: Vec<(PortId, PortId)> = alive.links().filter(has_bounced).collect();
-    let (first, _) = bounced.first()?;
-    if bounced.iter().any(|&(a, b)| [a, b].contains(&sm)) {
-        return None;
+    let has_lost_nothing = |end: PortId| {
+        let node = alive.port(end).node;
+        let carries = |port: PortId| alive.peer(port).is_some() && state(port) == Some(PortState::Active);
+        node == alive.port(sm).node || alive.ports_of(node).any(carries)
+    };
+    let (again, gone): (Vec<_>, Vec<_>) =
+        alive.links().filter(has_bounced).partition(|&(a, b)| has_lost_nothing(a) && has_lost_nothing(b));
+    let [taken, lost] = [&again, &gone].map(|cables| cables.iter().flat_map(|&(a, b)| [a, b]).collect::<Vec<PortId>>());
+    for (ends, what) in [(&taken, "they are taken into use again"), (&lost, "it goes on without them")] {
+        if let Some(&first) = ends.first() {
+            tracing::warn!(
+                cables = ends.len() / 2,
+                port = alive.describe_port(first),
+                "links bounced amid a change: {what}"
+            );
+        }
     }
-    let port = alive.describe_port(*first);
-    tracing::warn!(cables = bounced.len(), port, "ports bounced amid a change, which goes on without them");
-    let cables: Vec<PortId> = bounced.into_iter().map(|(a, _)| a).collect();
-    Some(change::within_reach(&alive.without_links(&cables), sm))
+    let is_own = lost.contains(&sm);
+    let rest = (!lost.is_empty() && !is_own).then(|| change::within_reach(&alive.without_links(&lost), sm));
+    BouncedCables { again: taken, rest }
 }
 
 impl Running {

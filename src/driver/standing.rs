@@ -1,6 +1,7 @@
 //! A change that an earlier driver left, from its journal.
 
-use super::{ChangeUnderWay, DriverError, Running, sighting};
+use super::sighting::{self, BouncedCables};
+use super::{ChangeUnderWay, DriverError, Running};
 use crate::fabric::difference::{self, Recognised};
 use crate::fabric::{Fabric, PortId};
 use crate::journal::Standing;
@@ -94,12 +95,12 @@ impl StandingChange {
         }
     }
 
-    /// The part of the plan's fabric that a sweep found to carry data, with the manager where the plan has it. A device
-    /// that was switched off and on meanwhile is not part of it.
+    /// The part of the plan's fabric that a sweep found, and both ends of its cables that bounced and are to be taken
+    /// into use again. A device that was switched off and on meanwhile is not part of it.
     ///
     /// # Errors
     /// What was found is another subnet than the plan's, as text for the user.
-    pub fn alive(&self, discovered: &Discovered) -> Result<Fabric, String> {
+    pub fn alive(&self, discovered: &Discovered) -> Result<(Fabric, Vec<PortId>), String> {
         let (plan, found) = (self.under_way.plan.plan(), &discovered.fabric);
         let draft = plan.draft();
         let known = &draft.before;
@@ -111,11 +112,13 @@ impl StandingChange {
         if of(found, discovered.sm_port) != of(known, draft.sm) {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }
-        if discovered.port_states[discovered.sm_port.index()] == PortState::Initialize {
-            return Err(format!("the port of its manager, {}, came up anew", known.describe_port(draft.sm)));
-        }
         let states = &plan.tables_at(self.position.wave).port_states;
-        let alive = sighting::without_bounced(&alive, draft.sm, discovered, states).unwrap_or(alive);
+        let BouncedCables { again, rest } = sighting::bounced(&alive, draft.sm, discovered, states);
+        let is_fresh = discovered.port_states[discovered.sm_port.index()] == PortState::Initialize;
+        if is_fresh && !again.contains(&draft.sm) {
+            return Err(format!("the switch of its manager, at {}, came up anew", known.describe_port(draft.sm)));
+        }
+        let alive = rest.unwrap_or(alive);
         for port in alive.lid_ports() {
             let (guid, num) = of(&alive, port);
             let held = found.by_guid(guid).and_then(|node| found.port_at(node, num)).map(|port| found.port(port));
@@ -124,7 +127,7 @@ impl StandingChange {
                 return Err(format!("{} has lost its LID", alive.describe_port(port)));
             }
         }
-        Ok(alive)
+        Ok((alive, again))
     }
 
     /// The subnet as it was when the change began, and with what is present of it now.

@@ -147,6 +147,7 @@ async fn settle<T: Transport>(
         policy: Policy { sources: MovedBy::of_settle(config.sources.settle_ns()), ..config.policy },
         sm,
         function: Arc::new(routing.function.clone()),
+        may_close: true,
     };
     let comparable = comparable(found, &fabric, &installed);
     let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
@@ -181,8 +182,8 @@ async fn settle<T: Transport>(
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
-/// wave. Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever. The fabric has
-/// precedence: where it is otherwise, the answer is why.
+/// wave. Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever, or bounced. The
+/// fabric has precedence: where it is otherwise, the answer is why.
 pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -200,8 +201,8 @@ pub(super) async fn taken_up<T: Transport>(
         Err(why) => return Ok(Err(why)),
     };
     let suits = change.suits(settle_ns).map_err(|error| error.to_string());
-    let alive = match suits.and_then(|()| change.alive(found)) {
-        Ok(alive) => Arc::new(alive),
+    let (alive, bounced) = match suits.and_then(|()| change.alive(found)) {
+        Ok((alive, bounced)) => (Arc::new(alive), bounced),
         Err(why) => return Ok(Err(why)),
     };
     let under_way = change.under_way.plan.clone();
@@ -225,6 +226,9 @@ pub(super) async fn taken_up<T: Transport>(
         return Ok(Err(why));
     }
     let is_routed = |port: &PortId| states[port.index()] == PortState::Active;
+    let armed: Vec<Write> =
+        bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Armed }).collect();
+    manager.apply_each(&alive, &armed).await?;
     let routed: Vec<PortId> = set_up::every_port(&alive).into_iter().filter(is_routed).collect();
     set_up::activate(manager, &alive, &routed).await?;
     let what = change.in_words();

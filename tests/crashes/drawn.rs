@@ -151,9 +151,7 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
     let (switches, hosts) = devices(world);
     let devices: Vec<NodeId> = switches.iter().chain(&hosts).copied().collect();
-    let own = [world.sm, world.other_port()];
-    let links: Vec<PortId> =
-        fabric.links().filter(|(a, b)| !own.contains(a) && !own.contains(b)).map(|(a, _)| a).collect();
+    let links: Vec<PortId> = fabric.links().map(|(a, _)| a).collect();
     let (mut dead, mut unplugged, mut aside, mut ailing) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut deed = |drawn: Drawn| match drawn {
         Drawn::SwitchDies(which) => {

@@ -238,6 +238,38 @@ fn a_host_that_went_off_and_on_meanwhile_does_not_hold_up_a_resumed_change() {
     }
 }
 
+/// Links that fail and train again in any state of a change: the manager's own, one between switches, a host's. No
+/// change stands still for them.
+#[test]
+fn a_link_that_bounces_amid_a_change_does_not_hold_it_up() {
+    const STATES: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
+    let settings = [DOUBLE, FENCED, ARMED];
+    let cases = settings.iter().flat_map(|&setting| STATES.map(|state| (setting, state)));
+    for (setting, state) in cases.filter(|(setting, _)| is_thorough() || setting.arming == Arming::Off) {
+        let links: [fn(&World) -> PortId; 3] = [
+            |world| world.sm,
+            |world| {
+                let fabric = &world.fabric;
+                let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+                let apart = |port: PortId| fabric.port(port).node != world.root;
+                let is_between = |&(a, b): &(PortId, PortId)| is_switch(a) && is_switch(b) && apart(a) && apart(b);
+                fabric.links().find(is_between).expect("switches are joined").0
+            },
+            |world| world.fabric.end_ports().last().expect("a host"),
+        ];
+        for link in links {
+            let world = World::new(setting);
+            let link = link(&world);
+            let at = format!("{setting:?}: {} bounces while {state}", world.fabric.describe_port(link));
+            world.amid(state, 10_000, Deed::Bounces(link));
+            let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+            assert!(life.changes.iter().all(|change| !change.starts_with("Failed")), "{at}: {life:?}");
+            assert!(life.took_ns < 2_000_000_000, "{at}: {} ns", life.took_ns);
+            sound(&world, world.sm, &life, true, &at);
+        }
+    }
+}
+
 /// The same, and a manager at another port follows, which knows nothing of the journal.
 fn recovered_by_a_standby(setting: Setting, going: Going) {
     let reference = undisturbed(setting, going);

@@ -253,6 +253,8 @@ pub struct World {
     sick: RefCell<BTreeSet<NodeId>>,
     /// Whether every end port was linked with the manager's all the time, and nothing came back.
     is_whole: Cell<bool>,
+    /// Deeds so many nanoseconds after a change enters a state, once each.
+    amid: RefCell<Vec<(&'static str, u64, Deed)>>,
 }
 
 impl World {
@@ -280,7 +282,13 @@ impl World {
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
         let (dead, aside, sick) = (RefCell::default(), RefCell::default(), RefCell::default());
         let is_whole = Cell::new(true);
-        World { fabric, root, sm, setting, transport, folder, dead, aside, sick, is_whole }
+        let amid = RefCell::default();
+        World { fabric, root, sm, setting, transport, folder, dead, aside, sick, is_whole, amid }
+    }
+
+    /// Has something happen so many nanoseconds after a change has entered a state.
+    pub fn amid(&self, state: &'static str, delay_ns: u64, deed: Deed) {
+        self.amid.borrow_mut().push((state, delay_ns, deed));
     }
 
     /// The journal of the manager at the first port.
@@ -316,6 +324,7 @@ impl World {
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
         let mut begun_ns = None;
+        let mut next: Vec<(u64, Deed)> = Vec::new();
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light
         // sweeps come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
@@ -325,8 +334,17 @@ impl World {
             let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();
             for (now_ns, happening) in happenings {
                 busy_ns = now_ns;
-                if let Happening::Answered(id, _) = &happening {
-                    orders.remove(id);
+                match &happening {
+                    Happening::Answered(id, _) => {
+                        orders.remove(id);
+                    }
+                    Happening::Entered { state, .. } => {
+                        let mut amid = self.amid.borrow_mut();
+                        next.extend(
+                            amid.extract_if(.., |(at, ..)| at == state).map(|(_, ns, deed)| (now_ns + ns, deed)),
+                        );
+                    }
+                    _ => {}
                 }
                 life.note(happening);
             }
@@ -360,9 +378,14 @@ impl World {
                 due_ns = Some(deeds.get(life.deeds).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
                 orders.extend(self.act(*deed, port, &mailbox));
             }
+            for (_, deed) in next.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
+                busy_ns = now_ns;
+                orders.extend(self.act(deed, port, &mailbox));
+            }
             assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
             // Not past the moment at which it is at rest, if nothing happens until then.
             let rest_ns = (busy_ns + QUIET_NS).max(now_ns + 100_000);
+            let rest_ns = next.iter().map(|(at_ns, _)| *at_ns).fold(rest_ns, u64::min);
             let halt = attached.advance(due_ns.map_or(rest_ns, |due_ns| due_ns.max(now_ns).min(rest_ns)));
             assert_ne!(halt, Halt::Deadlock, "deadlock");
         }

@@ -145,6 +145,7 @@ fn recovery(play: &Play, world: &World, setting: &Setting, found: &Found) -> Res
         policy: setting.policy,
         sm,
         function: Arc::new(function),
+        may_close: true,
     };
     prepare_recovery(&input).map_err(|why| why.to_string())
 }

@@ -19,7 +19,7 @@ pub fn input(subnet: &Subnet, mut tables: SubnetTables, in_use: Half) -> Recover
     for (id, _) in fabric.ports().filter(|(_, port)| port.peer.is_some()) {
         tables.port_states[id.index()] = PortState::Active;
     }
-    RecoveryInput { fabric, tables, in_use, policy, sm: subnet.sm, function: Arc::new(function) }
+    RecoveryInput { fabric, tables, in_use, policy, sm: subnet.sm, function: Arc::new(function), may_close: true }
 }
 
 /// Two halves that lead by different roots over one ring, with hosts on both: neither can follow the other under

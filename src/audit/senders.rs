@@ -31,7 +31,7 @@ pub(super) fn flat(case: &AuditCase<'_>) -> FlatFabric {
         let all = ports.map(|port| sender(net, fabric, stage, port));
         let mut senders: Vec<_> = all.filter(|sender| case.rules.switches || !sender.is_switch()).collect();
         // The end ports of a switch must be neighbours: `SwitchHosts` describes them by a range of ranks.
-        senders.sort_by_key(|sender| (host_row(sender).unwrap_or(u32::MAX), sender.port));
+        senders.sort_unstable_by_key(|sender| (host_row(sender).unwrap_or(u32::MAX), sender.port));
         senders
     })
 }

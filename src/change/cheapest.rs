@@ -3,6 +3,7 @@
 use super::unserved::unserved;
 use super::what_if::Pace;
 use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
+use crate::fabric::summary::counted;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
 use crate::routing::RouteError;
 use crate::verify::Scope;
@@ -131,7 +132,6 @@ fn dearer(double: &Plan, ordered: &Plan) -> String {
 
 /// What a plan writes, in words.
 pub(super) fn size(plan: &Plan) -> String {
-    let counted = |number: usize, noun: &str| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
     if writes(plan) == 0 {
         return "no write".to_string();
     }

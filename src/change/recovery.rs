@@ -286,19 +286,17 @@ struct KeptHalf {
 impl KeptHalf {
     fn new(input: &RecoveryInput, half: Half) -> Result<Self, ChangeError> {
         by_itself(input, half).map_err(ChangeError::Old)?;
-        let mut straight = straightened(input, false);
-        let is_cyclic = |found: &Result<_, _>| matches!(found, Err(ChangeError::Repair(RepairError::Deadlock { .. })));
-        let mut waves = repaired(input, half, &straight, Some(input.sm));
-        if is_cyclic(&waves) {
-            // Each half by itself closes no cycle, so it is LIDs of switches, on ways of two routings, that do,
-            straight = straightened(input, true);
-            waves = repaired(input, half, &straight, Some(input.sm));
+        // Each half by itself closes no cycle. Where there is one nevertheless, LIDs of switches close it, on ways of
+        // two routings, or answers to base LIDs, on what another manager left: a recovery does not prove those.
+        let mut found = Err(ChangeError::Incomplete);
+        for (answerer, all) in [(Some(input.sm), false), (Some(input.sm), true), (None, false), (None, true)] {
+            let straight = straightened(input, all);
+            found = repaired(input, half, &straight, answerer).map(|waves| KeptHalf { half, straight, waves });
+            if !matches!(found, Err(ChangeError::Repair(RepairError::Deadlock { .. }))) {
+                break;
+            }
         }
-        if is_cyclic(&waves) {
-            // or answers to base LIDs, on what another manager left of a half. A recovery does not prove those.
-            waves = repaired(input, half, &straight, None);
-        }
-        Ok(KeptHalf { half, straight, waves: waves? })
+        found
     }
 }
 

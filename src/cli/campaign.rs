@@ -172,7 +172,7 @@ fn rows_in(folder: &Path, keys: &[RunKey]) -> Result<Vec<RunRow>, Failure> {
         .with_context(|| format!("cannot read the folder {}", folder.display()))
         .map_err(Failure::input)?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
-    files.sort();
+    files.sort_unstable();
     let is_rows = |file: &&PathBuf| {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         name.starts_with("runs") && name.ends_with(".csv")

@@ -172,7 +172,7 @@ fn systems_in(folder: &Path, named: bool) -> Result<SystemFiles, Failure> {
     let paths: std::io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
     let mut paths = paths.with_context(read).map_err(Failure::input)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "ibnl"));
-    paths.sort();
+    paths.sort_unstable();
     let mut systems = SystemFiles::default();
     for path in &paths {
         match read_named(path).map(|bytes| systems.add(&bytes, &name_of(path))) {
@@ -269,7 +269,7 @@ fn dumps(named: &[PathBuf]) -> Result<Vec<(PathBuf, bool)>, Failure> {
         let entries: std::io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
         let mut inside = entries.with_context(read).map_err(Failure::input)?;
         inside.retain(|file| file.is_file());
-        inside.sort();
+        inside.sort_unstable();
         files.extend(inside.into_iter().map(|file| (file, false)));
     }
     Ok(files)

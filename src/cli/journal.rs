@@ -97,7 +97,7 @@ fn found(path: PathBuf) -> Result<PathBuf, Failure> {
     let entries = std::fs::read_dir(&path).map_err(failed)?;
     let mut journals: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     journals.retain(|path| path.extension().is_some_and(|extension| extension == "journal"));
-    journals.sort();
+    journals.sort_unstable();
     match &journals[..] {
         [one] => Ok(one.clone()),
         [] => Err(Failure::input(anyhow!("there is no journal in {}", path.display()))),

@@ -171,7 +171,6 @@ impl<S: SubnetManager> Driver<S> {
 
 /// Cables that are to carry data, and whose ports went down and came back: these are in INITIALIZE, and until a manager
 /// takes them on from there, no packet and no token passes.
-#[derive(Default)]
 pub(super) struct BouncedCables {
     /// Both ends of those whose devices carry data elsewhere, or are the manager's own: these have lost nothing.
     pub again: Vec<PortId>,
@@ -200,19 +199,19 @@ pub(super) fn bounced(alive: &Fabric, sm: PortId, discovered: &Discovered, state
     };
     let (again, gone): (Vec<_>, Vec<_>) =
         alive.links().filter(has_bounced).partition(|&(a, b)| has_lost_nothing(a) && has_lost_nothing(b));
-    let [taken, lost] = [&again, &gone].map(|cables| cables.iter().flat_map(|&(a, b)| [a, b]).collect::<Vec<PortId>>());
-    for (ends, what) in [(&taken, "they are taken into use again"), (&lost, "it goes on without them")] {
-        if let Some(&first) = ends.first() {
-            tracing::warn!(
-                cables = ends.len() / 2,
-                port = alive.describe_port(first),
-                "links bounced amid a change: {what}"
-            );
+    for (cables, what) in [(&again, "they are taken into use again"), (&gone, "it goes on without them")] {
+        if let Some(&(first, _)) = cables.first() {
+            let port = alive.describe_port(first);
+            tracing::warn!(cables = cables.len(), port, "links bounced amid a change: {what}");
         }
     }
-    let is_own = lost.contains(&sm);
-    let rest = (!lost.is_empty() && !is_own).then(|| change::within_reach(&alive.without_links(&lost), sm));
-    BouncedCables { again: taken, rest }
+    let gone: Vec<PortId> = gone.into_iter().flat_map(|(a, b)| [a, b]).collect();
+    let is_own = gone.contains(&sm);
+    let rest = (!gone.is_empty() && !is_own).then(|| change::within_reach(&alive.without_links(&gone), sm));
+    // Beyond what is gone nothing can be written.
+    let reached = rest.as_ref().unwrap_or(alive);
+    let again = again.into_iter().flat_map(|(a, b)| [a, b]).filter(|&port| reached.peer(port).is_some()).collect();
+    BouncedCables { again, rest }
 }
 
 impl Running {

@@ -54,6 +54,11 @@ pub struct Summary {
     pub least_data_vls: Option<u8>,
 }
 
+/// So many things, by the name of one, whose plural takes an s: `1 node`, `2 cables`.
+pub(crate) fn counted(number: usize, name: &str) -> String {
+    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
+}
+
 impl Summary {
     /// The summary of `fabric`.
     pub fn of(fabric: &Fabric) -> Summary {

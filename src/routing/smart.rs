@@ -194,7 +194,9 @@ fn quotas(shares: &[f64], total: usize) -> Vec<usize> {
     // The solver leaves shares a hair below the whole number that they mean.
     let mut whole: Vec<usize> = exact.iter().map(|share| (share + 1e-6).floor() as usize).collect();
     let mut order: Vec<usize> = (0..shares.len()).collect();
-    order.sort_by(|&a, &b| (exact[b] - whole[b] as f64).total_cmp(&(exact[a] - whole[a] as f64)).then(a.cmp(&b)));
+    order.sort_unstable_by(|&a, &b| {
+        (exact[b] - whole[b] as f64).total_cmp(&(exact[a] - whole[a] as f64)).then(a.cmp(&b))
+    });
     let missing = total.saturating_sub(whole.iter().sum());
     order.iter().cycle().take(missing).for_each(|&at| whole[at] += 1);
     whole

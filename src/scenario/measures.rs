@@ -68,7 +68,7 @@ pub(super) fn loads_between(
     let channels = channels.filter(|&(port, peer)| between(port) && between(peer));
     let mut loads: Vec<(PortId, PortId, f64)> =
         channels.map(|(port, peer)| (port, peer, load(fabric, port, sent[port.index()], length_ns))).collect();
-    loads.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
+    loads.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
     let mean = loads.iter().map(|&(.., load)| load).sum::<f64>() / loads.len().max(1) as f64;
     let busiest = loads.iter().take(most).map(|&(port, peer, load)| BusyLink {
         from: name(port),

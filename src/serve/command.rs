@@ -4,6 +4,7 @@ use super::console::{CommandError, ConsoleCommand, find_node};
 use super::counts::MadCounts;
 use super::switchboard::Switchboard;
 use crate::fabric::PortId;
+use crate::fabric::summary::counted;
 use crate::sim::SimError;
 use std::fmt::Write;
 
@@ -31,12 +32,12 @@ pub fn carry_out(board: &mut Switchboard, command: &ConsoleCommand) -> Result<Co
         ConsoleCommand::Unlink(place) => {
             let cables = place.cables(board.fabric())?;
             cables.iter().for_each(|&port| board.sim_mut().kill(port));
-            format!("{} unlinked", number(cables.len(), "cable"))
+            format!("{} unlinked", counted(cables.len(), "cable"))
         }
         ConsoleCommand::Relink(place) => {
             let cables = place.cables(board.fabric())?;
             cables.iter().for_each(|&port| board.sim_mut().revive(port));
-            format!("{} relinked", number(cables.len(), "cable"))
+            format!("{} relinked", counted(cables.len(), "cable"))
         }
         ConsoleCommand::Kill(name) => {
             let node = find_node(board.fabric(), name)?;
@@ -80,10 +81,6 @@ pub fn carry_out(board: &mut Switchboard, command: &ConsoleCommand) -> Result<Co
     };
     board.disturbed();
     Ok(CommandOutput(done))
-}
-
-fn number(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Every node, its LID, and its cabled ports with their states.

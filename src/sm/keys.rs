@@ -53,7 +53,7 @@ pub(super) async fn locked<T: Transport>(
             }
         }
     }
-    locked.sort_by_key(|&(port, _)| (port != sm, port));
+    locked.sort_unstable_by_key(|&(port, _)| (port != sm, port));
     Ok(locked.into_iter().map(|(port, _)| port).collect())
 }
 

@@ -25,6 +25,7 @@ use super::watched::Watched;
 use crate::change::Prepared;
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
+use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::machine::Outcome;
@@ -578,7 +579,6 @@ impl<T: Transport> Upkeep<T> {
 
 /// What goes or comes, as `2 nodes and 1 cable go`.
 fn moved((nodes, links): (usize, usize), [of_one, of_several]: [&str; 2]) -> String {
-    let counted = |number: usize, name: &str| format!("{number} {name}{}", if number == 1 { "" } else { "s" });
     let parts = [(nodes, "node"), (links, "cable")].into_iter().filter(|(number, _)| *number > 0);
     let told: Vec<String> = parts.map(|(number, name)| counted(number, name)).collect();
     let verb = if nodes + links == 1 { of_one } else { of_several };

@@ -388,7 +388,7 @@ impl Sweep {
         let silent = self.silent(&fabric, &port_states, &nodes);
         let to_left_out = self.to_left_out(&fabric, &port_states, &nodes);
         // Sorted, because the order of answers must not show.
-        self.notices.sort();
+        self.notices.sort_unstable();
         let notices = std::mem::take(&mut self.notices);
         Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices })
     }

@@ -13,6 +13,7 @@ use crate::support::schema::assert_keeps;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::Half;
 use reconfig::plan::{LanePartition, Lanes};
+use reconfig_measuring::process::run::Ended;
 use std::time::{Duration, Instant};
 
 /// How long a manager may take to come to a barrier, or two to agree.
@@ -101,9 +102,8 @@ fn killed_at_every_barrier_and_resumed_by_the_journal() {
         assert_eq!((&status["arrival"], &status["half"]), (&"resumed".into(), &"upper".into()), "barrier {nth}");
         assert!(status["aside"][0].as_str().is_some_and(|name| name.contains("spine-2")), "barrier {nth}: {status}");
         // Nothing is closed any more.
-        let program = super::reconfig();
-        let rescue = subnet.run(&[program.to_str().expect("a path in Unicode"), "rescue"]);
-        assert_eq!(rescue.code, Some(0), "barrier {nth}: {}{}", rescue.output, rescue.errors);
+        let open = rescue(&subnet, &[]);
+        assert_eq!(open.code, Some(0), "barrier {nth}: {}{}", open.output, open.errors);
     }
 }
 
@@ -212,6 +212,13 @@ fn what_opensm_left_is_taken_over_under_its_lids() {
     }
 }
 
+/// `reconfig rescue` at the port of the tools.
+fn rescue(subnet: &Subnet, options: &[&str]) -> Ended {
+    let program = super::reconfig();
+    let program = program.to_str().expect("a path in Unicode");
+    subnet.run(&[&[program, "rescue"], options].concat())
+}
+
 /// Nobody manages: the fence that a dead manager left is found and opened from any port, and nothing is touched while a
 /// manager is there.
 #[test]
@@ -225,30 +232,27 @@ fn rescue_opens_what_a_dead_manager_closed() {
         let mut subnet = Subnet::serve(&net.text);
         subnet.tools_at("host-3 HCA-1");
         let manager = Sm::bring_up(&subnet, "host-1 HCA-1", &["--scheme", "double", "--pause-at-barriers"]);
-        let program = super::reconfig();
-        let program = program.to_str().expect("a path in Unicode");
-        let rescue = |options: &[&str]| subnet.run(&[&[program, "rescue"], options].concat());
-        let none = rescue(&[]);
+        let none = rescue(&subnet, &[]);
         assert_eq!(none.code, Some(0), "{}{}", none.output, none.errors);
         assert!(none.output.contains("No table discards"), "{}", none.output);
-        assert_keeps("rescue", &serde_json::from_str(&rescue(&["--json"]).output).expect("JSON"));
+        assert_keeps("rescue", &serde_json::from_str(&rescue(&subnet, &["--json"]).output).expect("JSON"));
         let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
         assert!(at_barrier(&manager, &subnet, nth), "barrier {nth}");
-        let kept = rescue(&["--clear"]);
+        let kept = rescue(&subnet, &["--clear"]);
         assert_eq!(kept.code, Some(3), "{}{}", kept.output, kept.errors);
         assert!(kept.errors.contains("says that it is master"), "{}", kept.errors);
         drop(manager);
-        let found = rescue(&[]);
+        let found = rescue(&subnet, &[]);
         assert_eq!(found.code, Some(1), "{}{}", found.output, found.errors);
         assert!(found.output.contains("discards SL "), "{}", found.output);
-        assert_keeps("rescue", &serde_json::from_str(&rescue(&["--json"]).output).expect("JSON"));
-        let cleared = rescue(&["--clear"]);
+        assert_keeps("rescue", &serde_json::from_str(&rescue(&subnet, &["--json"]).output).expect("JSON"));
+        let cleared = rescue(&subnet, &["--clear"]);
         assert_eq!(cleared.code, Some(0), "{}{}", cleared.output, cleared.errors);
-        let rest = rescue(&[]);
+        let rest = rescue(&subnet, &[]);
         assert_eq!(rest.code, Some(0), "barrier {nth}: {}{}", rest.output, rest.errors);
         // Who manages next takes it from there: OpenSM with defaults leaves what is open open.
         let opensm = OpenSm::bring_up(&subnet, Some("host-2 HCA-1"), "");
-        let open = rescue(&[]);
+        let open = rescue(&subnet, &[]);
         assert_eq!(open.code, Some(0), "barrier {nth}: {}{}", open.output, open.errors);
         drop(opensm);
         let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
@@ -281,14 +285,11 @@ fn opensm_follows_a_manager_that_died_at_any_moment() {
         let took: Duration = took;
         std::thread::sleep(took.mul_f64((f64::from(nth) - 0.5) / f64::from(count)));
         drop(manager);
-        let program = super::reconfig();
-        let program = program.to_str().expect("a path in Unicode");
-        let rescue = |options: &[&str]| subnet.run(&[&[program, "rescue"], options].concat());
-        closed += usize::from(rescue(&[]).code == Some(1));
-        let cleared = rescue(&["--clear"]);
+        closed += usize::from(rescue(&subnet, &[]).code == Some(1));
+        let cleared = rescue(&subnet, &["--clear"]);
         assert_eq!(cleared.code, Some(0), "moment {nth}: {}{}", cleared.output, cleared.errors);
         let opensm = OpenSm::bring_up(&subnet, Some("host-2 HCA-1"), "");
-        let rest = rescue(&[]);
+        let rest = rescue(&subnet, &[]);
         assert_eq!(rest.code, Some(0), "moment {nth}: {}{}", rest.output, rest.errors);
         drop(opensm);
         // Who takes over from OpenSM proves what it finds, as it stands or on its way.

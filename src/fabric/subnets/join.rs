@@ -83,6 +83,6 @@ fn assemble(list: &[Subnet], device: impl Fn(&Node) -> usize) -> Vec<Router> {
         router.ports.push(port);
     }
     let mut routers: Vec<Router> = found.into_values().filter(|router| router.ports.len() > 1).collect();
-    routers.sort_by_key(|router| router.guid);
+    routers.sort_unstable_by_key(|router| router.guid);
     routers
 }

@@ -312,7 +312,7 @@ impl Drawing {
                 near.iter().sum::<f64>() / near.len().max(1) as f64
             };
             let centres: BTreeMap<usize, f64> = row.iter().map(|shape| (*shape, centre(shape))).collect();
-            row.sort_by(|a, b| centres[a].total_cmp(&centres[b]).then(a.cmp(b)));
+            row.sort_unstable_by(|a, b| centres[a].total_cmp(&centres[b]).then(a.cmp(b)));
             let width = WIDTH / row.len().max(1) as f64;
             for (rank, shape) in row.into_iter().enumerate() {
                 let own = &mut self.shapes[shape];

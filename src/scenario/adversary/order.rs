@@ -188,7 +188,7 @@ impl<'a> State<'a> {
         let mut pending: Vec<Occurrence> = self.events.difference(&self.happened).copied().collect();
         pending.retain(|&event| !self.is_guarded(event));
         pending.retain(|&event| may_happen(self.chosen, event, &self.parked, &self.happened, &self.events));
-        pending.sort_by_key(|event| (!self.is_awaited(*event), *event));
+        pending.sort_unstable_by_key(|event| (!self.is_awaited(*event), *event));
         pending
     }
 

@@ -137,7 +137,7 @@ impl Crossings {
         let bounds = self.channels.iter().map(|(&channel, pairs)| (Table::of(pairs).bound(), Reverse(channel)));
         let mut order: Vec<(f64, Reverse<PortId>)> = bounds.collect();
         // Matchings are expensive, bounds are cheap. `Reverse` makes the lower port first among equal bounds.
-        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        order.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         let mut worst: Option<Worst> = None;
         for (bound, Reverse(channel)) in order {
             let most = worst.as_ref().map_or(0.0, |worst| worst.load);

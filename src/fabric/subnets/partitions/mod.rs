@@ -102,7 +102,7 @@ impl Partitions {
     /// Port GUIDs that rules name and the fabric lacks, each with its line: OpenSM ignores them.
     pub fn strangers(&self, fabric: &Fabric) -> Vec<ReadNotice> {
         let mut known: Vec<Guid> = fabric.ports().filter_map(|(port, _)| fabric.recorded_port_guid(port)).collect();
-        known.sort();
+        known.sort_unstable();
         let stranger = |rule: &Rule| match rule.who {
             Who::Port(guid) if known.binary_search(&guid).is_err() => {
                 let text = format!("no port of the capture has GUID {guid}: nobody becomes a member by this");

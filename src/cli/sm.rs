@@ -488,6 +488,7 @@ async fn signal_to_end() {
 fn tell(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {
+        Happening::HostsUp => tracing::info!(seconds, "HOSTS UP, and SL-to-VL tables follow"),
         Happening::Up { arrival, .. } => tracing::info!(seconds, ?arrival, "SUBNET UP"),
         Happening::Begun { why } => tracing::info!(seconds, "change: {why}"),
         Happening::Entered { state } => tracing::info!(seconds, state, "entered"),

@@ -114,7 +114,7 @@ fn targets(input: &RepairInput<'_>, net: &Net, classes: &Classes<'_>) -> Vec<Wan
             }
         }
     }
-    targets.sort_by_key(|target| target.lid);
+    targets.sort_unstable_by_key(|target| target.lid);
     targets
 }
 

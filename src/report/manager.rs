@@ -263,6 +263,7 @@ pub fn change_done(done: &ChangeDone) -> String {
 pub fn manager_event(event: &ControlEvent) -> String {
     let what = match &event.what {
         EventKind::Role { role } => format!("role: {role}"),
+        EventKind::HostsUp => "all hosts have ways to each other; SL-to-VL tables are still written".to_string(),
         EventKind::SubnetUp { fabric, arrival, why } => {
             let why = why.as_ref().map_or_else(String::new, |why| format!(" (not adopted: {why})"));
             format!("SUBNET UP ({arrival}): {}{why}", size(fabric))

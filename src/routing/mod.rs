@@ -52,14 +52,14 @@ pub use min_hop::MinHop;
 pub use multiple_roots::MultipleRoots;
 pub use nue::Nue;
 pub use path_selection::{PathSelection, Removed, SelectedPairs, SelectionRule, Ties};
-pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named};
+pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, engine_named, switch_order};
 pub use shortest_widest::ShortestWidest;
 pub use smart::{Smart, SmartOptimum, SmartTurns};
-pub use up_down::{UpDown, choose_root, switch_order};
+pub use up_down::{UpDown, choose_root};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 pub use up_down_robust::UpDownRobust;
 
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::tables::{PathSet, RoutingFunction};
 
 /// The ports that an engine must connect.
@@ -193,6 +193,14 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Demanded ports are not connected, or parameters do not suit the fabric.
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
+
+    /// The switches that are connected to `root`, in the order by which its routes go up to the front of that order and
+    /// down from it: a guide for repairs of tables that it made. None if it has no such order, or if `root` is not a
+    /// present switch.
+    fn switch_order(&self, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
+        let _ = (fabric, root);
+        None
+    }
 }
 
 /// An engine whose routes depend on the source: it yields paths, which `lid` realises.

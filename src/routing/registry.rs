@@ -9,7 +9,7 @@ use super::{
     dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, multiple_roots, nue, path_selection, shortest_widest,
     smart, up_down, up_down_paths, up_down_robust,
 };
-use crate::fabric::NodeId;
+use crate::fabric::{Fabric, NodeId};
 
 /// Parameters of engines; each engine uses those that apply to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -184,4 +184,12 @@ pub fn names() -> Vec<&'static str> {
 pub fn engine_named(name: &str, parameters: &Parameters) -> Result<EngineKind, RouteError> {
     let entry = ENGINES.iter().find(|entry| entry.name == name);
     entry.map(|entry| entry.make(parameters)).ok_or_else(|| RouteError::NoSuchEngine { name: name.to_string() })
+}
+
+/// [`Engine::switch_order`] of an engine by name; none if its routes depend on sources, or there is no such engine.
+pub fn switch_order(engine: &str, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
+    match engine_named(engine, &Parameters::default()) {
+        Ok(EngineKind::ByDestination(engine)) => engine.switch_order(fabric, root),
+        Ok(EngineKind::ByPath(_)) | Err(_) => None,
+    }
 }

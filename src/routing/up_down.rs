@@ -6,7 +6,7 @@
 
 use super::spread::{Spread, weight_of};
 use super::switch_graph::SwitchGraph;
-use super::{Connectivity, Demand, Engine, RouteError, up_down_robust};
+use super::{Connectivity, Demand, Engine, RouteError};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::tables::RoutingFunction;
@@ -30,18 +30,20 @@ impl Engine for UpDown {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         route_by(NAME, self.root, fabric, demand, Ranking::of)
     }
+
+    fn switch_order(&self, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
+        order_by(fabric, root, Ranking::of)
+    }
 }
 
-/// The switches that are connected to a root, in the order by which an engine's routes go up to its front and down from
-/// it; none for an engine that has no such order, or a root that is not a present switch.
-pub fn switch_order(engine: &str, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
+/// The switches that are connected to a root, in the order that `rank` makes from it.
+pub(super) fn order_by(
+    fabric: &Fabric,
+    root: NodeId,
+    rank: impl Fn(&SwitchGraph, usize) -> Ranking,
+) -> Option<Vec<NodeId>> {
     let graph = SwitchGraph::of(fabric);
-    let root = graph.row_of(root)?;
-    let ranking = match engine {
-        NAME => Ranking::of(&graph, root),
-        up_down_robust::NAME => up_down_robust::robust(&graph, root),
-        _ => return None,
-    };
+    let ranking = rank(&graph, graph.row_of(root)?);
     Some(ranking.order.iter().map(|&row| graph.node(row)).collect())
 }
 

@@ -7,7 +7,7 @@
 //! others were placed beside two or more.
 
 use super::switch_graph::SwitchGraph;
-use super::up_down::{Ranking, route_by};
+use super::up_down::{Ranking, order_by, route_by};
 use super::{Demand, Engine, RouteError};
 use crate::fabric::{Fabric, NodeId};
 use crate::tables::RoutingFunction;
@@ -30,10 +30,14 @@ impl Engine for UpDownRobust {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         route_by(NAME, self.root, fabric, demand, robust)
     }
+
+    fn switch_order(&self, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
+        order_by(fabric, root, robust)
+    }
 }
 
 /// The order of the switches that the root reaches.
-pub(super) fn robust(graph: &SwitchGraph, root: usize) -> Ranking {
+fn robust(graph: &SwitchGraph, root: usize) -> Ranking {
     let level = graph.distances(root);
     let mut waiting: Vec<usize> = (0..graph.len()).filter(|&row| row != root && level[row] != u32::MAX).collect();
     let mut beside = vec![0u32; graph.len()];

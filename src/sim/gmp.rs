@@ -16,7 +16,7 @@ use super::Sim;
 use super::errand::Errand;
 use super::index::{Dense, InLane, OutLane, PacketId};
 use super::mad::Mad;
-use super::packet::{Packet, PacketMarks};
+use super::packet::{Packet, PacketMarks, half_index};
 use crate::fabric::PortId;
 use crate::wire::PortState;
 use rustc_hash::FxHashMap;
@@ -121,7 +121,7 @@ impl Sim {
         };
         if rank.is_some() {
             let counted = !self.is_reserved(packet.sl);
-            self.sources.list[rank].queued[usize::from(packet.sl / 8)] += u32::from(counted);
+            self.sources.list[rank].queued[half_index(packet.sl)] += u32::from(counted);
         }
         let id = self.plane.packets.insert(packet);
         self.gmps.mads.insert(id, mad);
@@ -144,7 +144,7 @@ impl Sim {
         let (source, sl) = (packet.source, packet.sl);
         if source.is_some() {
             let counted = !self.is_reserved(sl);
-            self.sources.list[source].queued[usize::from(sl / 8)] -= u32::from(counted);
+            self.sources.list[source].queued[half_index(sl)] -= u32::from(counted);
         }
     }
 

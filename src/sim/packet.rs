@@ -1,9 +1,16 @@
 //! Data packets, in one slab; queues are lists threaded through it.
 
 use super::index::{By, EndPortRank, OutLane, PacketId};
+use crate::ids::{Half, Sl};
 
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
+
+/// The index of the half that a service level belongs to.
+#[inline]
+pub fn half_index(sl: u8) -> usize {
+    Half::of_sl(Sl::masked(sl)).index()
+}
 
 /// What is said of a packet: any of its constants together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

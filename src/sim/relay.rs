@@ -13,7 +13,7 @@
 use super::dispersal::{OpenPaths, flow};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::ledger::Period;
-use super::packet::{NIL, Packet, PacketMarks};
+use super::packet::{NIL, Packet, PacketMarks, half_index};
 use super::partners::Partners;
 use super::plane::DataPlane;
 use super::source::{Header, PacketSpec, Source, below, chance, check_ranks};
@@ -598,7 +598,7 @@ impl Relays {
         let router = self.router[port] as usize;
         let arrival = Arrival {
             grh: &header.grh,
-            level: packet.sl % 8,
+            level: Half::rank(Sl::masked(packet.sl)) as u8,
             from: self.joined.at(port).subnet,
             routes: &self.joining.routes,
             p_key: header.p_key,
@@ -642,7 +642,7 @@ impl Relays {
     fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
         let packet = &mut plane.packets[id];
         packet.marks = packet.marks.without(PacketMarks::RELAYED);
-        let (leg, half, words) = (packet.source, usize::from(packet.sl / 8), u64::from(packet.bytes / 4));
+        let (leg, half, words) = (packet.source, half_index(packet.sl), u64::from(packet.bytes / 4));
         let header = &self.headers[id];
         let own = &mut self.legs[leg];
         own.latched -= 1;

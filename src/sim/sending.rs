@@ -9,7 +9,7 @@ use super::index::{Dense, EndPortRank, OutLane, PacketId};
 use super::monitor::MONITOR;
 use super::order::FlowClass;
 use super::out_port::PortRole;
-use super::packet::{NIL, Packet, PacketMarks};
+use super::packet::{NIL, Packet, PacketMarks, half_index};
 use super::source::{Application, Header, PacketSpec, Scripted, chance, fraction};
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{MessageShare, Sim, Traffic, kind};
@@ -312,7 +312,7 @@ impl Sim {
         let counted = !self.is_reserved(sl);
         let source = &mut self.sources.list[rank];
         source.waiting += u32::from(is_data);
-        source.queued[usize::from(sl / 8)] += u32::from(counted);
+        source.queued[half_index(sl)] += u32::from(counted);
         let port = source.port;
         let own = &self.plane.ports[port];
         // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps

@@ -8,6 +8,7 @@
 
 use super::Sim;
 use super::ledger::LossCause;
+use super::packet::half_index;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, Method, Smp};
@@ -132,13 +133,13 @@ impl Series {
     /// Counts a packet that sets out on a service level.
     #[inline]
     pub(super) fn set_out(&mut self, sl: u8) {
-        self.under_way[usize::from(sl / 8)] += 1;
+        self.under_way[half_index(sl)] += 1;
     }
 
     /// Counts a packet of a service level whose way has ended.
     #[inline]
     pub(super) fn end(&mut self, sl: u8) {
-        self.under_way[usize::from(sl / 8)] -= 1;
+        self.under_way[half_index(sl)] -= 1;
     }
 
     /// Counts a delivery.

@@ -9,7 +9,7 @@
 use super::device::lid_range;
 use super::dispersal::{Dispersal, MOST_PAIRED, OpenMessage, OpenPath, OpenPaths, Pair, PathChoice, flow};
 use super::index::{By, Dense, EndPortRank};
-use super::packet::{Packet, PacketMarks};
+use super::packet::{Packet, PacketMarks, half_index};
 use super::plane::DataPlane;
 use super::spaces::Spaces;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -295,7 +295,7 @@ impl Source {
     #[inline]
     pub(super) fn left_queue(&mut self, sl: u8, is_data: bool, counted: bool) -> bool {
         self.waiting -= u32::from(is_data);
-        self.queued[usize::from(sl / 8)] -= u32::from(counted);
+        self.queued[half_index(sl)] -= u32::from(counted);
         let waited = is_data && self.application == Application::HeldBack;
         if waited {
             self.application = Application::Due;
@@ -537,7 +537,7 @@ impl Sources {
         // The upper half of the LIDs follows the lower one, and SLs 8 to 15 are its service levels. A port with one LID
         // has no halves (L.1).
         let upper = if to.lids > 1 { half.index() as u16 * to.paths } else { 0 };
-        (to.lid + upper + path, 8 * half.index() as u8 + level)
+        (to.lid + upper + path, half.sl_of(level).get())
     }
 
     /// A packet's header: by the path that subnet administration answered its source, or else by its pair of LIDs. None

@@ -175,7 +175,7 @@ impl Sim {
         let mut found = Vec::new();
         for source in ports.iter().filter_map(|&port| self.sources.at_port(port)) {
             let own = &plane.ports[source.port];
-            let vl = plane.tables.lane(own.node, 0, own.num, 8 * half.index() as u8);
+            let vl = plane.tables.lane(own.node, 0, own.num, half.sl_of(0).get());
             // VL 15: the port discards what its application makes for that half (P3.8).
             if source.half == half && !source.is_silent() && vl < plane.data_vls {
                 found.push(StandingLane { port: source.port, vl: Vl::masked(vl), place: LanePlace::Source });

@@ -1,7 +1,8 @@
 //! From a sweep to a running subnet: addresses, tables, states.
 //!
-//! The routing is computed and proved before anything is written. A subnet without traffic is written whole while its
-//! ports are ARMED; ACTIVE comes last. A subnet with traffic is adopted as it runs if its tables can be proved.
+//! The routing is computed and proved before anything is written. A subnet without traffic is written while its ports
+//! are ARMED, and ACTIVE comes last; SL-to-VL tables alone follow after that, where they are most of the work and the
+//! routing is proved on any lanes. A subnet with traffic is adopted as it runs if its tables can be proved.
 //! Otherwise nothing is written unless the user allows it.
 
 use super::config::{Config, Takeover};
@@ -13,12 +14,12 @@ use super::set_up;
 use super::settings::Basis;
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Sl, Vl};
 use crate::journal::Standing;
-use crate::plan::{LanePartition, Lanes, MovedBy, Policy, writes_between};
+use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
 use crate::subnet::{Discovered, Manager, SubnetManager};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SubnetTables, Write};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SlToVl, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use std::sync::Arc;
@@ -87,8 +88,10 @@ pub(super) struct BroughtUp {
     pub(super) newcomers: bool,
 }
 
-/// A change that is to be run before a subnet is up.
+/// What is still to be run before a subnet is up.
 pub(super) enum Pending {
+    /// The SL-to-VL tables of a cold subnet, whose hosts have ways to each other by now.
+    Lanes(Vec<Write>),
     /// The way back to one routing.
     Recovery(Prepared),
     /// A change that an earlier manager left.
@@ -129,8 +132,10 @@ async fn settle<T: Transport>(
     });
     let routing = routing.await??;
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
-        let up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
-        write(manager, config, &up.running, None).await?;
+        let on_any_lanes = routing.on_any_lanes;
+        let mut up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
+        let lanes = write(manager, config, &up.running, None, on_any_lanes).await?;
+        up.pending = (!lanes.is_empty()).then_some(Pending::Lanes(lanes));
         return Ok(up);
     }
     let top = fabric.max_lid().unwrap_or_default();
@@ -152,6 +157,13 @@ async fn settle<T: Transport>(
     let comparable = comparable(found, &fabric, &installed);
     let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
         Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
+        Verdict::AdoptableOnAnyLanes { why } => {
+            tracing::info!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
+            let steady = Lanes::of_fabric(&fabric, None).steady(config.policy.partition);
+            let writes = writes_between(&fabric, Some(&installed.tables), &installed.tables.lfts, steady);
+            installed.tables = installed.tables.on_lanes(steady);
+            (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes(writes)))
+        }
         Verdict::Recoverable { why, recovery } if config.takeover == Takeover::Proved && !recovery.first.is_empty() => {
             return Err(SmError::Foreign { why });
         }
@@ -170,7 +182,7 @@ async fn settle<T: Transport>(
             // moment (E.6).
             tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
-            write(manager, config, &up.running, Some(installed.tables)).await?;
+            write(manager, config, &up.running, Some(installed.tables), false).await?;
             return Ok(up);
         }
     };
@@ -242,6 +254,8 @@ pub(super) async fn taken_up<T: Transport>(
 enum Verdict {
     /// Its tables may stay in force.
     Adoptable,
+    /// Its forwarding tables may, whatever its SL-to-VL tables are, and while these are replaced.
+    AdoptableOnAnyLanes { why: String },
     /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
     Recoverable { why: String, recovery: Recovery },
     /// Neither is proved.
@@ -251,6 +265,9 @@ enum Verdict {
 fn verdict(input: RecoveryInput, comparable: Result<(), String>) -> Verdict {
     let adoptable = || adoptable(&input.fabric, &input.tables, &input.policy);
     let Err(why) = comparable.clone().and_then(|()| adoptable()) else { return Verdict::Adoptable };
+    if comparable.is_ok() && adoptable_on_any_lanes(&input.fabric, &input.tables, &input.policy) {
+        return Verdict::AdoptableOnAnyLanes { why };
+    }
     let recovery = comparable.and_then(|()| {
         let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };
         prepare_recovery(&RecoveryInput { tables, ..input }).map_err(|why| why.to_string())
@@ -332,7 +349,7 @@ pub(super) fn equip(
 }
 
 fn brought_up(fabric: Arc<Fabric>, sm: PortId, routing: FoundRouting, arrival: SubnetArrival) -> BroughtUp {
-    let FoundRouting { function, tables, instead } = routing;
+    let FoundRouting { function, tables, instead, .. } = routing;
     BroughtUp {
         running: running(fabric, sm, tables, function.layers(), function.path_layers().cloned(), Half::Lower),
         arrival,
@@ -454,6 +471,25 @@ fn adoptable(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> Result<
     verify::prove_tables(fabric, tables, &Scope::of(fabric.halves())).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
+/// Whether forwarding tables may stay in force and SL-to-VL tables be replaced under them: these are not what a change
+/// left, in whose midst packets of earlier tables may still be under way, and those close no cycle on any lanes.
+fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> bool {
+    let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
+    let steady = lanes.steady(policy.partition);
+    let split = |table: &SlToVl| {
+        lanes.all.len() > 1 && [Half::Lower, Half::Upper].iter().any(|&half| *table == lanes.separate(half))
+    };
+    let fenced = |table: &SlToVl| Sl::all().any(|sl| sl != Sl::MAX && table.get(sl) == Vl::MANAGEMENT);
+    let left = |table: &SlToVl| *table != steady && (split(table) || fenced(table));
+    let holds_what_was_left = |(id, _): (NodeId, _)| {
+        let held = &tables.sl_to_vl[id.index()];
+        sl_to_vl_pairs(fabric, id).into_iter().any(|(input, output)| left(held.get(input, output)))
+    };
+    policy.reserved_sl.is_none()
+        && !fabric.nodes().filter(|(_, node)| node.present).any(holds_what_was_left)
+        && verify::prove_tables(fabric, &tables.clone().on_lanes(SlToVl::ONE), &Scope::of(fabric.halves())).is_ok()
+}
+
 /// The steady state of the lanes, for messages.
 fn in_words(lanes: Lanes, partition: LanePartition) -> String {
     let spread = match partition {
@@ -470,13 +506,15 @@ fn in_words(lanes: Lanes, partition: LanePartition) -> String {
 }
 
 /// Writes everything: settings and ARMED, then tables, then ACTIVE. An ARMED port sends management packets only, so in
-/// a cold subnet no data packet meets a table that is half written.
+/// a cold subnet no data packet meets a table that is half written. Returns SL-to-VL tables that are still to be
+/// written: all of them, if they may follow and are most of the work.
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     running: &Running,
     held: Option<SubnetTables>,
-) -> Result<(), SmError> {
+    lanes_may_follow: bool,
+) -> Result<Vec<Write>, SmError> {
     let (fabric, basis) = (&running.alive, Basis::of(running, config));
     let ports = set_up::every_port(fabric);
     set_up::configure(manager, &basis, &ports).await?;
@@ -485,7 +523,11 @@ async fn write<T: Transport>(
         let steady = basis.lanes.steady(config.policy.partition);
         move || writes_between(&fabric, held.as_ref(), &wanted, steady)
     });
-    let writes = writes.await?;
+    let mut writes = writes.await?;
+    let blocks = writes.partition_point(|write| matches!(write, Write::LftBlock { .. }));
+    let hosts_first = lanes_may_follow && writes.len() > 2 * blocks;
+    let lanes = writes.split_off(if hosts_first { blocks } else { writes.len() });
     manager.apply_each(fabric, &writes).await?;
-    set_up::activate(manager, fabric, &ports).await
+    set_up::activate(manager, fabric, &ports).await?;
+    Ok(lanes)
 }

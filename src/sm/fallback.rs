@@ -15,7 +15,7 @@ use crate::fabric::{Fabric, PortId};
 use crate::lid;
 use crate::plan::{Lanes, Policy};
 use crate::routing::{Demand, Engine};
-use crate::tables::{RoutingFunction, SubnetTables};
+use crate::tables::{RoutingFunction, SlToVl, SubnetTables};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use std::sync::Arc;
@@ -101,6 +101,8 @@ fn can_be_mended(error: &DriverError) -> bool {
 pub(super) struct FoundRouting {
     pub(super) function: RoutingFunction,
     pub(super) tables: SubnetTables,
+    /// Whether they close no cycle whatever lanes devices map service levels to (docs/PROOF.md, Corollary 1).
+    pub(super) on_any_lanes: bool,
     pub(super) instead: Option<String>,
 }
 
@@ -131,9 +133,15 @@ fn routed_by(engine: &dyn Engine, config: &Config, fabric: &Fabric, sm: PortId) 
     let demand = Demand::joined_with(fabric, sm, config.paths()).within(room_for_layers(fabric, reserved_sl));
     let function = engine.route(fabric, &demand)?;
     lid::check_fits(fabric, &function).map_err(BringUpError::from)?;
-    let tables = lid::bring_up(fabric, &function, 1).on_lanes(Lanes::of_fabric(fabric, reserved_sl).steady(partition));
+    let lfts = lid::bring_up(fabric, &function, 1);
     let scope = Scope::of(fabric.halves()).by(function.path_layers());
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
-    verify::prove_tables(fabric, &tables, &scope).map_err(SmError::Unproved)?;
-    Ok(FoundRouting { function, tables, instead: None })
+    let prove = |tables: &SubnetTables| verify::prove_tables(fabric, tables, &scope).map(drop);
+    let one_lane = lfts.clone().on_lanes(SlToVl::ONE);
+    let tables = lfts.on_lanes(Lanes::of_fabric(fabric, reserved_sl).steady(partition));
+    let on_any_lanes = function.layers() == 1 && reserved_sl.is_none() && prove(&one_lane).is_ok();
+    if !on_any_lanes {
+        prove(&tables).map_err(SmError::Unproved)?;
+    }
+    Ok(FoundRouting { function, tables, on_any_lanes, instead: None })
 }

@@ -290,6 +290,7 @@ impl Frontend {
     /// An event as a message of the control socket; what the status shows of it is recorded.
     fn translate(&mut self, happening: Happening) -> Option<EventKind> {
         Some(match happening {
+            Happening::HostsUp => EventKind::HostsUp,
             Happening::Up { arrival, routed_by } => {
                 self.history.trouble = None;
                 self.history.arrival = Some(arrival.clone());

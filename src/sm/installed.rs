@@ -140,9 +140,8 @@ async fn questions<T: Transport>(
             let (known, unknown): (Vec<_>, Vec<_>) =
                 sl_to_vl_pairs(fabric, node).into_iter().partition(|&(_, output)| manager.lacks_sl_to_vl(node, output));
             for (input, output) in known {
-                let only = SlToVl::from_fn(|_| Vl::masked(0));
                 let num_ports = fabric.node(node).num_ports;
-                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(num_ports, input, output, only);
+                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(num_ports, input, output, SlToVl::ONE);
             }
             lanes.push((node, unknown));
         }

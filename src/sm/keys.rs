@@ -30,7 +30,7 @@ pub(super) async fn locked<T: Transport>(
             held => held != own,
         })
         .collect();
-    suspects.sort_by_key(|&(port, _)| port != sm);
+    suspects.sort_unstable_by_key(|&(port, _)| (port != sm, port));
     // What reads back is another key for certain.
     let (mut locked, hidden): (Vec<_>, Vec<_>) = suspects.into_iter().partition(|(_, info)| info.m_key != 0);
     let ask = |(port, info): &(PortId, PortInfo)| {

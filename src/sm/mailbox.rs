@@ -73,6 +73,8 @@ pub enum OrderAnswer {
 /// An event of the manager.
 #[derive(Clone, Debug)]
 pub enum Happening {
+    /// All hosts have ways to each other; SL-to-VL tables are still to be written.
+    HostsUp,
     /// The subnet runs under this manager.
     Up {
         /// How the subnet came under this manager.

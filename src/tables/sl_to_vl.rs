@@ -7,6 +7,9 @@ use crate::ids::{PortNum, Sl, Vl};
 pub struct SlToVl(pub [Vl; 16]);
 
 impl SlToVl {
+    /// Every service level on VL 0.
+    pub const ONE: SlToVl = SlToVl([Vl::masked(0); 16]);
+
     /// The table that `lane` defines.
     pub fn from_fn(lane: impl Fn(Sl) -> Vl) -> SlToVl {
         let mut table = [Vl::default(); 16];

@@ -4,6 +4,7 @@
 mod hosts_first;
 mod instead;
 mod keys;
+mod lanes_last;
 mod masters;
 mod one_device;
 mod scene;

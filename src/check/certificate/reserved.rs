@@ -9,7 +9,7 @@ use super::CertificateFault;
 use super::moments::{PlanMoment, PlanMoments};
 use super::net::{ChannelEnd, CheckedNet, Outlet};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Lid, PortNum, ReservedLevel, Sl};
+use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl};
 use crate::plan::{Assumption, Barrier, Plan};
 use crate::tables::{Lft, SubnetTables, Write};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub(super) fn check(plan: &Plan, net: &CheckedNet, moments: &PlanMoments<'_>) ->
     let ways = [&draft.old_ways, &draft.new_ways].into_iter().flatten();
     let layers = ways.map(|ways| ways.layers()).max().unwrap_or(1);
     // Layer l of either half takes the level of rank l (P0.3), so a level of that rank carries data (K.1).
-    if level.sl.get() % 8 < layers {
+    if Half::rank(level.sl) < usize::from(layers) {
         return fault("plan", format!("SL {} is reserved, and one of the levels of data's {layers} layers", level.sl));
     }
     check_barriers(plan, level)?;

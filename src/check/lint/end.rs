@@ -76,7 +76,7 @@ fn check_arrival(plan: &Plan, reached: &[bool], findings: &mut Findings) {
     reached_ends.iter().filter_map(|&port| fabric.neighbour(port)).for_each(|home| has_hosts[home.index()] = true);
     // In the order of LIDs, so that those of a block follow each other.
     let mut owners: Vec<PortId> = fabric.lid_ports().filter(|&port| reached[fabric.port(port).node.index()]).collect();
-    owners.sort_by_key(|&port| fabric.port(port).lid);
+    owners.sort_unstable_by_key(|&port| (fabric.port(port).lid, port));
     for owner in owners {
         let undivided = fabric.port(owner).lid.filter(|&lid| fabric.half_of(lid).is_none()).map(|lid| (None, lid));
         let divided = halves.iter().flat_map(|&half| fabric.half_lids(owner, half).enumerate());

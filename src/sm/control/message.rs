@@ -361,6 +361,9 @@ pub enum EventKind {
         /// `discovering`, `standby`, `master` or `not-active`.
         role: String,
     },
+    /// All hosts have ways to each other, by tables that close no cycle on any lanes; SL-to-VL tables are still to be
+    /// written.
+    HostsUp,
     /// The subnet is routed and its ports ACTIVE.
     SubnetUp {
         /// Counts of nodes and links.
@@ -604,6 +607,7 @@ mod tests {
         let fabric = FabricStatus { switches: 1, cas: 2, links: 3 };
         let happenings = [
             EventKind::Role { role: "master".to_string() },
+            EventKind::HostsUp,
             EventKind::SubnetUp { fabric, arrival: "cold".to_string(), why: None },
             EventKind::Trap { number: 128, lid: Lid(4), node: Some(node.clone()) },
             EventKind::Noticed { node, silent: true },

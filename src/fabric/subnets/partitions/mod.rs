@@ -136,7 +136,7 @@ impl Partitions {
         }
         let front = first.unwrap_or(0);
         let mut ranks: Vec<usize> = (0..self.list.len()).filter(|&rank| member[rank].is_some()).collect();
-        ranks.sort_by_key(|&rank| (rank != front, self.list[rank].key.0.swap_bytes()));
+        ranks.sort_unstable_by_key(|&rank| (rank != front, self.list[rank].key.0.swap_bytes(), rank));
         let key = |rank: usize| PKey(self.list[rank].key.0 | if member[rank] == Some(true) { PKey::FULL } else { 0 });
         ranks.into_iter().map(key).collect()
     }

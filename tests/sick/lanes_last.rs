@@ -1,0 +1,82 @@
+//! Where SL-to-VL tables are most of what is to be written, hosts do not wait for them; and who dies before they are
+//! written is followed by one that writes them, and nothing else.
+
+use super::scene::{S, Scene, Setup};
+use reconfig::fabric::{Fabric, PortId};
+use reconfig::ids::{PortNum, Sl, Vl};
+use reconfig::sim::SimConfig;
+use reconfig::sm::{Happening, SubnetArrival};
+use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
+
+/// As devices may be when their power comes: each service level on the lane of its number, most of them not in
+/// operation.
+fn one_lane_each(sl: Sl) -> Vl {
+    Vl::masked(sl.get())
+}
+
+/// As the manager has it: the rank of the level in its half, on four lanes in turn.
+fn in_turn(sl: Sl) -> Vl {
+    Vl::masked(sl.get() % 4)
+}
+
+/// A cold subnet of such devices, up to where hosts may send.
+fn hosts_up(setup: Setup) -> Scene {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    let nodes: Vec<_> = scene.fabric.nodes().map(|(id, _)| id).collect();
+    scene.transport.with(|sim| nodes.iter().for_each(|&node| sim.load_sl_to_vl(node, one_lane_each)));
+    assert!(scene.until(S, is_hosts_up), "{:?}", scene.failures());
+    scene
+}
+
+fn is_hosts_up(scene: &Scene) -> bool {
+    scene.said.borrow().iter().any(|said| matches!(said, Happening::HostsUp))
+}
+
+/// How many tables of a device, one for each two of its cabled ports, put levels on these lanes.
+fn tables_by(scene: &Scene, device: &str, lane: fn(Sl) -> Vl) -> [usize; 2] {
+    let (fabric, node): (&Fabric, _) = (&scene.fabric, scene.node(device));
+    let cabled = |port: &PortId| fabric.peer(*port).is_some();
+    let ports: Vec<PortNum> = fabric.ports_of(node).filter(cabled).map(|port| fabric.port(port).num).collect();
+    let mut found = [0; 2];
+    for &input in &ports {
+        for &output in ports.iter().filter(|&&output| output != input) {
+            let modifier = SlToVlModifier::Pair { input, output }.encode();
+            let data = scene.meddle(device, Method::Get, AttributeId::SlToVlMappingTable, modifier, [0; SMP_DATA_SIZE]);
+            let held = SlToVlMappingTable::decode(&data).0;
+            found[0] += usize::from(Sl::all().filter(|&sl| sl != Sl::MAX).all(|sl| held[sl.index()] == lane(sl)));
+            found[1] += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn hosts_have_ways_before_sl_to_vl_tables_are_written() {
+    let mut scene = hosts_up(Setup::default());
+    assert_eq!(scene.unreached(&[]), []);
+    assert_eq!(scene.arrival(), None);
+    assert_eq!(tables_by(&scene, "leaf-1", in_turn), [0, 56], "none is written yet");
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!(scene.arrival(), Some(SubnetArrival::Cold));
+    assert_eq!(tables_by(&scene, "leaf-1", in_turn), [56, 56]);
+}
+
+/// Its tables are proved on any lanes, so nothing is rewritten without a proof, and no host loses its way.
+#[test]
+fn who_dies_before_sl_to_vl_tables_are_written_is_followed_by_one_that_writes_them() {
+    let scene = hosts_up(Setup::default());
+    let mut heir = scene.another(Setup::default());
+    assert!(heir.until(S, |heir| heir.arrival().is_some()), "{:?}", heir.failures());
+    assert_eq!((heir.arrival(), is_hosts_up(&heir)), (Some(SubnetArrival::Adopted), true));
+    assert_eq!(heir.unreached(&[]), []);
+    assert_eq!(tables_by(&heir, "leaf-1", in_turn), [56, 56]);
+}
+
+/// Layers need their lanes: all tables are written before hosts may send.
+#[test]
+fn hosts_wait_for_the_lanes_of_layers() {
+    let setup = Setup { engine: "dfsssp", ..Setup::default() };
+    let mut scene = Scene::cold("torus:4x4,1", SimConfig::default(), setup, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert!(!is_hosts_up(&scene));
+}

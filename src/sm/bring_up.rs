@@ -131,13 +131,25 @@ async fn settle<T: Transport>(
         move || fallback::routed(&config, &fabric, sm)
     });
     let routing = routing.await??;
-    if !installed::carries_traffic(&found.fabric, &found.port_states) {
-        let on_any_lanes = routing.on_any_lanes;
-        let mut up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
-        let lanes = write(manager, config, &up.running, None, on_any_lanes).await?;
-        up.pending = (!lanes.is_empty()).then_some(Pending::Lanes(lanes));
-        return Ok(up);
+    if installed::carries_traffic(&found.fabric, &found.port_states) {
+        return take_over(manager, config, found, fabric, routing).await;
     }
+    let on_any_lanes = routing.on_any_lanes;
+    let mut up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
+    let lanes = write(manager, config, &up.running, None, on_any_lanes).await?;
+    up.pending = (!lanes.is_empty()).then_some(Pending::Lanes(lanes));
+    Ok(up)
+}
+
+/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`.
+async fn take_over<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    found: &Discovered,
+    fabric: Arc<Fabric>,
+    routing: FoundRouting,
+) -> Result<BroughtUp, SmError> {
+    let sm = found.sm_port;
     let top = fabric.max_lid().unwrap_or_default();
     let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without
@@ -157,11 +169,9 @@ async fn settle<T: Transport>(
     let comparable = comparable(found, &fabric, &installed);
     let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
         Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
-        Verdict::AdoptableOnAnyLanes { why } => {
+        Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
             tracing::info!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
-            let steady = Lanes::of_fabric(&fabric, None).steady(config.policy.partition);
-            let writes = writes_between(&fabric, Some(&installed.tables), &installed.tables.lfts, steady);
-            installed.tables = installed.tables.on_lanes(steady);
+            installed.tables = tables;
             (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes(writes)))
         }
         Verdict::Recoverable { why, recovery } if config.takeover == Takeover::Proved && !recovery.first.is_empty() => {
@@ -255,7 +265,7 @@ enum Verdict {
     /// Its tables may stay in force.
     Adoptable,
     /// Its forwarding tables may, whatever its SL-to-VL tables are, and while these are replaced.
-    AdoptableOnAnyLanes { why: String },
+    AdoptableOnAnyLanes { why: String, tables: SubnetTables, writes: Vec<Write> },
     /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
     Recoverable { why: String, recovery: Recovery },
     /// Neither is proved.
@@ -266,7 +276,10 @@ fn verdict(input: RecoveryInput, comparable: Result<(), String>) -> Verdict {
     let adoptable = || adoptable(&input.fabric, &input.tables, &input.policy);
     let Err(why) = comparable.clone().and_then(|()| adoptable()) else { return Verdict::Adoptable };
     if comparable.is_ok() && adoptable_on_any_lanes(&input.fabric, &input.tables, &input.policy) {
-        return Verdict::AdoptableOnAnyLanes { why };
+        let RecoveryInput { fabric, tables, policy, .. } = input;
+        let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
+        let writes = writes_between(&fabric, Some(&tables), &tables.lfts, steady);
+        return Verdict::AdoptableOnAnyLanes { why, tables: tables.on_lanes(steady), writes };
     }
     let recovery = comparable.and_then(|()| {
         let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };

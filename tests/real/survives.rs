@@ -1,5 +1,6 @@
 //! What `reconfig sm` survives: lost and late SMPs, a node that stops answering, an ibsim that dies, other managers.
 
+use super::agree::Expected;
 use super::brings_up::{BOTH, all_is_well, expected, topology};
 use super::fabrics::{Net, SMALL, generated};
 use super::installed;
@@ -9,6 +10,7 @@ use super::subnet::Subnet;
 use super::told::sminfo;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Half;
+use reconfig::plan::{LanePartition, Lanes};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -240,6 +242,29 @@ fn a_second_one_of_higher_priority_is_handed_over_to_and_survived() {
     scene.subnet.wait("the subnet to be up again", AGREEING, || manager.status(&scene.subnet)["subnet_up"] == true);
     let half = scene.half(&manager);
     all_is_well(&scene.subnet, &expected(&scene.topology, 1, half), &[half]);
+}
+
+/// What its updn leaves lacks rows, and is mended with a proof.
+#[test]
+fn opensm_of_lower_priority_that_is_master_hands_over() {
+    if !installed() {
+        return;
+    }
+    let scene = Scene::set();
+    let roots = scene.subnet.folder().join("roots");
+    std::fs::write(&roots, format!("{}\n", scene.topology.node(scene.place.root).guid)).expect("a writable folder");
+    let updn = format!("routing_engine updn\nroot_guid_file {}\n", roots.display());
+    let options = format!("sm_priority 1\nlmc 1\nsweep_interval 1\n{updn}");
+    let opensm = OpenSm::bring_up(&scene.subnet, Some(&scene.other()), &options);
+    let manager = scene.manager(&["--priority", "9", "--standby-poll", "1"]);
+    scene.subnet.wait("OpenSM to stand by", AGREEING, || opensm.says("Entering STANDBY state"));
+    scene.role_is(&manager, "master");
+    let status = manager.status(&scene.subnet);
+    assert!(["adopted", "recovered"].contains(&status["arrival"].as_str().unwrap_or_default()), "{status}");
+    let half = scene.half(&manager);
+    // The lanes that OpenSM has put into operation are kept, all that ibsim's ports have.
+    let lanes = Some(Lanes::of_count(8).steady(LanePartition::Temporary));
+    all_is_well(&scene.subnet, &Expected { lanes, ..expected(&scene.topology, 1, half) }, &[half]);
 }
 
 #[test]

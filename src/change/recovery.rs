@@ -163,8 +163,9 @@ fn first_line(error: &impl ToString) -> String {
 }
 
 /// The tables without lanes that links lack. An end port discards what it maps to such a lane (IBA 7.6.6), as if that
-/// were VL 15. What switches have for a level that every end port discards is on no packet: it reads as a lane that
-/// exists, and is not that of the steady state, so that it is written. OpenSM without QoS leaves levels so.
+/// were VL 15. So does a switch, on VL 15 too, and no fence of ours is at switches: there it reads as a lane that
+/// exists, and is not that of the steady state, so that it is written. A proof in which those packets go on speaks of
+/// those that are discarded as well. OpenSM without QoS leaves levels so, and so does the power of many devices.
 fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
     let fabric = &*input.fabric;
     let lanes = Lanes::of_fabric(fabric, input.policy.reserved_sl);
@@ -175,7 +176,6 @@ fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
     };
     let lacks = |port: PortId, vl: Vl| vl != Vl::MANAGEMENT && vl.get() >= width(port);
     let mut tables = input.tables.clone();
-    let mut sent = [false; 16];
     for id in fabric.end_ports() {
         let at = fabric.port(id);
         let own = &mut tables.sl_to_vl[at.node.index()];
@@ -184,20 +184,21 @@ fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
         if read != held {
             Arc::make_mut(own).set(fabric.node(at.node).num_ports, PortNum::ZERO, at.num, read);
         }
-        Sl::all().for_each(|sl| sent[sl.index()] |= read.get(sl) != Vl::MANAGEMENT);
     }
-    let another = |sl: Sl| lanes.all.iter().find(|&vl| vl != steady.get(sl)).unwrap_or_else(|| steady.get(sl));
+    let another = |sl: Sl| lanes.all.iter().find(|&vl| vl != steady.get(sl));
     for switch in fabric.switches() {
         let own = &mut tables.sl_to_vl[switch.index()];
         let rows: Vec<_> = plan::sl_to_vl_pairs(fabric, switch)
             .into_iter()
             .map(|(input, output)| {
                 let held = *own.get(input, output);
-                let is_idle = |sl: Sl| {
+                let discards = |vl: Vl| {
                     let port = fabric.port_at(switch, output);
-                    !sent[sl.index()] && port.is_some_and(|port| lacks(port, held.get(sl)))
+                    vl == Vl::MANAGEMENT || port.is_some_and(|port| lacks(port, vl))
                 };
-                let read = SlToVl::from_fn(|sl| if is_idle(sl) { another(sl) } else { held.get(sl) });
+                let read = SlToVl::from_fn(|sl| {
+                    another(sl).filter(|_| discards(held.get(sl))).unwrap_or_else(|| held.get(sl))
+                });
                 (input, output, read)
             })
             .collect();

@@ -7,15 +7,16 @@
 
 use super::config::{Config, Takeover};
 use super::error::SmError;
-use super::fallback::{self, FoundRouting};
+use super::fair;
+use super::fallback::{self, FoundRouting, has_routers};
 use super::installed::{self, InstalledTables};
 use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
 use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Sl, Vl};
+use crate::fabric::{Fabric, Node, NodeId, PortId};
+use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
 use crate::journal::Standing;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
 use crate::subnet::{Discovered, Manager, SubnetManager};
@@ -23,6 +24,8 @@ use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SlToVl, SubnetT
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use std::sync::Arc;
+
+const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
 /// How a subnet came under this manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,7 +173,8 @@ async fn take_over<T: Transport>(
     let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
         Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
         Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
-            tracing::info!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
+            tracing::warn!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
+            serve_all_lanes(manager, &fabric, config).await?;
             installed.tables = tables;
             (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes(writes)))
         }
@@ -182,6 +186,7 @@ async fn take_over<T: Transport>(
             // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and
             // the rest, or the first barrier would wait for ever (C.5).
             manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
+            serve_all_lanes(manager, &fabric, config).await?;
             manager.apply_each(&fabric, &first).await?;
             first.iter().for_each(|write| installed.tables.apply(&fabric, write));
             (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(prepared)))
@@ -484,21 +489,34 @@ fn adoptable(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> Result<
     verify::prove_tables(fabric, tables, &Scope::of(fabric.halves())).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
-/// Whether forwarding tables may stay in force and SL-to-VL tables be replaced under them: these are not what a change
-/// left, in whose midst packets of earlier tables may still be under way, and those close no cycle on any lanes.
+/// Has every port that carries data serve every lane, since levels come to lanes on which they were not (M3).
+async fn serve_all_lanes<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    config: &Config,
+) -> Result<(), SmError> {
+    let lanes = Lanes::of_fabric(fabric, config.policy.reserved_sl).in_operation();
+    let cabled: Vec<PortId> =
+        set_up::every_port(fabric).into_iter().filter(|&port| fabric.peer(port).is_some()).collect();
+    fair::serve_lanes(manager, fabric, &cabled, lanes).await
+}
+
+/// Whether forwarding tables may stay in force and SL-to-VL tables be replaced under them: these are not such as a
+/// change leaves, and those close no cycle on any lanes.
 fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> bool {
     let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
     let steady = lanes.steady(policy.partition);
-    let split = |table: &SlToVl| {
-        lanes.all.len() > 1 && [Half::Lower, Half::Upper].iter().any(|&half| *table == lanes.separate(half))
-    };
-    let fenced = |table: &SlToVl| Sl::all().any(|sl| sl != Sl::MAX && table.get(sl) == Vl::MANAGEMENT);
-    let left = |table: &SlToVl| *table != steady && (split(table) || fenced(table));
-    let holds_what_was_left = |(id, _): (NodeId, _)| {
+    let split = |table: &SlToVl| lanes.all.len() > 1 && HALVES.iter().any(|&half| *table == lanes.separate(half));
+    // A fence closes a half, at end ports.
+    let closed = |table: &SlToVl, half: Half| half.sls().all(|sl| table.get(sl) == Vl::MANAGEMENT);
+    let fenced = |table: &SlToVl| HALVES.iter().any(|&half| closed(table, half));
+    let holds_what_was_left = |(id, node): (NodeId, &Node)| {
         let held = &tables.sl_to_vl[id.index()];
+        let left = |table: &SlToVl| *table != steady && (split(table) || !node.is_switch() && fenced(table));
         sl_to_vl_pairs(fabric, id).into_iter().any(|(input, output)| left(held.get(input, output)))
     };
     policy.reserved_sl.is_none()
+        && !has_routers(fabric)
         && !fabric.nodes().filter(|(_, node)| node.present).any(holds_what_was_left)
         && verify::prove_tables(fabric, &tables.clone().on_lanes(SlToVl::ONE), &Scope::of(fabric.halves())).is_ok()
 }

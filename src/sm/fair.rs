@@ -40,7 +40,7 @@ fn owns_keys(fabric: &Fabric, port: PortId) -> bool {
 }
 
 /// Writes a list of all lanes to each port whose own list does not serve them all.
-async fn serve_lanes<T: Transport>(
+pub(super) async fn serve_lanes<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
     ports: &[PortId],

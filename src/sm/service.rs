@@ -275,6 +275,10 @@ async fn bring_up<T: Transport>(
             let without_double = change::without_double(&up.running.alive);
             let BroughtUp { arrival, routed_by, pending, .. } = up;
             let is_standing = matches!(pending, Some(Pending::Standing(_)));
+            // Who fails at an SL-to-VL table is left out, as before hosts send; who ran before is asked once more.
+            let least =
+                matches!(pending, Some(Pending::Lanes(_))).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
+            let began_ns = upkeep.now_ns();
             if let SubnetArrival::Recovered { way, .. } = &arrival {
                 context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
             }
@@ -291,7 +295,14 @@ async fn bring_up<T: Transport>(
                         *in_vain = 0;
                         upkeep.abandon();
                     }
-                    return (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Err(error));
+                    let mut manager = Box::new(upkeep.into_manager(context));
+                    let fails = |least| !error.is_of_all() && !manager.leave_out_ailing(began_ns, least).is_empty();
+                    if least.is_some_and(fails)
+                        && let Err(error) = without_left_out(&mut manager).await
+                    {
+                        return (Subnet::Down(manager, None), Err(error.into()));
+                    }
+                    return (Subnet::Down(manager, None), Err(error));
                 }
             };
             *in_vain = 0;

@@ -103,7 +103,8 @@ impl<T: Transport> Upkeep<T> {
             Pending::Lanes(writes) => {
                 self.publish();
                 context.post(self.now_ns(), Happening::HostsUp);
-                self.write_lanes(&writes).await?;
+                let fabric = self.driver.running().alive.clone();
+                self.driver.subnet_mut().manager.apply_each(&fabric, &writes).await?;
                 return Ok(RetiredHalf::Current);
             }
             // Whatever the retired half led to, it is closed, or leads there again.
@@ -127,20 +128,6 @@ impl<T: Transport> Upkeep<T> {
             Outcome::Completed | Outcome::CalledOff(_) => Ok(retired.after_later(&record)),
             outcome @ Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
         }
-    }
-
-    /// Writes SL-to-VL tables of a subnet whose hosts send already. A device that fails at its own is lost to the
-    /// survey that follows.
-    async fn write_lanes(&mut self, writes: &[Write]) -> Result<(), SmError> {
-        let (began_ns, fabric) = (self.now_ns(), self.driver.running().alive.clone());
-        let manager = &mut self.driver.subnet_mut().manager;
-        let Err(error) = manager.apply_each(&fabric, writes).await else { return Ok(()) };
-        if error.is_fatal() || manager.leave_out_ailing(began_ns, 1).is_empty() {
-            return Err(error.into());
-        }
-        tracing::warn!(%error, "the subnet comes up without what fails");
-        self.newcomers = true;
-        Ok(())
     }
 
     pub(super) fn now_ns(&self) -> u64 {

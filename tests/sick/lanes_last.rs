@@ -1,7 +1,7 @@
 //! Where SL-to-VL tables are most of what is to be written, hosts do not wait for them; and who dies before they are
 //! written is followed by one that writes them, and nothing else.
 
-use super::scene::{S, Scene, Setup};
+use super::scene::{MS, S, Scene, Setup};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{PortNum, Sl, Vl};
 use reconfig::sim::SimConfig;
@@ -79,4 +79,28 @@ fn hosts_wait_for_the_lanes_of_layers() {
     let mut scene = Scene::cold("torus:4x4,1", SimConfig::default(), setup, &[]);
     assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
     assert!(!is_hosts_up(&scene));
+}
+
+/// A spine dies with the manager, or alone, when so many tables are written: the rest is recovered with a proof, though
+/// switches discard levels on which hosts send.
+#[test]
+fn a_loss_before_all_sl_to_vl_tables_are_written_is_recovered() {
+    for dies_too in [true, false] {
+        for passed_ns in (0..20).map(|step| step * MS / 10) {
+            let mut scene = hosts_up(Setup::default());
+            scene.pass(passed_ns);
+            let spine = scene.node("spine-1");
+            scene.transport.with(|sim| sim.kill(spine));
+            let mut last = if dies_too { scene.another(Setup::default()) } else { scene };
+            let up = last.until(60 * S, |last| last.arrival().is_some());
+            let at = format!("{passed_ns} ns, the manager too: {dies_too}");
+            assert!(up, "{at}: {:?}", last.failures());
+            last.pass(10 * S);
+            assert!(!matches!(last.arrival(), Some(SubnetArrival::Rewritten { .. })), "{at}: {:?}", last.arrival());
+            let gone = last.hosts_on(spine).into_iter().chain([spine]).collect::<Vec<_>>();
+            assert_eq!(last.unreached(&gone), [], "{at}: {:?}", last.failures());
+            // Those between the seven ports that have a cable yet.
+            assert!(tables_by(&last, "leaf-1", in_turn)[0] >= 42, "{at}");
+        }
+    }
 }

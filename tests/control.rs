@@ -298,7 +298,7 @@ fn the_commands_show_what_the_manager_says() {
     assert_eq!(code, 0, "{said}");
     for word in [
         "master for 61.0 s",
-        "priority 3, devices agents (given: drain, sources)",
+        "priority 3, devices agents except for --drain, --sources",
         "20 switches",
         "upper (LMC 1)",
         "spine-2",

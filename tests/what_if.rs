@@ -75,7 +75,8 @@ fn each_loss_is_answered_by_the_change_that_plan_makes() {
     assert_eq!(named(&report, "switch leaf-1")["needs_standby"], true);
 }
 
-/// Changes for the worst alone: what is told of these, and of harm, is what is told where every change is planned.
+/// Changes for the worst alone: what is told of these, and of harm, is what is told where every change is planned. They
+/// are the first of the list that put pairs out.
 #[test]
 fn of_the_worst_alone_the_same_is_told() {
     let file = fixture("fat-tree-4-2");
@@ -99,7 +100,30 @@ fn of_the_worst_alone_the_same_is_told() {
     assert!(least_planned >= most_unplanned && most_unplanned > 0, "{least_planned} {most_unplanned}");
     let text = String::from_utf8(reconfig(&["what-if", &file, "--worst", "3"]).stdout).expect("UTF-8");
     assert!(text.contains("not planned"), "{text}");
-    assert!(text.contains("a proved change answers each of the 3 by which most pairs are out"), "{text}");
+    assert!(text.contains("a proved change answers each of the 3 that one was planned for"), "{text}");
+}
+
+/// Where cables put more pairs out than switches with hosts of their own, the order is still that of the list.
+#[test]
+fn the_worst_that_are_planned_for_are_the_first_that_put_pairs_out() {
+    let (_, report) = json(&["what-if", &fixture("torus-4x4"), "--worst", "3"]);
+    let out = losses(&report).iter().filter(|loss| loss["pairs"] != 0);
+    let planned: Vec<bool> = out.map(|loss| !loss["change"].is_null()).collect();
+    assert!(planned.len() > 3 && planned.iter().enumerate().all(|(rank, own)| *own == (rank < 3)), "{planned:?}");
+}
+
+#[test]
+fn the_screen_says_what_planning_took_and_what_is_set_otherwise_than_the_profile() {
+    let file = fixture("ring-8");
+    let asked = ["what-if", &file, "--devices", "standard", "--settle", "3"];
+    let text = |more: &[&str]| String::from_utf8(reconfig(&[&asked, more].concat()).stdout).expect("UTF-8");
+    let all = text(&[]);
+    assert!(all.contains("\ndevices  standard except for --settle (drain by lifetime of "), "{all}");
+    let (_, time) = all.split_once("\ntime     planning took ").expect("a time");
+    let (mean, most) = time.lines().next().and_then(|line| line.split_once(" on average and ")).expect("two times");
+    assert!(mean.ends_with('s') && most.contains("s at most (") && most.ends_with("comes before the writes"), "{time}");
+    assert!(!text(&["--worst", "0"]).contains("\ntime "), "nothing was planned");
+    assert!(!text(&["--json"]).contains("took"), "what is measured is no result");
 }
 
 #[test]
@@ -157,6 +181,7 @@ fn pairs_that_are_out_are_listed_below_those_who_are_cut_off() {
     let text = String::from_utf8(reconfig(&asked).stdout).expect("UTF-8");
     let (above, below) =
         text.split_once("of these 10, by which most pairs are out for longest:").expect("a second list");
+    let (_, above) = above.split_once("\n loss ").expect("a table");
     assert!(above.contains("switch leaf-") && !above.contains("switch spine-"), "{above}");
     let rows: Vec<&str> = below.lines().skip(2).take_while(|line| !line.is_empty()).collect();
     assert_eq!(rows.len(), 10, "{below}");

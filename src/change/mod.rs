@@ -31,7 +31,7 @@ pub use engine::{Realised, engine_listed, engine_named};
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
-pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, worst};
+pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, each, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, Sl, VlSet};

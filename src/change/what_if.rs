@@ -145,16 +145,6 @@ impl<'a> WhatIf<'a> {
         chosen
     }
 
-    /// What becomes of it after each of these losses, in their order. `passed` is called after each one.
-    pub fn after_each(&self, losses: &[Loss], passed: impl Fn() + Sync) -> Vec<AfterLoss> {
-        each(losses, passed, |loss| self.after(loss))
-    }
-
-    /// The same without a change: who is cut off, and how many pairs are without a way.
-    pub fn unanswered_each(&self, losses: &[Loss], passed: impl Fn() + Sync) -> Vec<AfterLoss> {
-        each(losses, passed, |loss| self.rest(loss).1)
-    }
-
     fn answer(&self, prepared: &Prepared) -> AnsweringChange {
         let plan = prepared.plan.plan();
         let reconnected_ns = reconnection_ns(plan, self.pace);
@@ -176,6 +166,11 @@ impl<'a> WhatIf<'a> {
             writes: own.writes + then.writes,
             ..then
         }
+    }
+
+    /// Who is cut off after a loss, and how many pairs are without a way; no change is planned.
+    pub fn unanswered(&self, loss: &Loss) -> AfterLoss {
+        self.rest(loss).1
     }
 
     /// What becomes of it after a loss.
@@ -227,21 +222,18 @@ struct Rest {
 }
 
 /// Of losses that were looked at without a change, so many that do most harm, the worst first, by their places in the
-/// list: by pairs without a way, which is what a change can mend, then by end ports cut off.
-pub fn worst(looked_at: &[AfterLoss], most: usize) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..looked_at.len()).collect();
-    places.sort_by_key(|&place| Reverse((looked_at[place].pairs, looked_at[place].cut_off.len())));
-    places.truncate(most);
-    places
+/// list: first those that leave pairs without a way, since a change can mend nothing else, then by end ports cut off,
+/// then by pairs.
+pub fn worst<'a>(looked_at: impl Iterator<Item = &'a AfterLoss>, most: usize) -> Vec<usize> {
+    let harm = |own: &AfterLoss| Reverse((own.pairs > 0, own.cut_off.len(), own.pairs));
+    let mut places: Vec<_> = looked_at.enumerate().map(|(place, own)| (harm(own), place)).collect();
+    places.sort_unstable();
+    places.into_iter().take(most).map(|(_, place)| place).collect()
 }
 
-fn each(losses: &[Loss], passed: impl Fn() + Sync, after: impl Fn(&Loss) -> AfterLoss + Sync) -> Vec<AfterLoss> {
-    let looked_at = losses.par_iter().map(|loss| {
-        let after = after(loss);
-        passed();
-        after
-    });
-    looked_at.collect()
+/// Looks at each of these losses on all processors, in their order.
+pub fn each<T: Send>(losses: &[Loss], look: &(dyn Fn(&Loss) -> T + Sync)) -> Vec<T> {
+    losses.par_iter().map(look).collect()
 }
 
 /// Those of these end ports that somebody misses: parts of switches come and go with them.

@@ -20,6 +20,7 @@ use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// The most pairs that are looked at.
 const MOST_PAIRS: usize = 1_000_000;
@@ -29,10 +30,11 @@ const LISTED: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each loss is sudden. Pairs out are those of an end port and a LID that have no way until the change that answers the loss; \
-they are back once the writes have taken the time given: finding the loss and planning come before it. The worst \
-losses come first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
-for longest.
+Each loss is sudden. Pairs out are those of an end port and a LID that have no way until the change that answers the loss. \
+They are out while the manager finds the loss, while it plans the change, and for the time that the writes take. The line \
+`time` shows what planning takes on this machine; a manager with --foresee has planned beforehand. The worst losses come \
+first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
+for longest. --worst chooses in this order among the losses that put pairs out, and then among the others.
 
 Examples:
   reconfig what-if fabric.ibnetdiscover
@@ -55,8 +57,8 @@ pub(super) struct Arguments {
     /// Lose the cables to end ports too.
     #[arg(long)]
     host_cables: bool,
-    /// Plan changes only for this many losses, those by which most pairs are out. For the others, report only who is
-    /// cut off and how many pairs are out, which is found much sooner.
+    /// Plan changes only for this many losses: the worst of those that put pairs out, in the order of the table. For
+    /// the others, report only who is cut off and how many pairs are out, which is found much sooner.
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
     /// List every loss, not only the twenty worst.
@@ -165,7 +167,7 @@ impl Arguments {
             None => answered(&whole, &losses),
             Some(most) => answered_worst(&whole, &losses, most),
         };
-        let named = |(loss, after)| LossReport::of(fabric, names(fabric, loss), after);
+        let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         Ok(WhatIfReport {
             fabric: FabricSize::of(fabric),
             engine: if self.from.is_given() { Imported::NAME } else { self.engine.name() },
@@ -184,21 +186,30 @@ impl Arguments {
     }
 }
 
-/// What becomes of a subnet after each loss.
-fn answered(whole: &WhatIf<'_>, losses: &[Loss]) -> Vec<AfterLoss> {
-    let progress = Counted::of(losses.len(), "losses");
-    whole.after_each(losses, || progress.passes())
+/// What becomes of a subnet after a loss, and the nanoseconds that it took to find out.
+type Timed = (AfterLoss, u64);
+
+fn answered(whole: &WhatIf<'_>, losses: &[Loss]) -> Vec<Timed> {
+    looked_at(losses, &|loss| whole.after(loss))
 }
 
 /// The same, with changes for the worst only.
-fn answered_worst(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> Vec<AfterLoss> {
-    let progress = Counted::of(losses.len(), "losses");
-    let mut after = whole.unanswered_each(losses, || progress.passes());
-    drop(progress);
-    let worst = change::worst(&after, most);
+fn answered_worst(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> Vec<Timed> {
+    let mut after = looked_at(losses, &|loss| whole.unanswered(loss));
+    let worst = change::worst(after.iter().map(|(own, _)| own), most);
     let chosen: Vec<Loss> = worst.iter().map(|&place| losses[place].clone()).collect();
     worst.into_iter().zip(answered(whole, &chosen)).for_each(|(place, own)| after[place] = own);
     after
+}
+
+fn looked_at(losses: &[Loss], look: &(dyn Fn(&Loss) -> AfterLoss + Sync)) -> Vec<Timed> {
+    let progress = Counted::of(losses.len(), "losses");
+    change::each(losses, &|loss| {
+        let begun = Instant::now();
+        let after = look(loss);
+        progress.passes();
+        (after, begun.elapsed().as_nanos() as u64)
+    })
 }
 
 /// What can be lost alone.

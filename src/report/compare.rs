@@ -11,7 +11,7 @@ pub(super) type Row = (&'static str, fn(&SimulationReport) -> String);
 pub(super) const ROWS: [Row; 24] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
-    ("change took", |r| r.change_ns.map_or("–".into(), duration)),
+    ("change took", |r| took_ns(r).map_or("–".into(), duration)),
     ("SMPs", |r| count(r.smps.total)),
     ("longest gap in delivery", |r| duration(r.longest_gap_ns)),
     ("throughput before", |r| throughput(r, "before")),
@@ -49,6 +49,11 @@ pub(super) fn throughput(report: &SimulationReport, period: &str) -> String {
 /// A value of the outages; a dash where nothing changes.
 fn outage(report: &SimulationReport, value: impl Fn(&OutageReport) -> String) -> String {
     report.outage.as_ref().map_or("–".into(), value)
+}
+
+/// How long the change took, if it came to an end; of several subnets, the longest of theirs.
+pub(super) fn took_ns(report: &SimulationReport) -> Option<u64> {
+    report.change_ns.or_else(|| report.changes.iter().map(|change| change.change_ns).max())
 }
 
 /// What a column is headed.

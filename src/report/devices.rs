@@ -4,9 +4,10 @@ use super::quantity::duration;
 use super::screen::line;
 use reconfig::plan::Observer;
 use reconfig::scenario::DeviceReport;
-use reconfig::subnet::SourceControl;
+use reconfig::subnet::{DeviceProfile, SourceControl};
+use std::fmt::Write;
 
-/// The profile, what it means in a few words, and which options were given beside it.
+/// The profile, what it means in a few words, and which options set it otherwise.
 pub(super) fn devices(text: &mut String, report: &DeviceReport) {
     let own = &report.in_force;
     let limit = match own.observer {
@@ -17,7 +18,15 @@ pub(super) fn devices(text: &mut String, report: &DeviceReport) {
         SourceControl::ByAgent => "told".to_string(),
         SourceControl::Fenced { settle_ns } => format!("fenced after {}", duration(settle_ns)),
     };
-    let given = if report.given.is_empty() { String::new() } else { format!("; given: {}", report.given.join(", ")) };
-    let name = report.profile.name();
-    line(text, format_args!("devices  {name} (drain by {}{limit}, sources {sources}){given}", own.observer));
+    let name = profile(report.profile, &report.given);
+    line(text, format_args!("devices  {name} (drain by {}{limit}, sources {sources})", own.observer));
+}
+
+/// The name of a profile, and the options that set something otherwise: `standard except for --settle`.
+pub(super) fn profile<S: std::fmt::Display>(profile: DeviceProfile, given: &[S]) -> String {
+    let mut text = profile.name().to_string();
+    for (rank, option) in given.iter().enumerate() {
+        let _ = write!(text, "{} --{option}", if rank == 0 { " except for" } else { "," });
+    }
+    text
 }

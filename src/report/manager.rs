@@ -1,5 +1,6 @@
 //! A running manager, its events, and what became of a change, as people read them.
 
+use super::devices::profile;
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
@@ -15,8 +16,7 @@ pub fn manager_line(status: &Status) -> String {
     let (port, up) = (&status.port, duration(status.uptime_ns));
     let OwnPort { adapter, port: number, guid, priority } = port;
     let PolicyStatus { devices, given, .. } = &status.policy;
-    let given = if given.is_empty() { String::new() } else { format!(" (given: {})", given.join(", ")) };
-    let devices = devices.map_or_else(String::new, |profile| format!(", devices {}{given}", profile.name()));
+    let devices = devices.map_or_else(String::new, |own| format!(", devices {}", profile(own, given)));
     format!("{} for {up}, through {adapter} port {number} (GUID {guid}), priority {priority}{devices}", status.role)
 }
 
@@ -73,7 +73,8 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     let mut row = |name, value| rows.push((name, value));
     let held = status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at barrier {barrier}"));
-    row("state", format!("{}{held}", status.state));
+    let idle = if ["steady", "completed"].contains(&&*status.state) { ": no change is under way" } else { "" };
+    row("state", format!("{}{idle}{held}", status.state));
     let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
     row("half", format!("{half} (LMC {})", status.lids.lmc));
     row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
@@ -89,7 +90,7 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     row(
         "changes by",
         format!(
-            "scheme {}, observer {}, sources {}, arming {}{}",
+            "scheme {}, drain by {}, sources by {}, arming {}{}",
             policy.scheme,
             policy.observer,
             policy.sources,

@@ -119,9 +119,7 @@ pub(super) fn packet(waits: &Dependency) -> String {
         EntryAge::Old => text += "\nold SL-to-VL",
         EntryAge::New => text += "\nnew SL-to-VL",
     }
-    if let Some(wave) = &waits.latched {
-        write!(text, "\nlatched in wave {wave}").expect("a String takes every text");
-    }
+    waits.latched_in_words().iter().for_each(|latched| text = format!("{text}\n{latched}"));
     text
 }
 

@@ -1,5 +1,6 @@
 //! Why the prover refuses, with the evidence: as text for people, as JSON for programs.
 
+use super::case::STEADY;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid, PortNum, Sl, Vl};
 use serde::Serialize;
@@ -11,7 +12,7 @@ use std::fmt;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Refusal {
     /// The input contradicts itself or the fabric; nothing was judged.
-    #[error("wave {wave}: {what}")]
+    #[error("{}{what}", InWave(wave))]
     Precondition {
         /// The wave.
         wave: String,
@@ -42,6 +43,16 @@ impl Refusal {
             Refusal::WrongArrival(found) => &found.wave,
             Refusal::Deadlock(cycle) => &cycle.wave,
         }
+    }
+}
+
+/// The wave that a sentence about a refusal begins with. The moment before the first has no name there: sentences about
+/// it speak of the routing in force already.
+struct InWave<'a>(&'a str);
+
+impl fmt::Display for InWave<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == STEADY { Ok(()) } else { write!(f, "wave {}: ", self.0) }
     }
 }
 
@@ -123,6 +134,16 @@ pub struct Dependency {
     pub latched: Option<String>,
 }
 
+impl Dependency {
+    /// When it may have been latched, where that is before the cycle's wave: `latched in wave install`.
+    pub fn latched_in_words(&self) -> Option<String> {
+        self.latched.as_deref().map(|wave| match wave {
+            STEADY => "latched before the first wave".to_string(),
+            wave => format!("latched in wave {wave}"),
+        })
+    }
+}
+
 impl fmt::Display for Dependency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Dependency { switch, input, output, lid, sl, entry, .. } = self;
@@ -137,7 +158,7 @@ impl fmt::Display for Dependency {
             EntryAge::Old => f.write_str(", old SL-to-VL")?,
             EntryAge::New => f.write_str(", new SL-to-VL")?,
         }
-        self.latched.iter().try_for_each(|wave| write!(f, ", latched in wave {wave}"))
+        self.latched_in_words().iter().try_for_each(|latched| write!(f, ", {latched}"))
     }
 }
 
@@ -155,7 +176,7 @@ pub struct Cycle {
 
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wave {}: {} lanes can wait for each other in a cycle", self.wave, self.dependencies.len())?;
+        write!(f, "{}{} lanes can wait for each other in a cycle", InWave(&self.wave), self.dependencies.len())?;
         self.dependencies.iter().try_for_each(|dependency| write!(f, "\n  {dependency}"))
     }
 }
@@ -184,7 +205,7 @@ pub struct LoopHop {
 
 impl fmt::Display for ClassLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wave {}: packets to lid {} can go round", self.wave, self.lid)?;
+        write!(f, "{}packets to lid {} can go round", InWave(&self.wave), self.lid)?;
         let hop = |hop: &LoopHop| format!("\n  switch {:?}: out port {}, {}", hop.switch.name, hop.port, hop.entry);
         self.hops.iter().try_for_each(|at| f.write_str(&hop(at)))
     }
@@ -231,24 +252,18 @@ pub enum HoleCause {
 impl fmt::Display for BlackHole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let BlackHole { wave, switch, lid, cause, entry } = self;
-        let name = &switch.name;
+        write!(f, "{}switch {:?} ", InWave(wave), switch.name)?;
         match cause {
-            HoleCause::NoRoute => {
-                write!(f, "wave {wave}: switch {name:?} discards packets to lid {lid}: it has no route ({entry})")
+            HoleCause::NoRoute => write!(f, "discards packets to lid {lid}: it has no route ({entry})"),
+            HoleCause::NoCable { port } => {
+                write!(f, "discards packets to lid {lid}: its port {port} has no cable ({entry})")
             }
-            HoleCause::NoCable { port } => write!(
-                f,
-                "wave {wave}: switch {name:?} discards packets to lid {lid}: its port {port} has no cable ({entry})"
-            ),
-            HoleCause::TurnedBack { port } => write!(
-                f,
-                "wave {wave}: switch {name:?} discards packets to lid {lid}: they come in by port {port} and are to leave by \
-                 it ({entry})"
-            ),
+            HoleCause::TurnedBack { port } => {
+                write!(f, "discards packets to lid {lid}: they come in by port {port} and are to leave by it ({entry})")
+            }
             HoleCause::Astray { port } => write!(
                 f,
-                "wave {wave}: switch {name:?} can lead packets to lid {lid}, which have a way, to one that still has \
-                 none: by port {port} ({entry})"
+                "can lead packets to lid {lid}, which have a way, to one that still has none: by port {port} ({entry})"
             ),
         }
     }
@@ -285,6 +300,6 @@ impl WrongArrival {
 impl fmt::Display for WaveArrival {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WaveArrival { wave, arrival: WrongArrival { lid, port, owner } } = self;
-        write!(f, "wave {wave}: packets to lid {lid} arrive at {port}, but {owner} owns it")
+        write!(f, "{}packets to lid {lid} arrive at {port}, but {owner} owns it", InWave(wave))
     }
 }

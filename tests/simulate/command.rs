@@ -366,7 +366,7 @@ fn a_profile_of_devices_is_named_with_what_was_given_beside_it() {
     // With little traffic: a run of seconds tells how far it is.
     let quiet = ["--load", "0.0001", "--warm-up", "20", "--before", "50", "--after", "50"];
     let (_, shown) = screen(&[&change[..], &standard, &quiet, &[FABRIC]].concat());
-    let line = "devices  standard (drain by token, sources fenced after 2.00 s); given: drain, switch-life\n";
+    let line = "devices  standard except for --drain, --switch-life (drain by token, sources fenced after 2.00 s)\n";
     assert!(shown.contains(line), "{shown}");
 }
 

@@ -41,8 +41,7 @@ pub(super) fn refused(cycle: &Cycle, id: &str) -> Markup {
         wave => format!("Lanes that can wait for each other in wave {wave}"),
     };
     let link = |own: &Dependency| {
-        let latched = own.latched.iter().map(|wave| format!("latched in wave {wave}"));
-        let follows = changed([("", own.entry), ("SL-to-VL", own.mapping)]).chain(latched);
+        let follows = changed([("", own.entry), ("SL-to-VL", own.mapping)]).chain(own.latched_in_words());
         CycleLink {
             place: at(&own.switch, own.input, own.output),
             lid: own.lid,

@@ -62,8 +62,6 @@ pub(super) fn capital(text: &str) -> String {
 /// Why something was refused: a long refusal lists its evidence line by line.
 pub(super) fn refusal(text: &str) -> Markup {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    // Where nothing changes, its only moment needs no name.
-    let first = first.strip_prefix("wave steady: ").unwrap_or(first);
     html! {
         p class="refusal" { "Refused: " (first) }
         @if !rest.is_empty() { details { summary { "The evidence, line by line" } pre tabindex="0" { (rest) } } }
@@ -141,6 +139,11 @@ impl TableField {
     }
 }
 
+/// A heading, in which a line may end after `_`: names of columns are longer than what stands below them.
+fn heading(name: &str) -> Markup {
+    html! { @for (rank, part) in name.split('_').enumerate() { @if rank > 0 { "_" wbr; } (part) } }
+}
+
 pub(super) fn table(
     caption: &str,
     header: &[&str],
@@ -153,7 +156,7 @@ pub(super) fn table(
         div class="scroll" tabindex="0" role="group" aria-label=(caption) {
             table class=[sorts.then_some("sortable")] {
                 caption { span { (caption) } }
-                thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (name) } } } }
+                thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (heading(name)) } } } }
                 tbody {
                     @for row in &rows {
                         tr {

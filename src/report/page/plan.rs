@@ -127,8 +127,9 @@ const WAVES: [&str; 6] = ["wave", "SMPs", "busiest device", "expected", "writes"
 
 fn wave(own: &WaveFacts) -> Vec<TableField> {
     let cost = &own.cost;
+    // No line ends between a number and what it counts.
     let writes: Vec<String> =
-        cost.writes.iter().map(|(name, writes)| format!("{} {name}", count(*writes as u64))).collect();
+        cost.writes.iter().map(|(name, writes)| format!("{}\u{a0}{name}", count(*writes as u64))).collect();
     vec![
         TableField::text(&own.name),
         TableField::count(cost.smps as u64),

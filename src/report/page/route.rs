@@ -18,9 +18,7 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
             ([_], 0) => "The routing is proved free of deadlock.".to_string(),
             ([only], _) => {
                 let why = only.facts.refusal.as_ref().map_or_else(String::new, ToString::to_string);
-                let why = why.lines().next().unwrap_or_default();
-                // Where nothing changes, its only moment needs no name.
-                format!("The routing is refused: {}.", why.strip_prefix("wave steady: ").unwrap_or(why))
+                format!("The routing is refused: {}.", why.lines().next().unwrap_or_default())
             }
             (_, 0) => format!("The routings of {subnets} are proved, each by itself."),
             (_, some) => format!("{} of {subnets} are refused.", count(some)),

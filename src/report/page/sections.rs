@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
             (None, "proved") => "good",
             (None, _) => "",
         };
-        let took = report.change_ns.map_or("–".to_string(), duration);
+        let took = compare::took_ns(report).map_or("–".to_string(), duration);
         let lost_class = match (report.packets.lost_to_change, report.outcome) {
             (0, Ending::Completed) => "good",
             (0, _) => "",

@@ -1,5 +1,6 @@
 //! The verdict of a run, in a sentence or two.
 
+use super::super::compare;
 use super::super::quantity::{count, counted, duration, percent};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Ending, SimulationReport};
@@ -19,8 +20,7 @@ pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
 
 /// How the change ended, and what it lost.
 pub(super) fn sentence(report: &SimulationReport) -> String {
-    let took = report.change_ns.or_else(|| report.changes.iter().map(|change| change.change_ns).max());
-    let took = took.map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
+    let took = compare::took_ns(report).map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
     let why = report.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     let change_lost = report.packets.lost_to_change;
     match report.outcome {

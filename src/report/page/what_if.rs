@@ -25,7 +25,7 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
         what: format!("{at_once}; routing {}, SM on {}", report.engine, report.sm),
         body: html! {
             (glance(report, unproved))
-            (losses(&report.losses))
+            (losses(report))
             (cut_off(&report.losses))
             @if unproved > 0 { (refusals(&report.losses)) }
             (moves(&report.losses))
@@ -54,7 +54,8 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
     ])
 }
 
-fn losses(losses: &[LossReport]) -> Markup {
+fn losses(report: &WhatIfReport) -> Markup {
+    let losses = &report.losses;
     // A column of zeros would push others off a narrow screen.
     let elsewhere = losses.iter().any(|loss| loss.cut_off_elsewhere > 0);
     let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
@@ -71,11 +72,14 @@ fn losses(losses: &[LossReport]) -> Markup {
             }
             p {
                 b { "Writes take" } " is the time from the manager's first write until every pair that was out has a way "
-                "again. The manager finds the loss and plans before that, which often takes longer: "
-                code { "reconfig simulate" } " shows how long pairs are out in all."
+                "again. Before that the manager finds the loss and plans the change. "
+                @if let Some(took) = report.planning() {
+                    "Planning took " (super::unbroken(&took)) " on the machine that made this page. "
+                }
+                code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
             @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
-            (table("Press a heading to sort by it", &header, rows, true))
+            (table("Each loss; press a heading to sort by it", &header, rows, true))
             @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
         }
     }

@@ -19,8 +19,7 @@ pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
 
 /// How the change ended, and what it lost.
 pub(super) fn sentence(report: &SimulationReport) -> String {
-    let took = report.change_ns.or_else(|| report.changes.iter().map(|change| change.change_ns).max());
-    let took = took.map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
+    let took = report.change_ns().map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
     let why = report.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     let change_lost = report.packets.lost_to_change;
     match report.outcome {
@@ -73,7 +72,7 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
             _ => format!("{pairs} of end ports were out; {} of them are back{missing}.", count(outage.back as u64)),
         });
     }
-    let cut_off = report.change.cut_off.len() as u64;
+    let cut_off = report.cut_off().len() as u64;
     if cut_off > 0 {
         let meant = if report.strands().is_some() { ", and nobody said that this is meant" } else { "" };
         told.push(format!("{} cut off for good{meant}.", has(cut_off)));

@@ -24,8 +24,8 @@ impl Watch for Narrator {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fabric = generate(&"fat-tree:4,2".parse()?, &Options::default())?;
     let report = scenario::run(&Scenario::remove_root(fabric), Arc::new(UpDown::default()), &mut Narrator)?;
-    println!("{}: {:?} in {:?} ns, {}", report.change.what, report.outcome, report.change_ns, report.proof.status);
-    for phase in &report.phases {
+    println!("{}: {:?} in {:?} ns, {}", report.what, report.outcome, report.change_ns(), report.proof.status);
+    for phase in &report.changes[0].phases {
         println!("  {:<8} {:>9} ns, {} SMPs", phase.name, phase.end_ns - phase.start_ns, phase.smps);
     }
 

@@ -144,6 +144,7 @@ fn what_is_generated_is_shown() {
     assert!(text.contains("switches     8 (8 × 8 ports)"), "{text}");
     let summary: Value = serde_json::from_str(&done(&["fabric", "show", path_text(&file), "--json"])).unwrap();
     assert_eq!(summary["schema"], "reconfig.fabric-summary/1");
+    let summary = &summary["subnets"][0]["fabric"];
     assert_eq!((&summary["switches"], &summary["cas"], &summary["diameter"]), (&8.into(), &16.into(), &2.into()));
     assert_eq!(summary["links_by_rate"]["4xHDR"], 32);
 }
@@ -161,6 +162,7 @@ fn formats_follow_the_extension_the_option_or_the_default() {
         }
         let summary = done(&["fabric", "show", path_text(&file), "--json"]);
         let summary: Value = serde_json::from_str(&summary).unwrap();
+        let summary = &summary["subnets"][0]["fabric"];
         assert_eq!((&summary["switches"], &summary["switch_links"]), (&4.into(), &4.into()), "{name}");
     }
     assert!(done(&["fabric", "generate", "ring:4", "--to", "dot"]).contains("--"));

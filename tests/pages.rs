@@ -66,14 +66,14 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
     let torus = ["audit", "dumps/torus-minhop.ibnetdiscover", "--lfts", "dumps/torus-minhop.dump_fts"];
     let (text, json) = of(&torus);
     assert_eq!(word(&text), "unsafe");
-    assert_shows(&text, "dependencies</th>", &json["dependencies"]);
-    let cycle = json["credit_loops"]["cycle"].as_array().expect("a cycle").len();
+    assert_shows(&text, "dependencies</th>", &json["subnets"][0]["tables"]["dependencies"]);
+    let cycle = json["subnets"][0]["tables"]["credit_loops"]["cycle"].as_array().expect("a cycle").len();
     assert_eq!(text.matches("class=\"head\"").count(), cycle);
     pages.push(text);
 
     let (text, json) = of(&["route", fat_tree]);
     assert_eq!(word(&text), "proved");
-    assert_shows(&text, "<dt>paths</dt>", &json["paths"]["count"]);
+    assert_shows(&text, "<dt>paths</dt>", &json["subnets"][0]["paths"]["count"]);
     pages.push(text);
 
     let (text, _) = of(&["route", "topologies/torus-4x4.ibnetdiscover", "--engine", "min-hop"]);

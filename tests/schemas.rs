@@ -19,7 +19,7 @@ const PRINTED: [(&str, &str); 22] = [
         "fabric diff dumps/fat-tree-spine-2-before.ibnetdiscover dumps/fat-tree-spine-2-after.ibnetdiscover",
     ),
     ("fabric-show", "fabric show topologies/fat-tree-4-2.ibnetdiscover"),
-    ("fabric-show-subnets", "fabric show subnets/two-subnets.subnets.yaml"),
+    ("fabric-show", "fabric show subnets/two-subnets.subnets.yaml"),
     ("lids", "lids topologies/seed-16.ibnetdiscover --engine up-down-random --compare"),
     ("plan", "plan dumps/fat-tree-spine-2-before.ibnetdiscover dumps/fat-tree-spine-2-after.ibnetdiscover"),
     ("plan", "plan topologies/ring-8.ibnetdiscover topologies/ring-8.ibnetdiscover"),

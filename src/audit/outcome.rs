@@ -1,5 +1,9 @@
 //! The outcome of an audit: one value, for people (the command's screen) and for programs (JSON, schema
 //! `reconfig.audit/1`).
+//!
+//! Tables of a subnet and subnets with their routers are asked different questions. What an [`Audit`] finds, all faults
+//! with their evidence, belongs to the subnet whose tables were read. Whether packets arrive through routers, and
+//! whether all subnets together are free of deadlock, belongs to none of them: [`AuditReport::whole`].
 
 use super::finding::{Audit, AuditVerdict, AuditedDependency, UpdateAudit};
 use super::whole::WholeAudit;
@@ -15,30 +19,30 @@ pub struct AuditReport {
     pub schema: &'static str,
     /// Whether nothing was found, at any moment and in any subnet.
     pub verdict: AuditVerdict,
-    /// The results.
-    #[serde(flatten)]
-    pub found: Audited,
     /// The subnets.
     pub subnets: Vec<AuditedSubnet>,
-    /// Whether the captures hold the whole fabric; of a list of subnets nothing is said.
-    #[serde(flatten)]
-    pub captured: Option<Completeness>,
+    /// The results for all subnets with their routers, where an engine routed them.
+    pub whole: Option<WholeAudit>,
 }
 
-/// The subject of the audit, with its results.
+/// One subnet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
-#[serde(untagged)]
-pub enum Audited {
-    /// Tables of one subnet, as they run.
-    Tables {
-        /// The results: for the routing, or for any mixture of both.
-        #[serde(flatten)]
-        found: Audit,
-        /// The routings of an update, each by itself.
-        transition: Option<Box<TransitionReport>>,
-    },
-    /// Subnets that an engine routed, with their routers.
-    Whole(WholeAudit),
+pub struct AuditedSubnet {
+    /// Its name.
+    pub name: String,
+    /// Its prefix.
+    pub prefix: GidPrefix,
+    /// Its switches.
+    pub switches: usize,
+    /// End ports that are no router's.
+    pub hosts: usize,
+    /// The results for the tables that were read: for the routing, or for any mixture of both.
+    pub tables: Option<Audit>,
+    /// The routings of an update, each by itself.
+    pub transition: Option<Box<TransitionReport>>,
+    /// Whether its captures hold the whole fabric; of a subnet of a list nothing is said.
+    #[serde(flatten)]
+    pub captured: Option<Completeness>,
 }
 
 /// The two routings of an update.
@@ -60,19 +64,6 @@ pub struct Judged {
     pub found: Audit,
 }
 
-/// One subnet.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
-pub struct AuditedSubnet {
-    /// Its name.
-    pub name: String,
-    /// Its prefix.
-    pub prefix: GidPrefix,
-    /// Its switches.
-    pub switches: usize,
-    /// End ports that are no router's.
-    pub hosts: usize,
-}
-
 impl From<Audit> for Judged {
     fn from(found: Audit) -> Judged {
         Judged { verdict: found.verdict(), found }
@@ -80,60 +71,82 @@ impl From<Audit> for Judged {
 }
 
 impl AuditReport {
-    /// Of a routing as it runs.
-    pub fn of(subnets: &Subnets, found: Audit) -> AuditReport {
-        let verdict = found.verdict();
-        AuditReport::new(subnets, verdict, Audited::Tables { found, transition: None })
+    /// Of the tables of one subnet, as they run.
+    pub fn of(subnet: &Subnets, found: Audit) -> AuditReport {
+        AuditReport::new(subnet, found.verdict(), Some((found, None)), None)
     }
 
     /// Of an update of the subnet that there is after it.
-    pub fn of_update(subnets: &Subnets, found: UpdateAudit) -> AuditReport {
+    pub fn of_update(subnet: &Subnets, found: UpdateAudit) -> AuditReport {
         let verdict = found.verdict();
         let UpdateAudit { before, during, after } = found;
-        let transition = Some(Box::new(TransitionReport { before: before.into(), after: after.into() }));
-        AuditReport::new(subnets, verdict, Audited::Tables { found: during, transition })
+        let transition = Box::new(TransitionReport { before: before.into(), after: after.into() });
+        AuditReport::new(subnet, verdict, Some((during, Some(transition))), None)
     }
 
     /// Of subnets with their routers.
     pub fn of_whole(subnets: &Subnets, found: WholeAudit) -> AuditReport {
-        let verdict = found.verdict();
-        AuditReport::new(subnets, verdict, Audited::Whole(found))
+        AuditReport::new(subnets, found.verdict(), None, Some(found))
     }
 
-    fn new(subnets: &Subnets, verdict: AuditVerdict, found: Audited) -> AuditReport {
-        let own = subnets.subnets().map(|(id, subnet)| AuditedSubnet {
-            name: subnet.name.clone(),
-            prefix: subnet.prefix,
-            switches: subnet.fabric.switches().count(),
-            hosts: subnets.hosts(id).count(),
+    /// `tables` are those of the first subnet.
+    fn new(
+        subnets: &Subnets,
+        verdict: AuditVerdict,
+        tables: Option<(Audit, Option<Box<TransitionReport>>)>,
+        whole: Option<WholeAudit>,
+    ) -> AuditReport {
+        let mut tables = tables.into_iter();
+        let own = subnets.subnets().map(|(id, subnet)| {
+            let (tables, transition) = tables.next().unzip();
+            AuditedSubnet {
+                name: subnet.name.clone(),
+                prefix: subnet.prefix,
+                switches: subnet.fabric.switches().count(),
+                hosts: subnets.hosts(id).count(),
+                tables,
+                transition: transition.flatten(),
+                captured: None,
+            }
         });
-        AuditReport { schema: "reconfig.audit/1", verdict, found, subnets: own.collect(), captured: None }
+        AuditReport { schema: "reconfig.audit/1", verdict, subnets: own.collect(), whole }
     }
 
-    /// The same for captures that may lack parts of the fabric. The missing parts are unknown, so a fabric without a
-    /// fault is safe only if that is `accepted`.
-    pub fn captured(self, captured: Option<Completeness>, accepted: bool) -> AuditReport {
+    /// The same where the captures of the one subnet may lack parts of it. The missing parts are unknown, so tables
+    /// without a fault are safe only if that is `accepted`.
+    pub fn captured(mut self, captured: Option<Completeness>, accepted: bool) -> AuditReport {
         let lacks = !accepted && captured.as_ref().is_some_and(|known| !known.complete);
-        let verdict = if lacks && self.is_safe() { AuditVerdict::Unknown } else { self.verdict };
-        AuditReport { verdict, captured, ..self }
-    }
-
-    /// The parts that the captures lack, if any.
-    pub fn incomplete(&self) -> Option<&Completeness> {
-        self.captured.as_ref().filter(|known| !known.complete)
+        if lacks && self.is_safe() {
+            self.verdict = AuditVerdict::Unknown;
+        }
+        self.subnets.iter_mut().for_each(|subnet| subnet.captured.clone_from(&captured));
+        self
     }
 
     /// Returns whether nothing was found.
     pub fn is_safe(&self) -> bool {
         self.verdict == AuditVerdict::Safe
     }
+
+    /// The shortest credit loop of tables that were read: of an update, else of one of its routings.
+    pub fn witness(&self) -> Option<&[AuditedDependency]> {
+        self.audits().find_map(|audit| audit.credit_loops.cycle.as_deref())
+    }
+
+    /// What was found in tables: in those of each subnet or their mixtures, then in each routing of an update.
+    pub fn audits(&self) -> impl Iterator<Item = &Audit> {
+        self.subnets.iter().flat_map(AuditedSubnet::audits)
+    }
 }
 
-impl Audited {
-    /// The shortest credit loop of tables as they run: of the update, else of one of its routings.
-    pub fn witness(&self) -> Option<&[AuditedDependency]> {
-        let Audited::Tables { found, transition } = self else { return None };
-        let alone = transition.iter().flat_map(|transition| [&transition.before.found, &transition.after.found]);
-        std::iter::once(found).chain(alone).find_map(|audit| audit.credit_loops.cycle.as_deref())
+impl AuditedSubnet {
+    fn audits(&self) -> impl Iterator<Item = &Audit> {
+        let alone = self.transition.iter().flat_map(|transition| [&transition.before.found, &transition.after.found]);
+        self.tables.iter().chain(alone)
+    }
+
+    /// The parts that its captures lack, if any.
+    pub fn incomplete(&self) -> Option<&Completeness> {
+        self.captured.as_ref().filter(|known| !known.complete)
     }
 }

@@ -44,7 +44,7 @@ use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
 use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
-use crate::verify::{self, ChannelGraph, Refusal, Scope};
+use crate::verify::{self, ChannelGraph, ChannelGraphInput, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
 use std::cell::OnceCell;
@@ -761,10 +761,16 @@ fn retiring(input: &ChangeInput<'_>, surviving: &Fabric) -> Result<Vec<DrainLaye
     let resting = if is_on_lanes(input, lanes.a) { lanes.a } else { lanes.all };
     let count = input.ways.as_ref().map_or(1, |ways| usize::from(ways.layers()));
     let layer = |layer: usize| {
-        let (fabric, tables, ways) = (&input.before, &input.tables, input.ways.as_ref());
-        // The drain must watch every lane of the set.
-        let steady = Lanes::of_layer(resting, layer, count);
-        let graph = ChannelGraph::new(fabric, surviving, tables, input.old, steady, ways, &[]);
+        let graph = ChannelGraph::new(&ChannelGraphInput {
+            fabric: &input.before,
+            surviving,
+            tables: &input.tables,
+            half: input.old,
+            // The drain must watch every lane of the set.
+            lanes: Lanes::of_layer(resting, layer, count),
+            ways: input.ways.as_ref(),
+            stranded: &[],
+        });
         let graph = graph.map_err(ChangeError::Old)?;
         Ok(DrainLayer::of(surviving, Lanes::of_layer(lanes.a, layer, count), &graph)?)
     };

@@ -1,19 +1,18 @@
 //! `reconfig fabric`: describes, compares, converts and generates topologies.
 
-use super::input::{Captured, look_at_both, read_subnets, read_to_look_at};
+use super::input::{look_at_both, read_subnets, read_to_look_at};
 use super::outcome::{Answer, Failure};
 use super::output::Batch;
 use super::{Common, FabricReading, Global, output};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use reconfig::fabric::difference::Difference;
-use reconfig::fabric::format::{self, Completeness, Format};
+use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::generate::{
     FAMILIES, GenerateError, JoinShape, JoinedTopology, Options, Topology, generate, joined,
 };
 use reconfig::fabric::subnets::summary::SubnetsSummary;
 use reconfig::fabric::subnets::{Subnets, dot, list};
-use reconfig::fabric::summary::Summary;
 use reconfig::fabric::{Fabric, LinkSpeed, LinkWidth};
 use reconfig::ids::SubnetId;
 use serde::Serialize;
@@ -142,31 +141,11 @@ pub(super) fn run(command: FabricCommand, global: Global) -> Result<Answer, Fail
     }
 }
 
-/// The JSON form of a fabric in numbers.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct ShownFabric {
-    #[serde(flatten)]
-    summary: Summary,
-    /// Of a list of one subnet nothing is said.
-    #[serde(flatten)]
-    completeness: Option<Completeness>,
-}
-
 fn show(arguments: &Show, common: Common) -> Result<Answer, Failure> {
-    let (subnets, Captured { completeness, .. }) = read_to_look_at(&arguments.fabric, common)?;
-    match subnets.into_only() {
-        Ok(subnet) if common.json => {
-            output::print_json(&ShownFabric { summary: Summary::of(&subnet.fabric), completeness })?;
-            Ok(Answer::Yes)
-        }
-        Ok(subnet) => print_summary(&Summary::of(&subnet.fabric), common),
-        Err(several) => print_summary(&SubnetsSummary::of(&several), common),
-    }
-}
-
-fn print_summary(summary: &(impl Serialize + ToString), common: Common) -> Result<Answer, Failure> {
+    let (subnets, captured) = read_to_look_at(&arguments.fabric, common)?;
+    let summary = SubnetsSummary::of(&subnets).captured(captured.completeness);
     if common.json {
-        output::print_json(summary)?
+        output::print_json(&summary)?
     } else {
         output::print(&summary.to_string())?
     }

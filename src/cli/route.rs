@@ -32,7 +32,7 @@ together, whole, or not at all. OpenSM takes --lfts with `-R file -U FILE`, and 
 Examples:
   reconfig route fabric.ibnetdiscover --engine up-down
   reconfig route fabric.ibnetdiscover --lmc 2 --lfts ours.lfts --guid2lid guid2lid
-  reconfig route fabric.ibnetdiscover -o routed/ --json | jq .load
+  reconfig route fabric.ibnetdiscover -o routed/ --json | jq '.subnets[].load'
   reconfig route fabric.ibnetdiscover --from-fdbs opensm.fdbs
   reconfig route fabric.ibnetdiscover --engine fat-tree --lmc 3 --worst-permutation worst.pairs
   reconfig route --list
@@ -192,13 +192,13 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     });
     let (routed, routes): (Vec<Routed>, Vec<SubnetRoute>) =
         routed.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
-    let mut report = RouteReport { subnets: routes };
-    let keep = report.is_safe() || arguments.allow_unproved;
+    let mut report = RouteReport::of(routes);
+    let keep = report.safe || arguments.allow_unproved;
     let mut batch = Batch::default();
     for (routed, own) in routed.iter().zip(&mut report.subnets) {
         let worst = arguments.worst.file(&own.facts)?;
         if keep {
-            let folder = arguments.exports.folder(several.then_some(&own.subnet), &mut batch)?;
+            let folder = arguments.exports.folder(several.then_some(&own.name), &mut batch)?;
             own.facts.files = arguments.exports.stage(routed, folder.as_deref(), worst, &mut batch)?;
         }
         draw(arguments.dot.as_deref(), own.facts.refusal.as_ref(), &mut batch)?;
@@ -208,7 +208,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     screen.show(&report, || report::route(&report))?;
-    Ok(report.is_safe().into())
+    Ok(report.safe.into())
 }
 
 /// An engine, as `--list --json` prints it.
@@ -279,7 +279,7 @@ impl Arguments {
         let proof_ns = start.elapsed().as_nanos() as u64;
         let facts = RouteFacts { routing_ns, proof_ns, ..RouteFacts::of(&routed, judged.as_ref()) };
         let facts = self.worst.asked(&routed, facts)?;
-        Ok((routed, SubnetRoute { subnet: name.clone(), safe: judged.is_ok(), facts }))
+        Ok((routed, SubnetRoute { name: name.clone(), safe: judged.is_ok(), facts }))
     }
 }
 

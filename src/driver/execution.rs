@@ -298,7 +298,20 @@ impl<S: SubnetManager> Driver<S> {
         if let Some(fence) = self.fence(plan, &command) {
             self.subnet.fence_is(&fence);
         }
-        let answer = match command {
+        let Some(answer) = self.execute(log, plan, command).await? else { return Ok(None) };
+        if let Some(name) = phase {
+            let smps = self.subnet.smps().since(&before);
+            log.note(name, start_ns, self.subnet.now_ns(), smps);
+        }
+        if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
+            self.compute(log, self.computing.of(&plan.draft().before, plan.scheme())).await?;
+        }
+        Ok(Some(answer))
+    }
+
+    /// Has the subnet do what a command asks. Returns its answer; none where nothing was asked of the subnet.
+    async fn execute(&mut self, log: &mut Log, plan: &Plan, command: Command) -> Result<Option<Event>, DriverError> {
+        Ok(Some(match command {
             Command::Apply { ticket, wave } => {
                 let wave = &plan.waves()[wave];
                 let order = match wave.sending {
@@ -353,15 +366,7 @@ impl<S: SubnetManager> Driver<S> {
                 tracing::warn!("{reason}");
                 return Ok(None);
             }
-        };
-        if let Some(name) = phase {
-            let smps = self.subnet.smps().since(&before);
-            log.note(name, start_ns, self.subnet.now_ns(), smps);
-        }
-        if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
-            self.compute(log, self.computing.of(&plan.draft().before, plan.scheme())).await?;
-        }
-        Ok(Some(answer))
+        }))
     }
 
     /// Lets the time pass that computing takes.

@@ -12,8 +12,6 @@ use std::fmt;
 /// A fabric in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Summary {
-    /// Always `reconfig.fabric-summary/1`.
-    pub schema: &'static str,
     /// Switches present.
     pub switches: usize,
     /// Channel adapters present.
@@ -69,7 +67,6 @@ impl Summary {
         let lid_ports: Vec<&Port> = fabric.lid_ports().map(|id| fabric.port(id)).collect();
         let (parts, diameter) = distances(fabric);
         Summary {
-            schema: "reconfig.fabric-summary/1",
             switches: count(NodeKind::Switch),
             cas: count(NodeKind::Ca),
             aggregation_nodes: aggregation_nodes(fabric),

@@ -42,8 +42,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use crate::verify::{
-    self, Binding, ChannelGraph, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave, Remainder,
-    Reservation, Transition,
+    self, Binding, ChannelGraph, ChannelGraphInput, DrainClaim, DrainClaimLayer, InjectionRules, Newcomers, ProofWave,
+    Remainder, Reservation, Transition,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -329,7 +329,9 @@ impl Plan {
         let count = ways.map_or(1, |ways| usize::from(ways.layers()));
         let layer = |layer: usize| {
             let lanes = Lanes::of_layer(lanes, layer, count);
-            let graph = ChannelGraph::new(after, after, tables, self.new_half(), lanes, ways, stranded)?;
+            let (fabric, surviving, half) = (after, after, self.new_half());
+            let graph =
+                ChannelGraph::new(&ChannelGraphInput { fabric, surviving, tables, half, lanes, ways, stranded })?;
             Ok::<_, LayerGraphError>(DrainLayer::of(after, lanes, &graph)?)
         };
         let layers = (0..count).map(layer).collect::<Result<Vec<_>, _>>()?;

@@ -4,8 +4,8 @@ use super::audit_whole::whole;
 use super::quantity::{count, counted};
 use super::screen::line;
 use reconfig::audit::{
-    Audit, AuditReport, AuditVerdict, Audited, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause,
-    Ends, Findings, LossReason, SHOWN, TransitionReport, UnreachablePair,
+    Audit, AuditReport, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends,
+    Findings, LossReason, SHOWN, TransitionReport, UnreachablePair,
 };
 use reconfig::fabric::format::Completeness;
 use reconfig::verify::EntryAge;
@@ -16,30 +16,30 @@ use std::fmt::{Display, Write};
 /// What was found, as text.
 pub fn audit(report: &AuditReport) -> String {
     let mut text = String::new();
-    match &report.found {
-        Audited::Tables { found: own, transition: None } => {
-            fabric(&mut text, own);
-            found(&mut text, own, false);
-            let verdict = own.verdict();
-            answer(&mut text, report, &ending(verdict, &own.faults), verdict);
+    for subnet in &report.subnets {
+        if let Some(own) = &subnet.tables {
+            let (told, on_tables) = match &subnet.transition {
+                None => routing(&mut text, own),
+                Some(routings) => update(&mut text, own, routings),
+            };
+            answer(&mut text, subnet.incomplete(), &told, report.verdict != on_tables);
         }
-        Audited::Tables { found, transition: Some(routings) } => update(&mut text, report, found, routings),
-        Audited::Whole(own) => whole(&mut text, &report.subnets, own),
+    }
+    if let Some(own) = &report.whole {
+        whole(&mut text, &report.subnets, own);
     }
     text
 }
 
 /// The shortest cycle of lanes as Graphviz, where there is one.
 pub fn audit_drawing(report: &AuditReport) -> Option<String> {
-    match &report.found {
-        Audited::Whole(own) => own.refusal.as_ref().map(AcrossRefusal::to_dot),
-        tables => tables.witness().map(cycle_dot),
-    }
+    let across = report.whole.as_ref().and_then(|own| own.refusal.as_ref()).map(AcrossRefusal::to_dot);
+    across.or_else(|| report.witness().map(cycle_dot))
 }
 
-/// The verdict on tables, with what it leaves open where the captures may lack parts of the fabric.
-fn answer(text: &mut String, report: &AuditReport, told: &str, on_tables: AuditVerdict) {
-    let Some(Completeness { missing, unanswered, .. }) = report.incomplete() else {
+/// The verdict on tables, and whether it is left open since the captures lack parts of the fabric.
+fn answer(text: &mut String, incomplete: Option<&Completeness>, told: &str, is_open: bool) {
+    let Some(Completeness { missing, unanswered, .. }) = incomplete else {
         return line(text, format_args!("{told}"));
     };
     let silent = (*unanswered as u64, "device", "did not answer the tool");
@@ -47,14 +47,22 @@ fn answer(text: &mut String, report: &AuditReport, told: &str, on_tables: AuditV
     let parts = [silent, absent].into_iter().filter(|(number, ..)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, name, what)| format!("{} {what}", counted(number, name))).collect();
     let parts = parts.join(", ");
-    if report.verdict != on_tables {
+    if is_open {
         let fix = "take the capture again, or accept that (--partial)";
         return line(text, format_args!("NOT KNOWN: no fault in what the capture shows, but {parts}: {fix}"));
     }
     line(text, format_args!("{told}; in what the capture shows: {parts}"));
 }
 
-fn update(text: &mut String, report: &AuditReport, during: &Audit, transition: &TransitionReport) {
+/// One routing. Returns the verdict in words, and the verdict.
+fn routing(text: &mut String, audit: &Audit) -> (String, AuditVerdict) {
+    fabric(text, audit);
+    found(text, audit, false);
+    (ending(audit.verdict(), &audit.faults), audit.verdict())
+}
+
+/// The same of an update.
+fn update(text: &mut String, during: &Audit, transition: &TransitionReport) -> (String, AuditVerdict) {
     let TransitionReport { before, after } = transition;
     fabric(text, &before.found);
     let parts = [
@@ -73,7 +81,7 @@ fn update(text: &mut String, report: &AuditReport, during: &Audit, transition: &
         AuditVerdict::Unsafe => "UNSAFE at some moment",
         AuditVerdict::Unknown => "NOT KNOWN: no fault at any moment in what is known",
     };
-    answer(text, report, told, on_tables);
+    (told.to_string(), on_tables)
 }
 
 fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {

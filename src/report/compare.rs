@@ -11,8 +11,8 @@ pub(super) type Row = (&'static str, fn(&SimulationReport) -> String);
 pub(super) const ROWS: [Row; 24] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
-    ("change took", |r| took_ns(r).map_or("–".into(), duration)),
-    ("SMPs", |r| count(r.smps.total)),
+    ("change took", |r| r.change_ns().map_or("–".into(), duration)),
+    ("SMPs", |r| count(r.smps().total)),
     ("longest gap in delivery", |r| duration(r.longest_gap_ns)),
     ("throughput before", |r| throughput(r, "before")),
     ("throughput during", |r| throughput(r, "during")),
@@ -51,11 +51,6 @@ fn outage(report: &SimulationReport, value: impl Fn(&OutageReport) -> String) ->
     report.outage.as_ref().map_or("–".into(), value)
 }
 
-/// How long the change took, if it came to an end; of several subnets, the longest of theirs.
-pub(super) fn took_ns(report: &SimulationReport) -> Option<u64> {
-    report.change_ns.or_else(|| report.changes.iter().map(|change| change.change_ns).max())
-}
-
 /// What a column is headed.
 pub(super) fn name(report: &SimulationReport) -> String {
     if report.auto { format!("auto: {}", report.scheme) } else { report.scheme.to_string() }
@@ -73,11 +68,11 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
     }
     let mut text: String = table.to_string().lines().map(|row| format!("{}\n", row.trim_end())).collect();
     // The element is the same for every scheme, and so is who is cut off.
-    if let Some(report) = reports.first().filter(|report| !report.change.cut_off.is_empty()) {
+    if let Some(report) = reports.first().filter(|report| !report.cut_off().is_empty()) {
         text.push('\n');
-        cut_off::cut_off(&mut text, &report.change.cut_off);
+        cut_off::cut_off(&mut text, &report.cut_off());
         if let Some(first) = report.strands() {
-            cut_off::refusal(&mut text, &report.change.cut_off, first);
+            cut_off::refusal(&mut text, &report.cut_off(), first);
         }
     }
     for report in reports {

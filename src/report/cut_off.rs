@@ -8,7 +8,7 @@ use reconfig::scenario::CutOffPort;
 const LISTED: usize = 10;
 
 /// How many are cut off, and the first of them; nothing if none is.
-pub(super) fn cut_off(text: &mut String, ports: &[CutOffPort]) {
+pub(super) fn cut_off(text: &mut String, ports: &[&CutOffPort]) {
     let all = counted(ports.len() as u64, "end port");
     match ports {
         [] => {}
@@ -28,7 +28,7 @@ fn entry(port: &CutOffPort) -> String {
 }
 
 /// The answer to a planned change that cuts off end ports though nobody said that this is meant, and what to do.
-pub(super) fn refusal(text: &mut String, ports: &[CutOffPort], first: &CutOffPort) {
+pub(super) fn refusal(text: &mut String, ports: &[&CutOffPort], first: &CutOffPort) {
     let staying = ports.iter().filter(|port| !port.leaves).count() as u64;
     let all = counted(staying, "end port");
     let fix = "connect them elsewhere beforehand, or say that this is meant (--allow-cut-off)";

@@ -426,7 +426,8 @@ fn one_plan(report: &PlanReport) -> String {
     let mut text = String::new();
     line(&mut text, format_args!("{} change, scheme {}", report.departure, facts.scheme));
     elements(&mut text, facts);
-    cut_off::cut_off(&mut text, &report.cut_off);
+    let cut_off: Vec<_> = report.cut_off.iter().collect();
+    cut_off::cut_off(&mut text, &cut_off);
     let engine = engine_pair(report.engine, report.engine_after);
     let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
     line(&mut text, format_args!("routing  {engine}{roots}; SM at {}", facts.sm));
@@ -444,7 +445,7 @@ fn one_plan(report: &PlanReport) -> String {
     };
     let strands = report.strands();
     if let Some(first) = strands {
-        cut_off::refusal(&mut text, &report.cut_off, first);
+        cut_off::refusal(&mut text, &cut_off, first);
     }
     let answer = match (&report.refusal, strands) {
         (Some(_), _) => "NO, refused",

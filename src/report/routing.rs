@@ -9,19 +9,21 @@ use reconfig::routing::EngineEntry;
 use reconfig::scenario::FabricSize;
 use reconfig::tables::{Diversity, LinkLoad, Selection, Usage};
 use reconfig::verify::{ProofStatistics, Refusal, TableProof};
-use serde::{Serialize, Serializer};
-use std::borrow::Cow;
+use serde::Serialize;
 
 /// What `reconfig route` did to subnets, of which there may be one.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RouteReport {
+    pub schema: &'static str,
+    /// Whether each routing was proved by itself.
+    pub safe: bool,
     pub subnets: Vec<SubnetRoute>,
 }
 
 /// One subnet.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SubnetRoute {
-    pub subnet: String,
+    pub name: String,
     /// Whether its routing was proved by itself.
     pub safe: bool,
     #[serde(flatten)]
@@ -118,42 +120,9 @@ pub struct UniformFacts {
     pub most: f64,
 }
 
-/// The report as JSON. What is of one subnet stands at the top, too, where there is one only.
-#[derive(Serialize, schemars::JsonSchema)]
-#[schemars(rename = "RouteReport")]
-struct RouteObject<'a> {
-    schema: &'static str,
-    safe: bool,
-    #[serde(flatten)]
-    only: Option<&'a RouteFacts>,
-    subnets: &'a [SubnetRoute],
-}
-
 impl RouteReport {
-    /// Whether each routing was proved by itself.
-    pub fn is_safe(&self) -> bool {
-        self.subnets.iter().all(|own| own.safe)
-    }
-}
-
-impl Serialize for RouteReport {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let only = match &self.subnets[..] {
-            [only] => Some(&only.facts),
-            _ => None,
-        };
-        let (safe, subnets) = (self.is_safe(), &self.subnets);
-        RouteObject { schema: "reconfig.route/1", safe, only, subnets }.serialize(serializer)
-    }
-}
-
-impl schemars::JsonSchema for RouteReport {
-    fn schema_name() -> Cow<'static, str> {
-        RouteObject::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        RouteObject::json_schema(generator)
+    pub fn of(subnets: Vec<SubnetRoute>) -> RouteReport {
+        RouteReport { schema: "reconfig.route/1", safe: subnets.iter().all(|own| own.safe), subnets }
     }
 }
 
@@ -268,7 +237,7 @@ pub fn route(report: &RouteReport) -> String {
     if let [only] = &report.subnets[..] {
         return subnet_route(only);
     }
-    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.subnet, subnet_route(own));
+    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.name, subnet_route(own));
     let mut text: String = report.subnets.iter().map(told).collect();
     line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
     text

@@ -87,7 +87,7 @@ fn phases(report: &SimulationReport) -> impl Iterator<Item = Vec<String>> {
             let numbers = [phase.start_ns, phase.end_ns, phase.smps].map(|number| number.to_string());
             [change.subnet.clone(), phase.name.clone()].into_iter().chain(numbers).collect()
         };
-        change.sweep.iter().chain(&change.phases).map(row)
+        change.sweep_and_phases().map(row)
     })
 }
 

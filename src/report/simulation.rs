@@ -4,7 +4,7 @@ use super::adversary::adversary;
 use super::cut_off;
 use super::devices::devices;
 use super::offered::{Offered, offered};
-use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
+use super::quantity::{count, counted, duration, engine_pair, size_of};
 use super::run::{self, scheme};
 use super::screen::line;
 use super::sources::{links, order, overtaken, sources};
@@ -39,9 +39,11 @@ pub fn simulation(report: &SimulationReport) -> String {
         adversary(&mut text, opposed);
     }
     if is_driven {
-        match report.settings.between {
-            None => run::phases(&mut text, report.sweep.iter().chain(&report.phases)),
-            Some(_) => report.changes.iter().for_each(|change| subnets::change(&mut text, change)),
+        for change in &report.changes {
+            if report.settings.between.is_some() {
+                subnets::change(&mut text, change);
+            }
+            run::phases(&mut text, change.sweep_and_phases());
         }
         run::traffic(&mut text, report);
     }
@@ -161,18 +163,19 @@ fn after_first(waves: usize) -> String {
 }
 
 fn headline(text: &mut String, report: &SimulationReport) {
-    let (size, change) = (report.fabric, &report.change);
+    let (size, moves) = (report.fabric, &report.moves);
     line(text, format_args!("{} ({}), {}", report.what, report.departure, scheme(report)));
-    if !change.moves.fits_a_line() {
-        let lists = [("leaves", &change.moves.leaves), ("comes ", &change.moves.comes)];
+    if !moves.fits_a_line() {
+        let lists = [("leaves", &moves.leaves), ("comes ", &moves.comes)];
         lists.iter().for_each(|(verb, names)| listed(text, verb, names));
     }
     let fabric = size_of(size.switches, (size.cas, "CA"), size.links);
     let settings = &report.settings;
     line(text, format_args!("fabric   {fabric}; {} data VLs, LMC {}", settings.data_vls, settings.lmc));
     let engine = engine_pair(&report.engine, report.engine_after.as_deref());
-    let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
-    line(text, format_args!("routing  {engine}{roots}; SM on {}", settings.sm.as_deref().unwrap_or_default()));
+    let roots = report.only_change().map_or_else(String::new, run::roots);
+    let sm = report.subnets.first().map_or("", |subnet| &subnet.sm);
+    line(text, format_args!("routing  {engine}{roots}; SM on {sm}"));
 }
 
 /// What happened after the first event, and who took over.
@@ -293,7 +296,7 @@ fn traffic(text: &mut String, report: &SimulationReport) {
     }
     // Among several subnets those that a change cuts off stand beside that change.
     if settings.between.is_none() {
-        cut_off::cut_off(text, &report.change.cut_off);
+        cut_off::cut_off(text, &report.cut_off());
     }
 }
 
@@ -386,27 +389,23 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
 
 fn verdict(text: &mut String, report: &SimulationReport) {
     let ending = run::ending(report.outcome);
-    let took = match report.settings.between {
-        None => report.change_ns,
-        Some(_) => report.changes.iter().map(|change| change.change_ns).max(),
-    };
-    let took = took.map(|ns| format!(" in {}", duration(ns)));
+    let took = report.change_ns().map(|ns| format!(" in {}", duration(ns)));
     // Where nothing changes, the deadlock has its time at least.
     let at = || report.deadlock_ns.filter(|_| !report.has_change()).map(|ns| format!(" at {}", duration(ns)));
     let when = took.or_else(at).unwrap_or_default();
     let reason = report.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let (lost, unsent) = (lost(report), subnets::unsent(&report.relations));
     let smps = match report.settings.between {
-        None => format!(", {}", counted(report.smps.total, "SMP")),
+        None => format!(", {}", counted(report.smps().total, "SMP")),
         Some(_) => String::new(),
     };
-    let cut_off = match report.change.cut_off.len() as u64 {
+    let cut_off = match report.cut_off().len() as u64 {
         0 => String::new(),
         ports => format!("; {} cut off", counted(ports, "end port")),
     };
     let hops = counted(report.packet_hops, "packet-hop");
     if let Some(first) = report.strands() {
-        cut_off::refusal(text, &report.change.cut_off, first);
+        cut_off::refusal(text, &report.cut_off(), first);
     }
     let trace = report.trace_hash;
     line(text, format_args!("{ending}{when}{reason}: {lost}{cut_off}{unsent}; {hops}{smps}; trace {trace:016x}"));

@@ -2,7 +2,7 @@
 //! routers.
 
 use super::cut_off::cut_off;
-use super::quantity::{count, counted, latency, percent, root_pair, size_of};
+use super::quantity::{count, counted, latency, percent, size_of};
 use super::run;
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
@@ -86,12 +86,10 @@ fn moments(number: usize) -> String {
     }
 }
 
-/// What changes in one subnet, and its phases.
+/// What changes in one subnet.
 pub(super) fn change(text: &mut String, change: &SubnetChange) {
-    let roots = root_pair(change.root_before.as_deref(), change.root_after.as_deref());
-    line(text, format_args!("{}: {}{roots}", change.subnet, change.what));
-    cut_off(text, &change.cut_off);
-    run::phases(text, change.sweep.iter().chain(&change.phases));
+    line(text, format_args!("{}: {}{}", change.subnet, change.what, run::roots(change)));
+    cut_off(text, &change.cut_off.iter().collect::<Vec<_>>());
 }
 
 /// Latencies and losses by the subnets at the ends of packets.

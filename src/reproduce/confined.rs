@@ -171,8 +171,8 @@ impl Spent {
     fn of(plan: &Plan, report: &SimulationReport, inside: &BTreeSet<NodeId>) -> Spent {
         let written = written(plan);
         Spent {
-            smps: report.smps.total as f64,
-            ms: report.change_ns.unwrap_or(0) as f64 / 1e6,
+            smps: report.smps().total as f64,
+            ms: report.change_ns().unwrap_or(0) as f64 / 1e6,
             written: written.len() as f64,
             outside: written.difference(inside).count() as f64,
         }

@@ -202,8 +202,8 @@ fn schemes(runs: &[SimulationReport]) -> ResultTable {
                 micros(latency.during.p99),
                 micros(latency.during.max),
                 Cell::open(None, gap_ms(report), 3),
-                Cell::open(None, report.change_ns.unwrap_or(0) as f64 / 1e6, 2),
-                Cell::open(None, report.smps.total as f64, 0),
+                Cell::open(None, report.change_ns().unwrap_or(0) as f64 / 1e6, 2),
+                Cell::open(None, report.smps().total as f64, 0),
             ],
         );
     }

@@ -52,10 +52,11 @@ fn fill(problem: &PathProblem<'_>, function: &mut RoutingFunction) {
         tree.aim(target);
         let mut far_first: Vec<usize> = channels.order().iter().copied().filter(|&row| row != target).collect();
         far_first.sort_by_key(|&row| Reverse(tree.hops(row)));
+        let approach = Approach { channels, tree: &tree, far_first: &far_first };
         for end in borne {
-            let mut taken = vec![0u8; channels.len()];
+            flows.taken.fill(0);
             for path in 0..function.paths() {
-                flows.route(channels, &tree, &far_first, end, path, &mut taken);
+                flows.route(&approach, end, path);
                 function.set_output(channels.graph().node(target), end.destination, path, end.last);
                 for channel in flows.chosen.iter().map(|&number| channels.get(number)) {
                     function.set_output(channels.graph().node(channel.from), end.destination, path, channel.port);
@@ -65,6 +66,14 @@ fn fill(problem: &PathProblem<'_>, function: &mut RoutingFunction) {
     }
 }
 
+/// The ways to one switch.
+struct Approach<'a> {
+    channels: &'a Channels,
+    tree: &'a Tree<'a>,
+    /// Every other row, in the order in which they choose.
+    far_first: &'a [usize],
+}
+
 /// The number of paths between end ports on each channel.
 struct Flows {
     /// By channel: by all paths; then, if there are several to each destination, by the first, the second, and so
@@ -72,6 +81,8 @@ struct Flows {
     loads: Vec<Vec<u64>>,
     /// By row: end ports.
     ends: Vec<u64>,
+    /// By channel: rows that take it for a path to the current destination, each path counted.
+    taken: Vec<u8>,
     /// By row: paths to the current destination that come by.
     passing: Vec<u64>,
     /// The channels of the path just routed, one out of each row.
@@ -84,28 +95,21 @@ impl Flows {
         let mut ends = vec![0; rows];
         problem.ends.iter().for_each(|end| ends[end.row] += 1);
         let loads = vec![vec![0; problem.channels.len()]; if paths > 1 { paths + 1 } else { 1 }];
-        Flows { loads, ends, passing: vec![0; rows], chosen: Vec::new() }
+        let taken = vec![0; problem.channels.len()];
+        Flows { loads, ends, taken, passing: vec![0; rows], chosen: Vec::new() }
     }
 
     /// A path from every row to `end`: each row takes the channel used least by earlier paths to it, then the one least
     /// loaded by paths with its number and by all, then the lowest.
-    fn route(
-        &mut self,
-        channels: &Channels,
-        tree: &Tree<'_>,
-        far_first: &[usize],
-        end: &Target,
-        path: usize,
-        taken: &mut [u8],
-    ) {
+    fn route(&mut self, &Approach { channels, tree, far_first }: &Approach<'_>, end: &Target, path: usize) {
         self.chosen.clear();
         self.passing.copy_from_slice(&self.ends);
         let weight = u64::from(!end.is_switch());
         for &row in far_first {
-            let key = |&number: &u32| (taken[number as usize], self.weight(path, number), number);
+            let key = |&number: &u32| (self.taken[number as usize], self.weight(path, number), number);
             let Some(best) = tree.choices(row).min_by_key(key) else { continue };
             let moved = self.passing[row];
-            taken[best as usize] += 1;
+            self.taken[best as usize] += 1;
             self.loads[0][best as usize] += moved * weight;
             if let Some(class) = self.loads.get_mut(path + 1) {
                 class[best as usize] += moved * weight;

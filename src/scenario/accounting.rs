@@ -169,7 +169,7 @@ fn by_plan(plain: &Plan, optimised: &Plan, run: &SimulationReport) -> Vec<Line> 
         Line::alone("drain graph, depth", plain.drain_depth().to_string(), "channels on its longest path"),
         Line::alone(
             "SMPs sent in the run",
-            run.smps.total.to_string(),
+            run.smps().total.to_string(),
             "sweep and all phases, reading back and retries included",
         ),
     ]

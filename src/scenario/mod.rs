@@ -55,8 +55,8 @@ pub use later::{EventReport, EventTime, LaterEvent};
 pub use map::{FabricMap, Fate, MapLink, MapNode};
 pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use outcome::{
-    AdversaryReport, BetweenSettings, BusyLink, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending,
-    FabricSize, Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
+    AdversaryReport, BetweenSettings, BusyLink, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize,
+    Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
     RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport,
     SourceReport, StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
 };

@@ -38,8 +38,8 @@ pub enum Ending {
     NotReached,
 }
 
-/// One simulated change, of one subnet or among several. Top-level fields describe the run as a whole; fields of a
-/// single change (`change`, `sweep`, `phases`, `change_ns`, `smps`) describe it if exactly one subnet changes.
+/// One simulated run. The fields describe the run as a whole; `subnets` and `changes` hold what belongs to one subnet,
+/// of which there may be one.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SimulationReport {
     /// [`SCHEMA`].
@@ -48,8 +48,11 @@ pub struct SimulationReport {
     pub outcome: Ending,
     /// Why it did not complete.
     pub reason: Option<String>,
-    /// A description of the change.
+    /// A description of what changes: what leaves or comes.
     pub what: String,
+    /// The elements that leave and come, each by name.
+    #[serde(flatten)]
+    pub moves: MovesReport,
     /// `sudden`, `planned`, `arrival`, or `none` if nothing changes.
     pub departure: &'static str,
     /// The scheme.
@@ -75,16 +78,8 @@ pub struct SimulationReport {
     pub routers: Vec<RouterReport>,
     /// The changes, one for each subnet whose manager acted.
     pub changes: Vec<SubnetChange>,
-    /// The change.
-    pub change: ChangeReport,
     /// The settings of the run.
     pub settings: Settings,
-    /// The sweep that found the loss or arrival, if there was one.
-    pub sweep: Option<PhaseReport>,
-    /// The phases, in order.
-    pub phases: Vec<PhaseReport>,
-    /// From the first event to the routing function R′ in force everywhere.
-    pub change_ns: Option<u64>,
     /// The fate of every packet.
     pub packets: PacketCounts,
     /// End ports that had to send to other LIDs on other service levels.
@@ -143,8 +138,6 @@ pub struct SimulationReport {
     pub links: Option<Periods<LinkLoads>>,
     /// The longest time without a single delivery during the change.
     pub longest_gap_ns: u64,
-    /// SMPs that the subnet manager sent and received.
-    pub smps: SmpReport,
     /// When the first event happened, in nanoseconds of simulated time; 0 if nothing did.
     pub event_ns: u64,
     /// What happened after the first event.
@@ -267,28 +260,6 @@ impl FabricSize {
     }
 }
 
-/// The change.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
-pub struct ChangeReport {
-    /// A description: what leaves or comes.
-    pub what: String,
-    /// Its elements, each by name.
-    #[serde(flatten)]
-    pub moves: MovesReport,
-    /// `sudden`, `planned`, `arrival`, or `none` if nothing changes.
-    pub departure: &'static str,
-    /// Root of R.
-    pub root_before: Option<String>,
-    /// Root of R′.
-    pub root_after: Option<String>,
-    /// End ports that the change cuts off.
-    pub stranded: Vec<String>,
-    /// The same, with the GUIDs of their nodes.
-    pub cut_off: Vec<CutOffPort>,
-    /// Whether end ports are meant to be cut off.
-    pub cut_off_meant: bool,
-}
-
 /// The settings of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Settings {
@@ -313,9 +284,8 @@ pub struct Settings {
     pub drain: String,
     /// What devices do by themselves.
     pub devices: DeviceReport,
-    /// The manager's node; with several subnets, each has its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sm: Option<String>,
+    /// Whether end ports are meant to be cut off.
+    pub cut_off_meant: bool,
     /// Settings between subnets, if there are several.
     #[serde(flatten)]
     pub between: Option<BetweenSettings>,
@@ -425,12 +395,12 @@ pub struct SubnetChange {
     pub stranded: Vec<String>,
     /// The same, with the GUIDs of their nodes.
     pub cut_off: Vec<CutOffPort>,
-    /// The sweep that found the loss, if there was one.
+    /// The sweep that found the loss or arrival, if there was one.
     pub sweep: Option<PhaseReport>,
     /// The phases, in order.
     pub phases: Vec<PhaseReport>,
-    /// From the first event to R′ in force everywhere.
-    pub change_ns: u64,
+    /// From the first event to the routing function R′ in force everywhere; none if the change could not be made.
+    pub change_ns: Option<u64>,
     /// SMPs that the manager sent and received.
     pub smps: SmpReport,
     /// Proof of the change within the subnet.
@@ -700,10 +670,15 @@ impl SimulationReport {
         self.outcome == Ending::Completed && self.packets.lost_to_change == 0 && proved
     }
 
+    /// The end ports that the changes cut off, subnet by subnet.
+    pub fn cut_off(&self) -> Vec<&CutOffPort> {
+        self.changes.iter().flat_map(|change| &change.cut_off).collect()
+    }
+
     /// The first end port that a planned change cuts off though nobody said that this is meant.
     pub fn strands(&self) -> Option<&CutOffPort> {
-        let asked = self.departure == Departure::Planned.name() && !self.change.cut_off_meant;
-        self.change.cut_off.first().filter(|_| asked)
+        let asked = self.departure == Departure::Planned.name() && !self.settings.cut_off_meant;
+        self.cut_off().into_iter().next().filter(|_| asked)
     }
 
     /// Whether the answer to the change is yes: the run is a success, and nobody is cut off who was not meant to be. A
@@ -715,6 +690,35 @@ impl SimulationReport {
     /// Whether a manager acted, so that something changed.
     pub fn has_change(&self) -> bool {
         !self.changes.is_empty()
+    }
+
+    /// The change, if exactly one subnet changes.
+    pub fn only_change(&self) -> Option<&SubnetChange> {
+        if let [only] = &self.changes[..] { Some(only) } else { None }
+    }
+
+    /// From the first event to the new routing in force in every subnet; none if no change could be made.
+    pub fn change_ns(&self) -> Option<u64> {
+        self.changes.iter().filter_map(|change| change.change_ns).max()
+    }
+
+    /// SMPs of all managers together.
+    pub fn smps(&self) -> SmpReport {
+        let mut all = SmpReport::default();
+        for own in self.changes.iter().map(|change| &change.smps) {
+            all.total += own.total;
+            own.by_attribute
+                .iter()
+                .for_each(|(name, count)| *all.by_attribute.entry(name.clone()).or_default() += count);
+        }
+        all
+    }
+}
+
+impl SubnetChange {
+    /// The sweep, if there was one, and the phases.
+    pub fn sweep_and_phases(&self) -> impl Iterator<Item = &PhaseReport> {
+        self.sweep.iter().chain(&self.phases)
     }
 }
 

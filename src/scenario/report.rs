@@ -10,9 +10,9 @@ use super::map::map;
 use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
 use super::outages::{hosts, outages};
 use super::outcome::{
-    BetweenSettings, ChangeReport, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight,
-    LinkLoads, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport,
-    SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
+    BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight, LinkLoads,
+    OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
+    SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
 };
 use super::series::series;
 use super::setup::Setup;
@@ -128,18 +128,17 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
     let &Ran { setup, sim, ref changes, ref events, prepared, ref whole } = ran;
     let (scenario, first) = (setup.scenario, &setup.each[0]);
     let (plans, reports, moved) = (ran.plans(), ran.reports(), moved(setup));
-    // Phases and duration are the run's only if there is exactly one change.
-    let only = if let [only] = &reports[..] { Some(only) } else { None };
     let (made, (outcome, reason)) = (ran.worst().is_none(), ran.ending());
     let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
     let scheme = plans.first().map_or(scenario.scheme, |plan| plan.plan().scheme());
-    let (change, renumbering) = (change_report(setup, &reports), describe_moved(&first.whole, &moved));
+    let (event, renumbering) = (event(setup), describe_moved(&first.whole, &moved));
     SimulationReport {
         schema: SCHEMA,
         outcome,
         reason,
-        what: change.what.clone(),
-        departure: change.departure,
+        what: event.what,
+        moves: event.moves,
+        departure: event.departure,
         scheme,
         auto: scenario.auto,
         engine: first.function.engine().to_string(),
@@ -150,9 +149,6 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         subnets: between::subnets(setup),
         routers: setup.between.as_ref().map_or_else(Vec::new, |own| between::routers(setup, own, sim)),
         settings: settings(setup, sim),
-        sweep: only.and_then(|only| only.sweep.clone()),
-        phases: only.map_or_else(Vec::new, |only| only.phases.clone()),
-        change_ns: only.filter(|_| changes[0].report.is_some()).map(|only| only.change_ns),
         packets: sim.packets(),
         questions: scenario.sim.monitor.map(|_| sim.questions()),
         gmps: Some(sim.gmps()).filter(|gmps| gmps.sent > 0),
@@ -177,7 +173,6 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         overtaken: sim.first_overtaken().map(|packet| overtaken(setup, scheme, packet)),
         links: links(setup, sim, made),
         longest_gap_ns: sim.longest_gap_ns(DURING),
-        smps: all_smps(&reports),
         event_ns: changes.first().map_or(0, |change| change.start_ns),
         events: events.clone(),
         takeover: changes.iter().find_map(|change| change.takeover.clone()),
@@ -191,7 +186,6 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         renumbered: moved.iter().filter_map(|own| renumbered(&first.whole, own)).collect(),
         map: setup.between.is_none().then(|| map(first)),
         changes: reports,
-        change,
     }
 }
 
@@ -299,8 +293,14 @@ fn fabric_size(setup: &Setup<'_>) -> FabricSize {
     }
 }
 
-/// The change of the run: of its one subnet, or only as a description.
-fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
+/// What happens in a run.
+struct RunEvent {
+    what: String,
+    moves: MovesReport,
+    departure: &'static str,
+}
+
+fn event(setup: &Setup<'_>) -> RunEvent {
     let scenario = setup.scenario;
     let own = |subnet: SubnetId| &setup.each[subnet.index()];
     let named = |subnet: SubnetId| own(subnet).moves.named(&own(subnet).whole);
@@ -323,17 +323,7 @@ fn change_report(setup: &Setup<'_>, reports: &[SubnetChange]) -> ChangeReport {
         ([], [_, ..]) => "arrival",
         _ => scenario.departure.name(),
     };
-    let only = if let [only] = reports { Some(only) } else { None };
-    ChangeReport {
-        what,
-        moves,
-        departure,
-        root_before: only.and_then(|only| only.root_before.clone()),
-        root_after: only.and_then(|only| only.root_after.clone()),
-        stranded: reports.iter().flat_map(|own| own.stranded.iter().cloned()).collect(),
-        cut_off: reports.iter().flat_map(|own| own.cut_off.iter().cloned()).collect(),
-        cut_off_meant: scenario.cut_off_meant,
-    }
+    RunEvent { what, moves, departure }
 }
 
 fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, prepared: &Prepared) -> SubnetChange {
@@ -355,7 +345,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
         cut_off: CutOffPort::named(&own.whole, &stranded, |_| false),
         sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase(sweep.name, sweep)),
         phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
-        change_ns: change.end_ns - change.start_ns,
+        change_ns: run.map(|_| change.end_ns - change.start_ns),
         smps: smps(&change.smps),
         proof: proof(run.map_or(&prepared.plan, |run| &run.plan)),
     }
@@ -364,22 +354,19 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
 fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
     let (scenario, config) = (setup.scenario, &setup.each[0].config);
     let Policy { arming, observer, .. } = scenario.policy;
-    let sm = |own: &SubnetSetup| own.whole.port(own.sm).clone();
+    let lmc = |own: &SubnetSetup| own.whole.port(own.sm).lmc.get();
     Settings {
         load: sim.load(),
         packet_bytes: config.packet_bytes,
         traffic: TrafficReport::of(&config.traffic, scenario.worst_traffic),
         sources: sources(config),
         data_vls: config.data_vls,
-        lmc: setup.each.iter().map(|own| sm(own).lmc.get()).max().unwrap_or_default(),
+        lmc: setup.each.iter().map(lmc).max().unwrap_or_default(),
         latch: config.latch,
         arming: arming.to_string(),
         drain: observer.to_string(),
         devices: DeviceReport::new(scenario.devices, scenario.device_settings()),
-        sm: match setup.between {
-            None => Some(setup.each[0].whole.describe_node(sm(&setup.each[0]).node)),
-            Some(_) => None,
-        },
+        cut_off_meant: scenario.cut_off_meant,
         between: setup.between.as_ref().map(|between| BetweenSettings {
             cross: scenario.cross,
             rule: between.levels.rule(),
@@ -453,18 +440,6 @@ fn links(setup: &Setup<'_>, sim: &Sim, made: bool) -> Option<Periods<LinkLoads>>
         }
     };
     (scenario.hot_links > 0).then(|| periods(sim, loads))
-}
-
-/// SMPs of all managers together.
-fn all_smps(reports: &[SubnetChange]) -> SmpReport {
-    let mut all = SmpReport::default();
-    for own in reports {
-        all.total += own.smps.total;
-        for (name, count) in &own.smps.by_attribute {
-            *all.by_attribute.entry(name.clone()).or_default() += count;
-        }
-    }
-    all
 }
 
 /// Proof of the run: that of its one plan, or of the whole.

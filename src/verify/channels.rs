@@ -25,23 +25,32 @@ pub struct ChannelGraph {
     order: Vec<PortId>,
 }
 
+/// The packets whose channels a [`ChannelGraph`] relates.
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelGraphInput<'a> {
+    /// The fabric before any element died.
+    pub fabric: &'a Fabric,
+    /// The part of it whose channels are related.
+    pub surviving: &'a Fabric,
+    /// The tables in force.
+    pub tables: &'a SubnetTables,
+    /// The half of the packets.
+    pub half: Half,
+    /// The lanes of the packets. A function of several layers has a graph for the lanes of each.
+    pub lanes: VlSet,
+    /// The paths of each source; without them every source uses every path.
+    pub ways: Option<&'a Arc<PathLayers>>,
+    /// End ports of which it is not claimed that packets to and from them have routes.
+    pub stranded: &'a [PortId],
+}
+
 impl ChannelGraph {
-    /// The graph of the packets of `half` under `tables`, as they were before any element died; restricted to
-    /// `surviving`, to packets on `lanes` of it, and without a claim that packets to and from `stranded` end ports have
-    /// routes. `ways` specifies the paths of each source; without it every source uses every path. A function of
-    /// several layers has a graph for the lanes of each.
+    /// The graph of these packets.
     ///
     /// # Errors
     /// Tables that are not free of deadlock, loops or black holes.
-    pub fn new(
-        fabric: &Fabric,
-        surviving: &Fabric,
-        tables: &SubnetTables,
-        half: Half,
-        lanes: VlSet,
-        ways: Option<&Arc<PathLayers>>,
-        stranded: &[PortId],
-    ) -> Result<ChannelGraph, Refusal> {
+    pub fn new(input: &ChannelGraphInput<'_>) -> Result<ChannelGraph, Refusal> {
+        let &ChannelGraphInput { fabric, surviving, tables, half, lanes, ways, stranded } = input;
         let mut rules = InjectionRules::default();
         rules.injected[half.index()] = true;
         rules.ways[half.index()] = ways.into_iter().cloned().collect();

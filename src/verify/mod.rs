@@ -45,7 +45,7 @@ pub use aging::{longest_way, rounds_to_age};
 pub use answers::{AnswerWay, answer_ways};
 pub use base::{BaseInput, ProofBase};
 pub use certificate::{Binding, Certificate};
-pub use channels::ChannelGraph;
+pub use channels::{ChannelGraph, ChannelGraphInput};
 pub use departure::rounds_to_vacate;
 pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};

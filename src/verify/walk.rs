@@ -222,6 +222,14 @@ struct Standing<O> {
     origin: O,
 }
 
+/// A way through a switch.
+#[derive(Clone, Copy)]
+struct SwitchTurn {
+    row: usize,
+    input: PortNum,
+    output: PortNum,
+}
+
 /// One class on its way.
 pub(crate) struct Walk<'a, O = ()> {
     pub net: &'a FlatFabric,
@@ -336,7 +344,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
         for output in self.columns.choices(now.stage, row) {
             // Input 0 stands for every input: callers have verified that the lanes here do not depend on it. No hop
             // is reported, because no single input lane waits; the sink adds a dependency for each source afterwards.
-            if let Some(to) = self.take(now, row, PortNum::ZERO, output, packets, sink) {
+            if let Some(to) = self.take(now, SwitchTurn { row, input: PortNum::ZERO, output }, packets, sink) {
                 let channel = self.net.channel(row, output);
                 sink.enter(now.class, Entrance { stage: now.stage, row, channel, to });
             }
@@ -362,7 +370,7 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
                 sink.dead_end(now, &self.columns, DeadEnd::TurnedBack { row, port: input, from });
                 continue;
             }
-            let taken = self.take(now, row, input, output, packets, sink);
+            let taken = self.take(now, SwitchTurn { row, input, output }, packets, sink);
             if let Some(to) = taken
                 && input != PortNum::ZERO
             {
@@ -392,13 +400,11 @@ impl<'a, O: Copy + PartialEq> Walk<'a, O> {
     fn take<S: Sink<O>>(
         &mut self,
         now: Now<'_>,
-        row: usize,
-        input: PortNum,
-        output: PortNum,
+        turn: SwitchTurn,
         packets: ClassPackets<O>,
         sink: &mut S,
     ) -> Option<LaneMask> {
-        let Now { class, stage } = now;
+        let (Now { class, stage }, SwitchTurn { row, input, output }) = (now, turn);
         match self.net.exit(stage, row, output) {
             Exit::Channel(channel) => {
                 // A proof reports the wrong arrival before anything enters the channel: what follows from a fault is

@@ -2,6 +2,7 @@
 
 use super::fixture;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -72,12 +73,13 @@ fn tables_of_some_switches_are_refused_and_judged_as_far_as_they_are_known() {
     let partial = reconfig(&["audit", GHOST, "--fdbs", some, "--partial", "--json"]);
     assert_eq!(partial.status.code(), Some(1), "not known is not safe: {}", stderr(&partial));
     let report: Value = serde_json::from_slice(&partial.stdout).unwrap();
-    assert_eq!((&report["verdict"], &report["faults"]), (&"unknown".into(), &Value::Array(Vec::new())));
-    let counts = ["black_holes", "unreachable_pairs"].map(|kind| report[kind]["count"].as_u64().unwrap());
+    let found = &report["subnets"][0]["tables"];
+    assert_eq!((&report["verdict"], &found["faults"]), (&"unknown".into(), &Value::Array(Vec::new())));
+    let counts = ["black_holes", "unreachable_pairs"].map(|kind| found[kind]["count"].as_u64().unwrap());
     assert_eq!(counts, [0, 0]);
     // Five hosts at the known switch reach each other, and nobody else is known to.
-    assert_eq!((report["pairs"].as_u64(), report["unknown_pairs"]["count"].as_u64()), (Some(1560), Some(1540)));
-    assert_eq!(report["unknown_pairs"]["first"][0]["why"], "not-known");
+    assert_eq!((found["pairs"].as_u64(), found["unknown_pairs"]["count"].as_u64()), (Some(1560), Some(1540)));
+    assert_eq!(found["unknown_pairs"]["first"][0]["why"], "not-known");
     let text = reconfig(&["audit", GHOST, "--fdbs", some, "--partial"]);
     assert!(stdout(&text).trim_end().ends_with("some pairs pass switches without a known table"), "{}", stdout(&text));
     assert!(stdout(&text).contains(" pairs that are not known: their route"), "{}", stdout(&text));
@@ -100,16 +102,24 @@ fn a_capture_with_silent_devices_is_safe_only_if_that_is_accepted() {
         let told = "NOT KNOWN: no fault in what the capture shows, but 1 device did not answer the tool: ";
         assert!(last.starts_with(told) && last.ends_with("(--partial)"), "{more:?}: {last}");
         let report = json(&audit(silent, &[more, &["--json"]].concat()));
-        assert_eq!((&report["verdict"], &report["complete"]), (&"unknown".into(), &false.into()), "{more:?}");
-        assert_eq!(report["unanswered"], 1, "{more:?}");
+        assert_eq!(
+            (&report["verdict"], &report["subnets"][0]["complete"]),
+            (&"unknown".into(), &false.into()),
+            "{more:?}"
+        );
+        assert_eq!(report["subnets"][0]["unanswered"], 1, "{more:?}");
         let report = json(&audit(GHOST, &[more, &["--json"]].concat()));
-        assert_eq!((&report["verdict"], &report["complete"]), (&"safe".into(), &true.into()), "{more:?}");
+        assert_eq!((&report["verdict"], &report["subnets"][0]["complete"]), (&"safe".into(), &true.into()), "{more:?}");
         let accepted = audit(silent, &[more, &["--partial"]].concat());
         let last = stdout(&accepted).lines().last().unwrap_or_default();
         assert!(last.starts_with("safe") && last.ends_with("1 device did not answer the tool"), "{more:?}: {last}");
         assert_eq!(accepted.status.code(), Some(0), "{more:?}");
         let report = json(&audit(silent, &[more, &["--partial", "--json"]].concat()));
-        assert_eq!((&report["verdict"], &report["complete"]), (&"safe".into(), &false.into()), "{more:?}");
+        assert_eq!(
+            (&report["verdict"], &report["subnets"][0]["complete"]),
+            (&"safe".into(), &false.into()),
+            "{more:?}"
+        );
     }
 }
 
@@ -148,11 +158,11 @@ fn an_update_that_can_deadlock_is_answered_with_no_and_its_cycle() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["schema"], &report["verdict"]), (&"reconfig.audit/1".into(), &"unsafe".into()));
-    let transition = &report["transition"];
+    let (found, transition) = (&report["subnets"][0]["tables"], &report["subnets"][0]["transition"]);
     let verdicts = [&transition["before"]["verdict"], &report["verdict"], &transition["after"]["verdict"]];
     assert_eq!(verdicts, ["safe", "unsafe", "safe"]);
     assert_eq!(transition["before"]["credit_loops"]["cycle"], Value::Null, "none before the update");
-    let cycle = report["credit_loops"]["cycle"].as_array().expect("a witness");
+    let cycle = found["credit_loops"]["cycle"].as_array().expect("a witness");
     assert_eq!(cycle.len(), 4);
     let text = std::fs::read_to_string(dot).unwrap();
     assert!(text.starts_with("digraph credit_loop {") && text.trim_end().ends_with('}'), "{text}");
@@ -166,37 +176,25 @@ fn an_update_that_can_deadlock_is_answered_with_no_and_its_cycle() {
 fn a_report_has_every_field_that_programs_rely_on() {
     let output = reconfig(&["audit", GHOST, "--fdbs", OLD, "--json", "--switches", "--vls", "4"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let fields: Vec<&String> = report.as_object().unwrap().keys().collect();
-    let expected = [
-        "schema",
-        "verdict",
-        "faults",
-        "fabric",
-        "ends",
-        "credit_loops",
-        "loops",
-        "black_holes",
-        "wrong_arrivals",
-        "unreachable_pairs",
-        "unknown_pairs",
-        "pairs",
-        "lanes",
-        "channels",
-        "dependencies",
-        "notes",
-        "transition",
-        "subnets",
-        "complete",
-        "missing",
-        "unanswered",
-    ];
-    expected.iter().for_each(|field| assert!(fields.iter().any(|known| known == field), "{field} among {fields:?}"));
-    assert_eq!(fields.len(), expected.len(), "{fields:?}");
-    assert_eq!(report["fabric"]["switches"], 8);
-    let subnet = serde_json::json!({"name": "subnet", "prefix": "0xfe80000000000000", "switches": 8, "hosts": 40});
-    assert_eq!(report["subnets"], serde_json::json!([subnet]), "a fabric is a list of one");
-    assert_eq!(report["ends"], "end-ports-and-switches");
-    assert_eq!(report["pairs"], 48 * 47);
+    let assert_fields = |object: &Value, expected: &[&str]| {
+        let fields: BTreeSet<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, expected.iter().copied().collect());
+    };
+    assert_fields(&report, &["schema", "verdict", "subnets", "whole"]);
+    assert_eq!((report["whole"].is_null(), report["subnets"].as_array().map(Vec::len)), (true, Some(1)));
+    let subnet = &report["subnets"][0];
+    let captured = ["complete", "missing", "unanswered"];
+    let own = ["name", "prefix", "switches", "hosts", "tables", "transition"];
+    assert_fields(subnet, &[&own[..], &captured].concat());
+    let told = serde_json::json!([subnet["name"], subnet["prefix"], subnet["switches"], subnet["hosts"]]);
+    assert_eq!(told, serde_json::json!(["subnet", "0xfe80000000000000", 8, 40]));
+    let found = &subnet["tables"];
+    let (faults, size) =
+        (["black_holes", "wrong_arrivals", "unreachable_pairs"], ["lanes", "channels", "dependencies"]);
+    let others = ["faults", "fabric", "ends", "credit_loops", "loops", "unknown_pairs", "pairs", "notes"];
+    assert_fields(found, &[&faults[..], &size, &others].concat());
+    assert_eq!((&found["fabric"]["switches"], &found["pairs"]), (&8.into(), &(48 * 47).into()));
+    assert_eq!(found["ends"], "end-ports-and-switches");
 }
 
 #[test]

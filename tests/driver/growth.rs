@@ -239,7 +239,7 @@ fn switches_come_under_traffic_and_nothing_is_lost() {
         assert_eq!(report.outcome, Ending::Completed, "{fabric}, {name}: {:?}", report.reason);
         let packets = report.packets;
         assert_eq!(packets.injected, packets.delivered, "{fabric}, {name}: {packets:?}");
-        let phases: Vec<&str> = report.phases.iter().map(|phase| phase.name.as_str()).collect();
+        let phases: Vec<&str> = report.changes[0].phases.iter().map(|phase| phase.name.as_str()).collect();
         assert_eq!(phases, PHASES, "{fabric}, {name}");
     }
 }

@@ -129,6 +129,7 @@ fn programs_learn_whether_a_fabric_is_complete() {
         let output = show.output().expect("the program runs");
         let shown: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(shown["schema"], "reconfig.fabric-summary/1");
+        let shown = &shown["subnets"][0];
         let told = serde_json::json!([shown["complete"], shown["missing"]["count"], shown["unanswered"]]);
         assert_eq!(told, serde_json::json!([complete, missing, unanswered]), "{shown}");
         if missing > 0 {

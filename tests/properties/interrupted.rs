@@ -3,7 +3,7 @@
 use super::play::{Deed, End, MS, Play, Setting, settings};
 use super::proved::prepared;
 use super::world::{Built, Happening, World, worlds};
-use super::{assert_conserved, claim};
+use super::{Tally, assert_conserved, claim};
 use proptest::prelude::*;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Lid;
@@ -61,29 +61,35 @@ fn a_change_called_off_loses_nothing_and_leaves_the_tables_as_they_were() {
     let cases = (gentle(), any::<u8>());
     let (tally, cases) = claim("changes called off", 20, cases, |tally, ((world, setting), share)| {
         let Some(times) = span(&world, &setting) else { return Ok(()) };
-        let Some(built) = world.build() else { return Ok(()) };
-        let (tables, fabric) = (built.tables.clone(), built.before.clone());
-        let mut play = Play::begin(&world, &setting, built);
-        let handle = play.driver.abort_handle();
-        let end = play.change(&world, vec![(moment(times, share), Box::new(move |_| handle.abort()))]);
-        let End::Report(report) = end else { return Err(TestCaseError::fail(format!("{end:?}"))) };
-        let packets = play.finish(report.outcome == Outcome::Completed && world.departs());
-        prop_assert_eq!(play.stuck(), None);
-        assert_conserved(&packets)?;
-        prop_assert_eq!((packets.lost_to_change, packets.in_flight), (0, 0), "{:?}", packets);
-        match report.outcome {
-            Outcome::CalledOff(CallOff::Abort) => {
-                prop_assert_eq!(first_other(&play, &tables, &fabric), None);
-                prop_assert_eq!(super::read_back::first_other(&mut play, &tables, &fabric), None);
-                tally.count("called off");
-            }
-            Outcome::Completed => tally.count("too late"),
-            other => return Err(TestCaseError::fail(format!("{other:?}"))),
-        }
-        Ok(())
+        // At the last moment the swap is over, so every case meets both ends.
+        call_off(tally, &world, &setting, moment(times, share))?;
+        call_off(tally, &world, &setting, moment(times, u8::MAX))
     });
     tally.demand("called off", cases, 6);
-    tally.demand("too late", cases, 12);
+    tally.demand("too late", cases, 2);
+}
+
+fn call_off(tally: &Tally, world: &World, setting: &Setting, at_ns: u64) -> Result<(), TestCaseError> {
+    let Some(built) = world.build() else { return Ok(()) };
+    let (tables, fabric) = (built.tables.clone(), built.before.clone());
+    let mut play = Play::begin(world, setting, built);
+    let handle = play.driver.abort_handle();
+    let end = play.change(world, vec![(at_ns, Box::new(move |_| handle.abort()))]);
+    let End::Report(report) = end else { return Err(TestCaseError::fail(format!("{end:?}"))) };
+    let packets = play.finish(report.outcome == Outcome::Completed && world.departs());
+    prop_assert_eq!(play.stuck(), None);
+    assert_conserved(&packets)?;
+    prop_assert_eq!((packets.lost_to_change, packets.in_flight), (0, 0), "{:?}", packets);
+    match report.outcome {
+        Outcome::CalledOff(CallOff::Abort) => {
+            prop_assert_eq!(first_other(&play, &tables, &fabric), None);
+            prop_assert_eq!(super::read_back::first_other(&mut play, &tables, &fabric), None);
+            tally.count("called off");
+        }
+        Outcome::Completed => tally.count("too late"),
+        other => return Err(TestCaseError::fail(format!("{other:?}"))),
+    }
+    Ok(())
 }
 
 /// What can die.

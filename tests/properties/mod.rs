@@ -43,6 +43,7 @@ impl Tally {
     /// Fails unless at least one in `in_every` of the `cases` met this.
     fn demand(&self, what: &str, cases: u32, in_every: u32) {
         let (met, wanted) = (self.of(what), cases / in_every);
+        assert!(wanted > 0, "nothing is wanted of {cases} cases: `{what}` could not fail");
         assert!(met >= wanted, "{met} of {cases} cases met `{what}`, {wanted} are wanted: {:?}", self.0.borrow());
     }
 }

@@ -59,7 +59,7 @@ fn rewritings() -> impl Strategy<Value = (World, Setting)> {
 
 #[test]
 fn whatever_deadlocks_was_refused_with_that_cycle() {
-    let (tally, cases) = claim("rewriting in place", 80, rewritings(), |tally, (world, setting)| {
+    let (tally, cases) = claim("rewriting in place", 120, rewritings(), |tally, (world, setting)| {
         let Some(built) = world.build() else { return Ok(()) };
         let vetted = prepared(&world, &setting, &built).map_err(|error| TestCaseError::fail(error.to_string()))?.plan;
         let mut play = Play::begin(&world, &setting, built);

@@ -64,7 +64,7 @@ fn taken_over(net: &Net, engine: &str, lmc: &str) -> bool {
     std::fs::write(subnet.folder().join("shown"), &shown).expect("a file in a temporary folder");
     let Some(told) = routed(&subnet, engine, lmc) else { return false };
     let report: serde_json::Value = serde_json::from_str(&told.output).expect("a report");
-    let lmc = Lmc::new(report["lids"]["lmc"][1].as_u64().expect("an LMC") as u8).expect("0 to 7");
+    let lmc = Lmc::new(report["subnets"][0]["lids"]["lmc"][1].as_u64().expect("an LMC") as u8).expect("0 to 7");
     let tables = subnet.folder().join("ours.lfts");
     let options = format!("routing_engine file\nlfts_file {}\nlmc {lmc}\nhonor_guid2lid_file TRUE\n", tables.display());
     let manager = OpenSm::bring_up(&subnet, None, &options);

@@ -51,8 +51,8 @@ impl<'a> Judges<'a> {
     /// Packets of all LIDs together close no loop, pairs that are cut off included.
     pub fn finds_no_loop(&self) {
         let said = self.audit(&self.picture.fabric, "all");
-        let components = said["credit_loops"]["components"].as_array().map(Vec::len);
-        assert_eq!(components, Some(0), "audit, all LIDs: {:#}", said["credit_loops"]);
+        let components = said["subnets"][0]["tables"]["credit_loops"]["components"].as_array().map(Vec::len);
+        assert_eq!(components, Some(0), "audit, all LIDs: {:#}", said["subnets"][0]["tables"]["credit_loops"]);
     }
 
     /// Which LID of a port, and its half.

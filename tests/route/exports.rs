@@ -85,7 +85,7 @@ fn every_format_says_the_same() {
         let (input, out) = (kept(folder.path(), &made(topology)), folder.path().join("out"));
         let report = json(&["route", &input, "--lmc", lmc, "-o", text_of(&out)], 0);
         assert_eq!(names(&out), FILES);
-        assert_eq!(report["files"].as_array().map(Vec::len), Some(FILES.len()));
+        assert_eq!(report["subnets"][0]["files"].as_array().map(Vec::len), Some(FILES.len()));
         let fabric = fabric(&out, "fabric.json");
         let lfts = read_lfts(&bytes(&out, "opensm-lfts.dump"), "lfts", &fabric);
         let lfts = lfts.unwrap_or_else(|error| panic!("{}", error.render(false)));
@@ -148,10 +148,11 @@ fn audit_says_of_the_files_what_the_prover_says() {
         let files = [file("fabric.json"), file("opensm.fdbs"), file("sl2vl"), file("path-sl")];
         let audit = ["audit", &files[0], "--fdbs", &files[1], "--sl2vl", &files[2], "--path-sl", &files[3], "--json"];
         let report: Value = serde_json::from_slice(&reconfig(&audit).stdout).expect("a report");
-        let loops = report["credit_loops"]["components"].as_array().expect("components").len();
+        let found = &report["subnets"][0]["tables"];
+        let loops = found["credit_loops"]["components"].as_array().expect("components").len();
         assert_eq!(loops == 0, code == Some(0), "{}: {report:#}", entry.name);
         for fault in ["loops", "wrong_arrivals"] {
-            assert_eq!(report[fault]["count"], 0, "{}: {report:#}", entry.name);
+            assert_eq!(found[fault]["count"], 0, "{}: {report:#}", entry.name);
         }
         let fabric = fabric(&out, "fabric.json");
         let levels = read_path_sls(&bytes(&out, "path-sl"), "path-sl", &fabric);

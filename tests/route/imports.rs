@@ -57,8 +57,9 @@ fn what_can_deadlock_is_refused_with_its_cycle_and_not_written() {
     assert!(!out.exists());
     assert!(std::fs::read_to_string(&dot).expect("it was drawn").starts_with("digraph"));
     let report = json(&[&arguments[..6], &["--allow-unproved", "--lmc", "0"]].concat(), 1);
-    assert_eq!((report["safe"].as_bool(), report["engine"].as_str()), (Some(false), Some("imported")));
-    assert_eq!(report["proof"], serde_json::Value::Null);
+    let routed = &report["subnets"][0];
+    assert_eq!((report["safe"].as_bool(), routed["engine"].as_str()), (Some(false), Some("imported")));
+    assert_eq!(routed["proof"], serde_json::Value::Null);
     assert!(names(&out).len() == 9, "written all the same: {:?}", names(&out));
 }
 
@@ -85,7 +86,7 @@ fn tables_of_ours_come_back_as_they_went() {
         ];
         // The upper half, on SL 8, is taken for the lower once more.
         let report = json(&arguments, 0);
-        assert_eq!(report["layers"], 1, "LMC {lmc}");
+        assert_eq!(report["subnets"][0]["layers"], 1, "LMC {lmc}");
         let both =
             |name: &str| [&first, &again].map(|folder| std::fs::read(folder.join(name)).expect("it was written"));
         for name in ["opensm-lfts.dump", "guid2lid", "random-tables"] {
@@ -100,8 +101,9 @@ fn the_credit_loop_of_opensms_own_tables_is_refused() {
     let files = ["subnet.lst", "fdbs"].map(|kind| capture(&format!("opensm/credit-loop-62sw.{kind}")));
     let [Some(subnet), Some(fdbs)] = files else { return };
     let report = json(&["route", text_of(&subnet), "--from-fdbs", text_of(&fdbs), "--lmc", "0"], 1);
-    assert_eq!(report["refusal"]["kind"], "deadlock");
-    assert!(report["refusal"]["dependencies"].as_array().is_some_and(|cycle| cycle.len() > 1), "{report:#}");
+    let refusal = &report["subnets"][0]["refusal"];
+    assert_eq!(refusal["kind"], "deadlock");
+    assert!(refusal["dependencies"].as_array().is_some_and(|cycle| cycle.len() > 1), "{report:#}");
     assert_eq!(report["safe"], false);
 }
 

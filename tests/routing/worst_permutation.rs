@@ -221,6 +221,7 @@ fn the_command_tells_and_writes_the_worst() {
     };
     let (_, json) = route(&[&pairs, "--worst-for", "base", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let json = &json["subnets"][0];
     let uses: Vec<(&str, f64)> = json["worst"]["uses"]
         .as_array()
         .expect("uses")

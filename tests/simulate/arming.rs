@@ -26,7 +26,7 @@ fn discarding_ports_lose_packets_and_holding_ports_only_delay_them() {
     let [off_max, hold_max] = [&off, &hold].map(|report| report.latency_ns.during.max);
     assert!(hold_max > 20 * off_max, "held packets wait: {hold_max} ns, {off_max} ns without");
     let each = with(Arming::HoldEach);
-    assert!(each.is_clean() && each.smps.total > off.smps.total, "{:?}", each.packets);
+    assert!(each.is_clean() && each.smps().total > off.smps().total, "{:?}", each.packets);
     assert!(took_ns(&each, "install") > off_ns, "one switch after the other");
     let [off_ns, hold_ns, each_ns] = [&off, &hold, &each].map(|report| took_ns(report, "swap"));
     assert!(off_ns < hold_ns && hold_ns < each_ns, "around the swap too: {off_ns}, {hold_ns}, {each_ns} ns");

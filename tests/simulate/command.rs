@@ -60,13 +60,13 @@ fn the_report_has_the_keys_that_programs_count_on() {
         "seed",
         "trace_hash",
         "fabric",
-        "phases",
         "packets",
         "packet_hops",
         "deadlock",
         "latency_ns",
         "throughput",
-        "smps",
+        "subnets",
+        "changes",
         "proof",
     ];
     assert_keys(&report, &top);
@@ -74,7 +74,7 @@ fn the_report_has_the_keys_that_programs_count_on() {
     assert_keys(&report["fabric"], &["switches", "cas", "links"]);
     let packets = ["injected", "delivered", "in_flight", "stranded", "lost_to_failure", "lost_to_change"];
     assert_keys(&report["packets"], &packets);
-    assert_keys(&report["smps"], &["by_attribute", "total"]);
+    assert_keys(&report["changes"][0]["smps"], &["by_attribute", "total"]);
     assert_keys(&report["proof"], &["status", "waves", "channels", "dependencies"]);
     assert_keys(&report["throughput"], &["before", "during", "after"]);
     for period in ["before", "during", "after"] {
@@ -82,7 +82,7 @@ fn the_report_has_the_keys_that_programs_count_on() {
         let throughput = report["throughput"][period].as_f64().expect("a number");
         assert!((0.0..=1.0).contains(&throughput), "{period}: {throughput}");
     }
-    let phases = report["phases"].as_array().expect("a list");
+    let phases = report["changes"][0]["phases"].as_array().expect("a list");
     let names: Vec<_> = phases.iter().map(|phase| phase["name"].as_str().expect("a name")).collect();
     assert_eq!(names, super::PHASES);
     phases.iter().for_each(|phase| assert_keys(phase, &["name", "start_ns", "end_ns", "smps"]));
@@ -382,7 +382,7 @@ fn hosts_that_are_told_need_no_time() {
 fn computing_takes_the_time_that_was_asked_for() {
     let computing = |scheme: &str, time: &str| {
         let (code, report) = json(&["--remove-root", "--scheme", scheme, "--compute-time", time]);
-        let phases = report["phases"].as_array().expect("a list");
+        let phases = report["changes"][0]["phases"].as_array().expect("a list");
         let phase = phases.iter().find(|phase| phase["name"] == "compute");
         let ns = phase.map(|phase| phase["end_ns"].as_u64().unwrap() - phase["start_ns"].as_u64().unwrap());
         assert_eq!((code, &report["packets"]["lost_to_change"]), (Some(0), &Value::from(0)), "{scheme} {time}");

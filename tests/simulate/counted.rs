@@ -103,7 +103,7 @@ fn assert_heard(report: &SimulationReport, observer: Observer) {
     let lost = report.gmps.map(|gmps| (gmps.sent > 0, gmps.sent - gmps.arrived, gmps.lost));
     let expected = (observer == Observer::Conservation).then_some((true, 0, 0));
     assert!(
-        lost == expected || (lost.is_none() && report.phases.iter().all(|phase| phase.name != "drain")),
+        lost == expected || (lost.is_none() && report.changes[0].phases.iter().all(|phase| phase.name != "drain")),
         "{lost:?}"
     );
 }

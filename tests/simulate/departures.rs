@@ -92,7 +92,7 @@ fn ages_without_limits_are_refused_before_anything_is_written_in_place() {
     let reason = report.reason.clone().unwrap_or_default();
     assert_eq!(report.outcome, Ending::Aborted, "{reason}");
     assert!(reason.contains("before the first write") && reason.contains("LifeTimeValue"), "{reason}");
-    assert!(report.phases.is_empty(), "{:?}", report.phases);
+    assert!(report.changes[0].phases.is_empty(), "{:?}", report.changes[0].phases);
 }
 
 #[test]

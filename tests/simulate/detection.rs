@@ -17,7 +17,7 @@ fn sweep(factor: u32) -> Detection {
 
 fn noticed_ns(report: &SimulationReport) -> u64 {
     assert_eq!(report.outcome, Ending::Completed, "{:?}", report.reason);
-    report.sweep.as_ref().expect("a loss is looked at").start_ns
+    report.changes[0].sweep.as_ref().expect("a loss is looked at").start_ns
 }
 
 #[test]

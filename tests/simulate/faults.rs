@@ -29,7 +29,7 @@ fn end_ports_that_never_move_keep_the_change_from_going_on() {
         assert_eq!(report.outcome, Ending::Aborted);
         let reason = report.reason.clone().unwrap_or_default();
         assert!(reason.contains("stands still while swapping") && reason.contains("ActiveHalf"), "{reason}");
-        assert!(report.phases.iter().all(|phase| phase.name != "drain"), "{:?}", report.phases);
+        assert!(report.changes[0].phases.iter().all(|phase| phase.name != "drain"), "{:?}", report.changes[0].phases);
         assert_eq!(report.packets.lost_to_change, 0, "{:?}", report.packets);
         assert_packets_add_up(&report, departure.name());
     }

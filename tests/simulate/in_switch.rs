@@ -68,7 +68,7 @@ fn only_hosts_send() {
 fn a_spine_leaves_with_its_parts_and_nobody_notices() {
     let report = loses(&tree(), "spine-1", Departure::Planned);
     assert_eq!((report.outcome, report.lost_in_all, report.packets.stranded), (Ending::Completed, 0, 0));
-    assert!(report.change.cut_off.is_empty(), "{:?}", report.change.cut_off);
+    assert!(report.changes[0].cut_off.is_empty(), "{:?}", report.changes[0].cut_off);
     assert!(report.is_yes());
 }
 

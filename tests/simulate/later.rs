@@ -107,8 +107,8 @@ fn what_dies_while_something_else_comes_is_served_by_two_changes() {
     let elements = vec![Element::Switch(node(&grown, "spine-1")), Element::NewLink(port(&grown, "spine-2", 8))];
     let report = run(&Scenario { change: elements.into(), barrier_timeout_ns: 100_000_000, ..small(grown) });
     assert_clean(&report, "both");
-    let sweeps = report.phases.iter().filter(|phase| phase.name == "split").count();
-    assert_eq!(sweeps, 2, "{:?}", report.phases);
+    let sweeps = report.changes[0].phases.iter().filter(|phase| phase.name == "split").count();
+    assert_eq!(sweeps, 2, "{:?}", report.changes[0].phases);
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn assert_clean(report: &SimulationReport, what: &str) {
 
 /// How long a phase took, in nanoseconds.
 fn took_ns(report: &SimulationReport, name: &str) -> u64 {
-    let phase = report.phases.iter().find(|phase| phase.name == name);
-    let phase = phase.unwrap_or_else(|| panic!("no phase {name} in {:?}", report.phases));
+    let phase = report.changes[0].phases.iter().find(|phase| phase.name == name);
+    let phase = phase.unwrap_or_else(|| panic!("no phase {name} in {:?}", report.changes[0].phases));
     phase.end_ns - phase.start_ns
 }

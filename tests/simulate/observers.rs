@@ -49,7 +49,7 @@ fn polls_that_are_answered_by_silence_see_a_change_through() {
     let asked = |silence_ns, departure| {
         let report = run(&Scenario { poll_silence_ns: silence_ns, ..by(Observer::Poll, departure) });
         assert_clean(&report, "silent polls");
-        report.smps.total
+        report.smps().total
     };
     for departure in [Departure::Planned, Departure::Sudden] {
         let answered = asked(None, departure);

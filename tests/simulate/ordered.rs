@@ -107,8 +107,9 @@ fn what_entries_alone_can_do_is_done_before_the_double_scheme() {
             .expect("it runs")
     };
     let (alone, first) = (by(false), by(true));
-    let phases =
-        |report: &SimulationReport| report.phases.iter().map(|phase| phase.name.to_string()).collect::<Vec<_>>();
+    let phases = |report: &SimulationReport| {
+        report.changes[0].phases.iter().map(|phase| phase.name.to_string()).collect::<Vec<_>>()
+    };
     assert_eq!(phases(&alone), ["split", "install", "swap", "drain", "restore"]);
     assert_eq!(phases(&first), ["rewrite", "split", "install", "swap", "drain", "restore"]);
     for report in [&alone, &first] {

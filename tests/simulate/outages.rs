@@ -31,7 +31,7 @@ fn the_double_scheme_reconnects_later_than_a_rewrite_in_place() {
         assert_eq!(report.lost_in_all, report.packets.lost_to_failure + report.packets.lost_to_change);
         assert!(own.mean_ns <= Some(longest_ns(report)), "{own:?}");
         // Nobody is reconnected before the manager has found the loss.
-        let sweep = report.sweep.as_ref().expect("it was sudden");
+        let sweep = report.changes[0].sweep.as_ref().expect("it was sudden");
         assert!(own.mean_ns > Some(sweep.end_ns - sweep.start_ns), "{own:?} {sweep:?}");
     }
     assert!(longest_ns(&double) > longest_ns(&in_place));
@@ -55,7 +55,7 @@ fn a_dead_leaf_cuts_its_hosts_off_and_no_change_is_to_blame() {
     let leaf = fabric.nodes().find(|(_, node)| node.description == "leaf-2").expect("a leaf").0;
     let report = run(&Scenario { change: Element::Switch(leaf).into(), ..small(fabric) });
     let names: Vec<(&str, u8, bool)> =
-        report.change.cut_off.iter().map(|port| (port.node.as_str(), port.port, port.leaves)).collect();
+        report.changes[0].cut_off.iter().map(|port| (port.node.as_str(), port.port, port.leaves)).collect();
     let expected = ["host-5 HCA-1", "host-6 HCA-1", "host-7 HCA-1", "host-8 HCA-1"].map(|name| (name, 1, false));
     assert_eq!(names, expected);
     assert_eq!(outage(&report).pairs, 0, "{:?}", report.outage);
@@ -105,8 +105,8 @@ fn a_planned_removal_that_strands_hosts_is_a_no_unless_it_is_meant() {
     assert!(shown.contains("\ncut off  4 end ports:\n") && shown.contains("\nNO: 4 end ports"), "{shown}");
     let (code, shown) = asked(&["--planned", "--json"]);
     let report: Value = serde_json::from_str(&shown).expect("JSON");
-    assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(4)));
-    assert!(report["change"]["cut_off"][0]["guid"].is_string() && report["outage"]["pairs"] == 0, "{report}");
+    assert_eq!((code, report["changes"][0]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(4)));
+    assert!(report["changes"][0]["cut_off"][0]["guid"].is_string() && report["outage"]["pairs"] == 0, "{report}");
 }
 
 #[test]

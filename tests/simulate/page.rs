@@ -38,7 +38,7 @@ fn assert_tells_the_same(page: &str, json: &Value) {
     for (label, value) in [
         ("<dt>lost to the change</dt>", &packets["lost_to_change"]),
         ("<dt>lost in all</dt>", &json["lost_in_all"]),
-        ("<dt>SMPs</dt>", &json["smps"]["total"]),
+        ("<dt>SMPs</dt>", &json["changes"][0]["smps"]["total"]),
         ("injected</th>", &packets["injected"]),
         ("delivered</th>", &packets["delivered"]),
         ("stranded</th>", &packets["stranded"]),
@@ -119,7 +119,12 @@ fn several_runs_share_a_page() {
     assert_eq!(text.matches("<details class=\"run\"").count(), runs.len());
     for (run, part) in runs.iter().zip(text.split("<details class=\"run\"").skip(1)) {
         assert_eq!(value_of(part, "<dt>lost in all</dt>"), run["lost_in_all"].to_string(), "{}", run["scheme"]);
-        assert_eq!(value_of(part, "<dt>SMPs</dt>"), run["smps"]["total"].to_string(), "{}", run["scheme"]);
+        assert_eq!(
+            value_of(part, "<dt>SMPs</dt>"),
+            run["changes"][0]["smps"]["total"].to_string(),
+            "{}",
+            run["scheme"]
+        );
         assert!(text.contains(run["trace_hash"].as_str().expect("a hash")), "every run can be told by its trace");
     }
     let mut ids: Vec<&str> = text.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();

@@ -16,16 +16,20 @@ fn the_root_leaves_and_nothing_is_lost_to_the_change() {
             assert_clean(&report, &what);
             assert_eq!(report.proof.status, "proved", "{what}");
             assert!(report.proof.dependencies > 0 && report.proof.waves == PHASES.len(), "{what}: {:?}", report.proof);
-            assert_ne!(report.change.root_before, report.change.root_after, "{what}");
+            assert_ne!(report.changes[0].root_before, report.changes[0].root_after, "{what}");
             let lost = report.packets.lost_to_failure;
             assert!(departure == Departure::Sudden || lost == 0, "{what}: {lost} packets lost to a planned departure");
-            let names: Vec<_> = report.phases.iter().map(|phase| phase.name.as_str()).collect();
+            let names: Vec<_> = report.changes[0].phases.iter().map(|phase| phase.name.as_str()).collect();
             assert_eq!(names, PHASES, "{what}");
-            for pair in report.phases.windows(2) {
+            for pair in report.changes[0].phases.windows(2) {
                 assert!(pair[0].end_ns <= pair[1].start_ns, "{what}: {pair:?} overlap");
             }
-            assert!(report.phases.iter().all(|phase| phase.start_ns < phase.end_ns), "{what}: {:?}", report.phases);
-            assert_eq!(report.sweep.is_some(), departure == Departure::Sudden, "{what}");
+            assert!(
+                report.changes[0].phases.iter().all(|phase| phase.start_ns < phase.end_ns),
+                "{what}: {:?}",
+                report.changes[0].phases
+            );
+            assert_eq!(report.changes[0].sweep.is_some(), departure == Departure::Sudden, "{what}");
         }
     }
 }
@@ -51,10 +55,10 @@ fn a_cable_or_another_switch_leaves() {
     for element in [Element::Switch(other), Element::Link(cable)] {
         for departure in [Departure::Planned, Departure::Sudden] {
             let report = run(&Scenario { change: element.into(), departure, ..small(fabric.clone()) });
-            let what = format!("{} {}", report.change.what, departure.name());
+            let what = format!("{} {}", report.what, departure.name());
             assert_clean(&report, &what);
             let hosts_left = matches!(element, Element::Switch(_));
-            assert_eq!(report.change.stranded.is_empty(), !hosts_left, "{what}: {:?}", report.change.stranded);
+            assert_eq!(report.changes[0].stranded.is_empty(), !hosts_left, "{what}: {:?}", report.changes[0].stranded);
         }
     }
 }
@@ -67,7 +71,7 @@ fn a_static_change_has_a_gap_and_the_double_scheme_has_none() {
     super::assert_packets_add_up(&stopped, "static");
     assert!(stopped.packets.lost_to_change > 0, "{:?}", stopped.packets);
     assert_eq!(
-        stopped.phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>(),
+        stopped.changes[0].phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>(),
         ["stop", "install", "start"]
     );
     let double = run(&scenario);

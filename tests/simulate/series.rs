@@ -27,7 +27,7 @@ fn assert_bins_add_up(report: &SimulationReport, what: &str) {
     for (name, count) in bins.iter().flat_map(|bin| &bin.smps) {
         *smps.entry(name.clone()).or_default() += count;
     }
-    assert_eq!(smps, report.smps.by_attribute, "{what}");
+    assert_eq!(smps, report.smps().by_attribute, "{what}");
     let lost: u64 = report.hosts.iter().map(|host| host.lost_sent).sum();
     assert_eq!(lost, report.hosts.iter().map(|host| host.lost_received).sum::<u64>(), "{what}");
 }
@@ -48,7 +48,8 @@ fn bins_add_up_to_the_run_under_every_scheme() {
 #[test]
 fn lanes_a_empty_while_b_fill() {
     let report = run(&Scenario { departure: Departure::Planned, ..small(bundled("fat-tree-4-2")) });
-    let phase = |name: &str| report.phases.iter().find(|phase| phase.name == name).expect("a phase of the scheme");
+    let phase =
+        |name: &str| report.changes[0].phases.iter().find(|phase| phase.name == name).expect("a phase of the scheme");
     let bins_of = |from_ns: u64, to_ns: u64| {
         report.series.bins.iter().filter(move |bin| bin.start_ns >= from_ns && bin.start_ns < to_ns)
     };
@@ -96,8 +97,9 @@ fn the_files_say_what_the_json_says() {
         (sums(&folder.join("series.csv")), sums(&folder.join("smps.csv")), sums(&folder.join("phases.csv")));
     assert_eq!(json["packets"]["delivered"], series["delivered_packets"]);
     assert_eq!(json["packets"]["lost_to_failure"], series["lost_to_failure_packets"]);
-    assert_eq!(json["smps"]["total"], smps["count"]);
-    let told = json["phases"].as_array().expect("phases").iter().chain([&json["sweep"]]);
+    let change = &json["changes"][0];
+    assert_eq!(change["smps"]["total"], smps["count"]);
+    let told = change["phases"].as_array().expect("phases").iter().chain([&change["sweep"]]);
     assert_eq!(told.map(|phase| phase["smps"].as_u64().expect("a count")).sum::<u64>(), phases["smps"]);
     assert_eq!(json["lost_in_all"], sums(&folder.join("hosts.csv"))["lost_sent_packets"]);
     // Eight switches, of which each leaf has four cables up, in both directions, before.

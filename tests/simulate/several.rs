@@ -39,10 +39,10 @@ fn two_spines_at_once_are_one_proved_change() {
             let what = format!("{} auto {}", departure.name(), scenario.auto);
             assert_clean(&report, &what);
             assert_eq!((report.proof.status, report.changes.len()), ("proved", 1), "{what}");
-            assert_eq!(report.change.moves.leaves, ["switch spine-1", "switch spine-3"], "{what}");
+            assert_eq!(report.moves.leaves, ["switch spine-1", "switch spine-3"], "{what}");
             assert_eq!(report.what, "remove switch spine-1 and switch spine-3", "{what}");
-            assert_eq!(report.change.root_after.as_deref(), Some("spine-2"), "{what}");
-            assert!(report.change.cut_off.is_empty(), "{what}: {:?}", report.change.cut_off);
+            assert_eq!(report.changes[0].root_after.as_deref(), Some("spine-2"), "{what}");
+            assert!(report.changes[0].cut_off.is_empty(), "{what}: {:?}", report.changes[0].cut_off);
             assert_eq!(report.packets.lost_to_failure == 0, departure == Departure::Planned, "{what}");
             assert_eq!(report.packets.stranded, 0, "{what}");
         }
@@ -64,7 +64,7 @@ fn a_spine_a_cable_and_a_host_leave_together() {
             assert_eq!(report.proof.status, "proved", "{what}");
             assert_eq!(report.what, "remove switch spine-1, host host-3 HCA-1 and link leaf-1[6]", "{what}");
             // Who leaves is not cut off.
-            assert!(report.change.cut_off.is_empty() && report.is_yes(), "{what}: {:?}", report.change.cut_off);
+            assert!(report.changes[0].cut_off.is_empty() && report.is_yes(), "{what}: {:?}", report.changes[0].cut_off);
         }
     }
 }
@@ -240,7 +240,7 @@ const TWO_SPINES: [&str; 4] = ["--remove-switch", "spine-1", "--remove-switch", 
 fn names_patterns_and_guids_name_the_same_elements_and_each_counts_once() {
     let (code, once) = json(&[&TWO_SPINES[..], &[FABRIC]].concat());
     assert_eq!((code, &once["what"]), (Some(0), &"remove switch spine-1 and switch spine-3".into()));
-    assert_eq!(once["change"]["leaves"], serde_json::json!(["switch spine-1", "switch spine-3"]));
+    assert_eq!(once["leaves"], serde_json::json!(["switch spine-1", "switch spine-3"]));
     let guid = bundled("fat-tree-4-2").nodes().find(|(_, node)| node.description == "spine-3").expect("a spine").1.guid;
     let guid = guid.to_string();
     let twice = ["--remove-switch", "spine-*1", "--remove-switch", &guid, "--remove-switch", "spine-3"];
@@ -252,7 +252,7 @@ fn names_patterns_and_guids_name_the_same_elements_and_each_counts_once() {
     // Every cable of a spine, and so the spine is out of use; hosts still have three others.
     let (code, report) = json(&["--remove-link", "spine-1:*", FABRIC]);
     let cables = ["link spine-1[1]", "link spine-1[2]", "link spine-1[3]", "link spine-1[4]"];
-    assert_eq!((code, &report["change"]["leaves"]), (Some(0), &serde_json::json!(cables)));
+    assert_eq!((code, &report["leaves"]), (Some(0), &serde_json::json!(cables)));
     // A bundled switch is a system of its own.
     let fabric = bundled("fat-tree-4-2");
     let chassis = fabric.node(node(&fabric, "spine-1")).system_guid.expect("captures give it").to_string();
@@ -264,13 +264,13 @@ fn names_patterns_and_guids_name_the_same_elements_and_each_counts_once() {
 fn hosts_that_a_leaf_strands_are_listed_unless_they_leave_too() {
     let leaf = ["--planned", "--remove-switch", "leaf-2", "--remove-switch", "spine-1", FABRIC];
     let (code, report) = json(&leaf);
-    assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(4)));
-    assert_eq!(report["change"]["cut_off"][0]["node"], "host-5 HCA-1");
+    assert_eq!((code, report["changes"][0]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(4)));
+    assert_eq!(report["changes"][0]["cut_off"][0]["node"], "host-5 HCA-1");
     let hosts = ["--remove-host", "host-5 *", "--remove-host", "host-6 *", "--remove-host", "host-7 *"];
     let (code, report) = json(&[&hosts[..], &leaf].concat());
-    assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(1)));
+    assert_eq!((code, report["changes"][0]["cut_off"].as_array().map(Vec::len)), (Some(1), Some(1)));
     let (code, report) = json(&[&hosts[..], &["--remove-host", "host-8 *"], &leaf].concat());
-    assert_eq!((code, report["change"]["cut_off"].as_array().map(Vec::len)), (Some(0), Some(0)));
+    assert_eq!((code, report["changes"][0]["cut_off"].as_array().map(Vec::len)), (Some(0), Some(0)));
 }
 
 /// A leaf like another one, with hosts, and a cable between spines.
@@ -293,7 +293,7 @@ fn what_no_capture_has_comes_by_name() {
         (Some(0), &"arrival".into(), &"proved".into())
     );
     let comes = ["switch leaf-5", "host h-17", "host h-18", "link spine-1[8]"];
-    assert_eq!(report["change"]["comes"], serde_json::json!(comes));
+    assert_eq!(report["comes"], serde_json::json!(comes));
     assert_eq!((&report["lost_in_all"], &report["outcome"]), (&0.into(), &"completed".into()));
     assert!(
         report["throughput"]["after"].as_f64() > report["throughput"]["before"].as_f64(),
@@ -353,7 +353,7 @@ fn a_cable_that_moves_is_named_by_one_option_or_two_and_by_captures() {
 fn options_behind_a_time_name_what_happens_then() {
     let two = ["--remove-switch", "spine-1", "--at", "400", "--remove-link", "leaf-1:6", "--at", "draining"];
     let (code, report) = json(&[&two[..], &["--remove-host", "host-16 *", FABRIC]].concat());
-    assert_eq!((code, &report["change"]["leaves"]), (Some(0), &serde_json::json!(["switch spine-1"])));
+    assert_eq!((code, &report["leaves"]), (Some(0), &serde_json::json!(["switch spine-1"])));
     let events: Vec<_> = report["events"].as_array().expect("two").iter().map(|event| &event["what"]).collect();
     assert_eq!(events, ["remove link leaf-1[6]", "remove host host-16 HCA-1"]);
     refused(&["--remove-switch", "spine-1", "--at", "4", FABRIC], 2, "no option behind it names what happens then");

@@ -48,7 +48,7 @@ fn a_list_is_shown_with_its_routers() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/SUBNETS.md")).expect("a page");
     assert!(page.contains(&shown), "docs/SUBNETS.md shows what is printed:\n{shown}");
     let json: Value = serde_json::from_str(&done(&["fabric", "show", TWO, "--json"])).expect("JSON");
-    assert_eq!(json["schema"], "reconfig.subnets-summary/1");
+    assert_eq!(json["schema"], "reconfig.fabric-summary/1");
     assert_eq!(json["subnets"][1]["fabric"]["switches"], 16);
     assert_eq!(json["routers"][1]["ports"][0]["subnet"], "subnet-0");
 }

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lid, Lmc, PortNum, Sl, Vl, VlSet};
 use reconfig::tables::{NodeSlToVl, SlToVl, SubnetTables};
-use reconfig::verify::{ChannelGraph, Dependency, Refusal, Scope, prove, prove_tables};
+use reconfig::verify::{ChannelGraph, ChannelGraphInput, Dependency, Refusal, Scope, prove, prove_tables};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -405,12 +405,19 @@ fn waves_that_do_not_follow_one_another_are_refused() {
     assert!(refusal.to_string().contains("differ from those at the end of wave split"), "{refusal}");
 }
 
+/// The graph of the lower half on four lanes.
+fn channel_graph(fabric: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> ChannelGraph {
+    let (half, lanes) = (Half::Lower, VlSet::first(4));
+    let input = ChannelGraphInput { fabric, surviving, tables, half, lanes, ways: None, stranded: &[] };
+    ChannelGraph::new(&input).unwrap()
+}
+
 #[test]
 fn the_channel_graph_orders_every_channel_before_those_it_waits_for() {
     for sudden in [false, true] {
         let change = Change::root_removal(&regular_fabric(3, 12, 4), sudden);
         let Change { fabric, surviving, old, .. } = &change;
-        let graph = ChannelGraph::new(fabric, surviving, old, Half::Lower, VlSet::first(4), None, &[]).unwrap();
+        let graph = channel_graph(fabric, surviving, old);
         let mut number = vec![usize::MAX; fabric.port_count()];
         graph.order().iter().enumerate().for_each(|(i, channel)| number[channel.index()] = i);
         let mut arcs = 0;
@@ -443,7 +450,7 @@ fn channels_next_to_the_dead_begin_and_end_the_graph() {
         ports.find(|&port| fabric.neighbour(port) == Some(at(to))).unwrap()
     };
     let tables = tables_with_root(&fabric, None);
-    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, VlSet::first(4), None, &[]).unwrap();
+    let graph = channel_graph(&fabric, &surviving, &tables);
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let sorted = |mut ports: Vec<PortId>| {
         ports.sort_unstable();

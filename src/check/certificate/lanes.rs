@@ -57,8 +57,8 @@ pub(super) fn of_any(lanes: Packed) -> u16 {
 enum AtSwitch {
     /// All cabled (input, output) pairs alike; by half.
     Alike([Packed; 2]),
-    /// By input, then output; by half.
-    Pairs(Vec<[Packed; 2]>),
+    /// By input, then output, of so many ports each; by half.
+    Pairs { sides: usize, lanes: Vec<[Packed; 2]> },
 }
 
 /// Groups of service levels, and their lanes.
@@ -125,18 +125,10 @@ impl Groups {
 
     /// The lanes from an input of a switch to an output.
     #[inline]
-    pub fn through(
-        &self,
-        moment: usize,
-        switch: usize,
-        half: Half,
-        sides: usize,
-        input: usize,
-        output: usize,
-    ) -> Packed {
+    pub fn through(&self, moment: usize, switch: usize, half: Half, input: usize, output: usize) -> Packed {
         match &self.switches[moment][switch] {
             AtSwitch::Alike(lanes) => lanes[half.index()],
-            AtSwitch::Pairs(pairs) => pairs[input * sides + output][half.index()],
+            AtSwitch::Pairs { sides, lanes } => lanes[input * sides + output][half.index()],
         }
     }
 
@@ -200,7 +192,7 @@ impl Groups {
         }
         match first {
             Some(lanes) if alike => AtSwitch::Alike(lanes),
-            _ => AtSwitch::Pairs(pairs),
+            _ => AtSwitch::Pairs { sides, lanes: pairs },
         }
     }
 

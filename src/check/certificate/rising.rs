@@ -93,10 +93,9 @@ impl Judge<'_> {
             if from == 0 || !self.net.is_there(moment, way.outward) {
                 return;
             }
-            let sides = self.net.sides[way.switch];
             // `spread` keeps the groups that stand here, with all of their lanes: an SL-to-VL table depends on the
             // level, not on the lane by which a packet came in.
-            let to = self.groups.through(moment, way.switch, half, sides, way.input.index(), way.output) & spread(from);
+            let to = self.groups.through(moment, way.switch, half, way.input.index(), way.output) & spread(from);
             for group in 0..self.groups.count(half) {
                 let (from, to) = (of_group(from, group), of_group(to, group));
                 (0..waits.vls)

@@ -1,7 +1,8 @@
-//! A fabric of several subnets in numbers: for people (`fabric show`) and programs.
+//! Subnets in numbers, of which there may be one: for people (`fabric show`) and programs.
 
 use super::partitions::{Membership, Partitions, usual_manager};
 use super::{Router, Subnet, SubnetPort, Subnets};
+use crate::fabric::format::Completeness;
 use crate::fabric::summary::Summary;
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, Lid, Lmc, PortNum, SubnetId};
@@ -13,7 +14,7 @@ use std::fmt;
 /// Subnets in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SubnetsSummary {
-    /// Always `reconfig.subnets-summary/1`.
+    /// Always `reconfig.fabric-summary/1`.
     pub schema: &'static str,
     /// Each subnet, by rank.
     pub subnets: Vec<SubnetSummary>,
@@ -43,6 +44,9 @@ pub struct SubnetSummary {
     /// the capture was made, else on the first host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<Membership>,
+    /// Whether its capture holds the whole fabric; of a subnet of a list nothing is said.
+    #[serde(flatten)]
+    pub captured: Option<Completeness>,
 }
 
 /// One router.
@@ -83,14 +87,21 @@ impl SubnetsSummary {
             router_ports: router_ports(subnets, id).count(),
             fabric: Summary::of(&subnet.fabric),
             partitions: subnets.partitions(id).map_or_else(Vec::new, |own| members(own, &subnet.fabric)),
+            captured: None,
         };
         SubnetsSummary {
-            schema: "reconfig.subnets-summary/1",
+            schema: "reconfig.fabric-summary/1",
             subnets: subnets.subnets().map(each).collect(),
             routers: subnets.routers().iter().map(|router| router_summary(subnets, router)).collect(),
             unjoined: unjoined(subnets),
             parts: parts(subnets),
         }
+    }
+
+    /// The same with what is known of the capture of each.
+    pub fn captured(mut self, captured: Option<Completeness>) -> SubnetsSummary {
+        self.subnets.iter_mut().for_each(|subnet| subnet.captured.clone_from(&captured));
+        self
     }
 }
 
@@ -140,7 +151,11 @@ fn parts(subnets: &Subnets) -> usize {
 }
 
 impl fmt::Display for SubnetsSummary {
+    /// One subnet in full; of several, the numbers in which they differ.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [only] = &self.subnets[..] {
+            return only.fabric.fmt(f);
+        }
         match self.parts {
             1 => writeln!(f, "subnets      {}, all joined", self.subnets.len())?,
             parts => writeln!(f, "subnets      {} in {parts} separate parts", self.subnets.len())?,

@@ -5,7 +5,7 @@ use super::super::quantity::{count, counted};
 use super::parts;
 use super::{Origin, ResultPage, cycle};
 use maud::{Markup, html};
-use reconfig::audit::{Audit, AuditReport, AuditVerdict, Audited};
+use reconfig::audit::{Audit, AuditReport, AuditVerdict, AuditedSubnet};
 
 /// The page of `reconfig audit`.
 pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
@@ -19,34 +19,44 @@ pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
         },
         sentence: sentence(report),
         beside: Vec::new(),
-        what: match &report.found {
-            Audited::Tables { transition: None, .. } => "the routing as it runs".to_string(),
-            Audited::Tables { .. } => "an update in place, and both routings".to_string(),
-            Audited::Whole(_) => format!("{} with their routers", counted(report.subnets.len() as u64, "subnet")),
+        what: match &report.whole {
+            None if is_update(report) => "an update in place, and both routings".to_string(),
+            None => "the routing as it runs".to_string(),
+            Some(_) => format!("{} with their routers", counted(report.subnets.len() as u64, "subnet")),
         },
         body: html! {
-            @match &report.found {
-                Audited::Tables { found, transition: None } => { (judged("The routing", found, "audit")) }
-                Audited::Tables { found, transition: Some(routings) } => {
-                    (judged("Before the update", &routings.before.found, "before"))
-                    (judged("During it: every mixture of old and new entries", found, "during"))
-                    (judged("After it", &routings.after.found, "after"))
-                }
-                Audited::Whole(own) => {
-                    @if let Some(refusal) = &own.refusal {
-                        section { h2 { "The refusal" } (parts::refusal(&refusal.to_string())) }
-                    }
-                }
+            @for subnet in &report.subnets { (tables(subnet)) }
+            @if let Some(refusal) = report.whole.as_ref().and_then(|own| own.refusal.as_ref()) {
+                section { h2 { "The refusal" } (parts::refusal(&refusal.to_string())) }
             }
-            (parts::in_full(&told, matches!(report.found, Audited::Whole(_))))
+            (parts::in_full(&told, report.whole.is_some()))
             (parts::again(origin, Vec::new()))
         },
     };
     page.render(origin.version)
 }
 
+fn is_update(report: &AuditReport) -> bool {
+    report.subnets.iter().any(|subnet| subnet.transition.is_some())
+}
+
+/// What was found in the tables of a subnet, where they were read.
+fn tables(subnet: &AuditedSubnet) -> Markup {
+    html! {
+        @match (&subnet.tables, &subnet.transition) {
+            (None, _) => {}
+            (Some(found), None) => { (judged("The routing", found, "audit")) }
+            (Some(found), Some(routings)) => {
+                (judged("Before the update", &routings.before.found, "before"))
+                (judged("During it: every mixture of old and new entries", found, "during"))
+                (judged("After it", &routings.after.found, "after"))
+            }
+        }
+    }
+}
+
 fn sentence(report: &AuditReport) -> String {
-    let moment = matches!(report.found, Audited::Tables { transition: Some(_), .. });
+    let moment = is_update(report);
     match report.verdict {
         AuditVerdict::Safe if moment => {
             "The update is safe at every moment: made in place, in any order, it closes no credit loop."
@@ -66,13 +76,11 @@ fn sentence(report: &AuditReport) -> String {
 
 /// The faults at any moment, in words, each once.
 fn faults(report: &AuditReport) -> Vec<String> {
-    let audits: Vec<&Audit> = match &report.found {
-        Audited::Tables { found, transition: None } => vec![found],
-        Audited::Tables { found, transition: Some(own) } => vec![&own.before.found, found, &own.after.found],
-        Audited::Whole(_) => return vec!["a deadlock or lost paths across subnets, told below".to_string()],
-    };
+    if report.whole.is_some() {
+        return vec!["a deadlock or lost paths across subnets, told below".to_string()];
+    }
     let mut faults: Vec<String> =
-        audits.iter().flat_map(|own| &own.faults).map(|name| name.replace('-', " ")).collect();
+        report.audits().flat_map(|own| &own.faults).map(|name| name.replace('-', " ")).collect();
     let mut seen = std::collections::BTreeSet::new();
     faults.retain(|fault| seen.insert(fault.clone()));
     faults

@@ -13,7 +13,7 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
     let subnets = counted(report.subnets.len() as u64, "subnet");
     let page = ResultPage {
         command: "route",
-        word: if report.is_safe() { ("proved", "good") } else { ("refused", "bad") },
+        word: if report.safe { ("proved", "good") } else { ("refused", "bad") },
         sentence: match (&report.subnets[..], refused) {
             ([_], 0) => "The routing is proved free of deadlock.".to_string(),
             ([only], _) => {
@@ -49,7 +49,7 @@ fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {
     let busiest = facts.load.busiest.clone().unwrap_or_else(|| "–".to_string());
     html! {
         section {
-            h2 { @if several { "Subnet " (own.subnet) } @else { "The routing" } }
+            h2 { @if several { "Subnet " (own.name) } @else { "The routing" } }
             (parts::figures(&[
                 ("virtual layers", facts.layers.to_string(), ""),
                 ("LIDs", count(facts.lids.total as u64), ""),

@@ -1,13 +1,13 @@
 //! The sections of a run, from what was changed to how to run it again.
 
 use super::super::compare;
-use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, root_pair, size_of};
-use super::super::series;
+use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, size_of};
+use super::super::{run, series};
 use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px, short};
 use super::parts::{self, TableField, named, table};
 use super::{cycle, fabric};
 use maud::{Markup, html};
-use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport};
+use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport, SubnetChange};
 
 /// The most end ports that the table of losses holds: those that lost the most.
 const MOST_HOSTS: usize = 500;
@@ -134,7 +134,8 @@ impl<'a> Run<'a> {
             start_ns: phase.start_ns,
             end_ns: phase.end_ns.max(phase.start_ns),
         };
-        let mut bands: Vec<PhaseBand> = report.sweep.iter().chain(&report.phases).map(band).collect();
+        let mut bands: Vec<PhaseBand> =
+            report.only_change().into_iter().flat_map(SubnetChange::sweep_and_phases).map(band).collect();
         let unfinished = Unfinished::of(report);
         bands.extend(unfinished.map(|own| PhaseBand {
             name: "unfinished".to_string(),
@@ -244,7 +245,7 @@ impl<'a> Run<'a> {
             (None, "proved") => "good",
             (None, _) => "",
         };
-        let took = compare::took_ns(report).map_or("–".to_string(), duration);
+        let took = report.change_ns().map_or("–".to_string(), duration);
         let lost_class = match (report.packets.lost_to_change, report.outcome) {
             (0, Ending::Completed) => "good",
             (0, _) => "",
@@ -256,7 +257,7 @@ impl<'a> Run<'a> {
                 ("discarded", count(report.lost_in_all), ""),
                 ("median latency", latency(report.latency_ns.before.p50), ""),
                 ("throughput", percent(report.throughput.before), ""),
-                ("end ports cut off", count(report.change.cut_off.len() as u64), ""),
+                ("end ports cut off", count(report.cut_off().len() as u64), ""),
             ];
             return parts::figures(&figures);
         }
@@ -265,15 +266,15 @@ impl<'a> Run<'a> {
             ("lost to the change", count(report.packets.lost_to_change), lost_class),
             ("lost in all", count(report.lost_in_all), ""),
             outages,
-            ("end ports cut off", count(report.change.cut_off.len() as u64), ""),
-            ("SMPs", count(report.smps.total), ""),
+            ("end ports cut off", count(report.cut_off().len() as u64), ""),
+            ("SMPs", count(report.smps().total), ""),
             ("proof", report.proof.status.to_string(), proof_class),
         ];
         parts::figures(&figures)
     }
 
     fn change(&self) -> Markup {
-        let change = &self.report.change;
+        let (moves, cut_off) = (&self.report.moves, self.report.cut_off());
         if !self.report.has_change() && self.report.map.is_none() {
             return html! {};
         }
@@ -281,11 +282,11 @@ impl<'a> Run<'a> {
             section {
                 h2 { @if self.report.has_change() { "What changed" } @else { "The fabric, in which nothing changes" } }
                 div class="columns" {
-                    (named("Leaves", &change.moves.leaves, "leaves"))
-                    (named("Comes", &change.moves.comes, "comes"))
-                    (named("Cut off for good", &change.cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
+                    (named("Leaves", &moves.leaves, "leaves"))
+                    (named("Comes", &moves.comes, "comes"))
+                    (named("Cut off for good", &cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }
-                @if change.cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
+                @if cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
                 @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id), &Default::default(), "leaves")) }
             }
         }
@@ -307,11 +308,11 @@ impl<'a> Run<'a> {
                     (timeline(&phases.iter().collect::<Vec<_>>(), name, &format!("{}-phases", self.id)))
                 }
             }
-            @if changes.iter().any(|change| change.sweep.is_some() || !change.phases.is_empty()) {
+            @if changes.iter().any(|change| change.sweep_and_phases().next().is_some()) {
                 section {
                     h2 { "Phases" }
                     @for (rank, change) in changes.iter().enumerate() {
-                        @let phases: Vec<&PhaseReport> = change.sweep.iter().chain(&change.phases).collect();
+                        @let phases: Vec<&PhaseReport> = change.sweep_and_phases().collect();
                         @let name = if several { format!("Phases in {}", change.subnet) } else { "Phases of the change".to_string() };
                         (timeline(&phases, &name, &format!("{}-phases-{rank}", self.id)))
                         (table(&name, &["phase", "from", "to", "took", "SMPs"], phases.iter().map(|phase| phase_row(phase)), false))
@@ -425,12 +426,13 @@ impl<'a> Run<'a> {
     }
 
     fn attributes(&self) -> Markup {
-        let smps = &self.report.smps.by_attribute;
-        let rows = smps.iter().map(|(name, &number)| vec![TableField::text(name), TableField::count(number)]);
+        let smps = self.report.smps();
+        let rows =
+            smps.by_attribute.iter().map(|(name, &number)| vec![TableField::text(name), TableField::count(number)]);
         html! {
-            @if !smps.is_empty() {
+            @if !smps.by_attribute.is_empty() {
                 details {
-                    summary { "SMPs by attribute: " (counted(self.report.smps.total, "SMP")) }
+                    summary { "SMPs by attribute: " (counted(smps.total, "SMP")) }
                     (table("SMPs that managers sent", &["method and attribute", "count"], rows, true))
                 }
             }
@@ -446,7 +448,7 @@ impl<'a> Run<'a> {
             ("dependencies between lanes", proof.dependencies),
         ];
         let engine = engine_pair(&report.engine, report.engine_after.as_deref());
-        let roots = root_pair(report.change.root_before.as_deref(), report.change.root_after.as_deref());
+        let roots = report.only_change().map_or_else(String::new, run::roots);
         let routing = vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))];
         // Where nothing changes there is no plan, and nothing to prove of one.
         if !report.has_change() {
@@ -559,7 +561,7 @@ struct Unfinished {
 
 impl Unfinished {
     fn of(report: &SimulationReport) -> Option<Unfinished> {
-        let has_phases = report.changes.iter().any(|own| own.sweep.is_some() || !own.phases.is_empty());
+        let has_phases = report.changes.iter().any(|own| own.sweep_and_phases().next().is_some());
         if has_phases || report.outcome == Ending::Completed || !report.has_change() {
             return None;
         }

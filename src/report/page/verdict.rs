@@ -1,6 +1,5 @@
 //! The verdict of a run, in a sentence or two.
 
-use super::super::compare;
 use super::super::quantity::{count, counted, duration, percent};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Ending, SimulationReport};
@@ -20,7 +19,7 @@ pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
 
 /// How the change ended, and what it lost.
 pub(super) fn sentence(report: &SimulationReport) -> String {
-    let took = compare::took_ns(report).map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
+    let took = report.change_ns().map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
     let why = report.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     let change_lost = report.packets.lost_to_change;
     match report.outcome {
@@ -73,7 +72,7 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
             _ => format!("{pairs} of end ports were out; {} of them are back{missing}.", count(outage.back as u64)),
         });
     }
-    let cut_off = report.change.cut_off.len() as u64;
+    let cut_off = report.cut_off().len() as u64;
     if cut_off > 0 {
         let meant = if report.strands().is_some() { ", and nobody said that this is meant" } else { "" };
         told.push(format!("{} cut off for good{meant}.", has(cut_off)));

@@ -13,10 +13,9 @@ mod vacate;
 
 use super::exchange::{MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::Manager;
-use super::paths::DirectedPath;
 use super::{Retiring, SubnetError};
 use crate::drain::{DrainLayer, Drained, LayersJudge, NoVerdict, Observer, Subject, Ticket, Verdict};
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{NodeId, Port, PortId};
 use crate::ids::VlSet;
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
@@ -131,7 +130,9 @@ impl<T: Transport> Manager<T> {
     ) -> Result<MadRequest, SubnetError> {
         let topology = self.topology("waiting for a barrier")?;
         let path = topology.paths.to_node(&topology.fabric, node);
-        self.along(path, node, method, attribute, modifier, data)
+        let path = path.ok_or_else(|| self.no_path(node, method, attribute))?;
+        let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
+        Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
     }
 
     /// A request to a port, through that port itself if it is an end port.
@@ -143,25 +144,15 @@ impl<T: Transport> Manager<T> {
         data: [u8; SMP_DATA_SIZE],
     ) -> Result<MadRequest, SubnetError> {
         let topology = self.topology("waiting for a barrier")?;
+        let &Port { node, num, .. } = topology.fabric.port(port);
         let path = topology.paths.to_port(&topology.fabric, port);
-        let owner = topology.fabric.port(port);
-        self.along(path, owner.node, method, attribute, u32::from(owner.num.0), data)
+        let path = path.ok_or_else(|| self.no_path(node, method, attribute))?;
+        let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
+        Ok(MadRequest { device: node.0, tag: 0, method, modifier: u32::from(num.0), body })
     }
 
-    fn along(
-        &self,
-        path: Option<DirectedPath>,
-        node: NodeId,
-        method: Method,
-        attribute: AttributeId,
-        modifier: u32,
-        data: [u8; SMP_DATA_SIZE],
-    ) -> Result<MadRequest, SubnetError> {
-        let path = path.ok_or_else(|| SubnetError::NoPath {
-            attempted: format!("{method:?} {attribute:?} of {}", self.name_of(node)),
-        })?;
-        let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
-        Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
+    fn no_path(&self, node: NodeId, method: Method, attribute: AttributeId) -> SubnetError {
+        SubnetError::NoPath { attempted: format!("{method:?} {attribute:?} of {}", self.name_of(node)) }
     }
 
     /// The most switches that a packet under way may have before it.

@@ -12,7 +12,7 @@ use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
 use reconfig::plan::{DrainGraph, Lanes};
 use reconfig::routing::{Demand, Engine, UpDown, choose_root};
-use reconfig::verify::ChannelGraph;
+use reconfig::verify::{ChannelGraph, ChannelGraphInput};
 use std::collections::BTreeMap;
 
 type Failure = Box<dyn std::error::Error>;
@@ -48,6 +48,8 @@ fn depth(fabric: &Fabric, dead: &[NodeId]) -> Result<u32, Failure> {
     let tables = lid::bring_up(&fabric, &function, 4);
     let surviving = fabric.without_nodes(dead);
     let lanes = Lanes::of_fabric(&fabric, None).all;
-    let graph = ChannelGraph::new(&fabric, &surviving, &tables, Half::Lower, lanes, None, &[])?;
-    Ok(DrainGraph::new(&surviving, graph.outputs().iter().cloned().collect(), graph.sources())?.depth())
+    let (fabric, surviving, tables, half) = (&fabric, &surviving, &tables, Half::Lower);
+    let input = ChannelGraphInput { fabric, surviving, tables, half, lanes, ways: None, stranded: &[] };
+    let graph = ChannelGraph::new(&input)?;
+    Ok(DrainGraph::new(surviving, graph.outputs().iter().cloned().collect(), graph.sources())?.depth())
 }

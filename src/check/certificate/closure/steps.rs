@@ -45,7 +45,6 @@ impl Closure<'_> {
         firm: bool,
     ) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
-        let sides = self.net.sides[switch];
         for output in choices(now.outputs[switch]) {
             let channel = match self.net.outlet(moment, switch, output) {
                 // Rows exist for LIDs of end ports only, so port 0 never belongs to the owner.
@@ -74,8 +73,7 @@ impl Closure<'_> {
                     channel
                 }
             };
-            let through =
-                self.groups.through(moment, switch, class.half, sides, input.map_or(0, PortNum::index), output);
+            let through = self.groups.through(moment, switch, class.half, input.map_or(0, PortNum::index), output);
             // `through` covers all groups of the half; only those that are present count.
             let next = through & present;
             if next & for_all(DISCARDS) != 0 {

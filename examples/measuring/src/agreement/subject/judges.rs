@@ -152,8 +152,9 @@ fn read_audit(ended: &Ended) -> Judged {
         Ok(report) => report,
         Err(_) => return none(format!("{}; {}", ended.how, ended.errors.lines().next().unwrap_or_default())),
     };
-    let components = report["credit_loops"]["components"].as_array().map(|list| list.len() as u64);
-    let (pairs, broken) = (report["pairs"].as_u64(), count(&report["unreachable_pairs"]));
+    let found = &report["subnets"][0]["tables"];
+    let components = found["credit_loops"]["components"].as_array().map(|list| list.len() as u64);
+    let (pairs, broken) = (found["pairs"].as_u64(), count(&found["unreachable_pairs"]));
     let (Some(loops), Some(broken)) = (components, broken) else { return none("a report without counts".into()) };
     let verdict = match (broken, loops) {
         (0, 0) => Verdict::Free,

@@ -14,6 +14,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Half;
 use reconfig::plan::Arming;
 use reconfig::sim::StandingLane;
+use reconfig::sm::Takeover;
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::{BTreeMap, BTreeSet};
 use world::{Death, Deed, Held, Life, Setting, World, tear};
@@ -435,6 +436,59 @@ fn successors_that_are_killed_are_resumed_by_theirs() {
     assert!(lives > 4, "only {lives} lives");
     let held = sound(&world, world.sm, &next, false, "killed again and again");
     assert!(held == reference.after, "{next:?}: {:?}", held.differences(&reference.after));
+}
+
+/// Behind P5.4 a half may hold parts of two routings, and is then closed before anything is proved. `--takeover proved`
+/// refuses that, and writes no table. Where a manager has closed it that died before its plan began, it goes on: no
+/// table is written either before all that was sent until then has come to its end, and the rest is proved.
+#[test]
+fn whoever_wants_a_proof_does_not_close_a_half_and_goes_on_where_it_is_closed() {
+    let reference = undisturbed(DOUBLE, Going::Planned);
+    let (mut refused, mut gone_on) = (0, 0);
+    let step = if is_thorough() { 1 } else { 12 };
+    // Between the end of the change and the end of the mirror.
+    for position in (reference.sent * 3 / 4..reference.sent).step_by(step) {
+        let at = format!("killed before MAD {position}");
+        let died = |closing: bool| {
+            let mut world = World::new(DOUBLE);
+            let death = Death::Before(position);
+            world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+            world.pass(200_000);
+            let is_closing = |life: &Life| life.closed_a_half && life.first_table_ns.is_some();
+            if closing {
+                let next = world.manage(world.other_port(), None, &[], Death::OnceAnnounced);
+                if !is_closing(&next) || world.held(world.sm).closed().is_empty() {
+                    return None;
+                }
+                world.pass(200_000);
+            }
+            world.takeover = Takeover::Proved;
+            Some(world)
+        };
+        let Some(world) = died(true) else { continue };
+        let next = world.manage(world.sm, None, &[], Death::Never);
+        sound(&world, world.sm, &next, true, &at);
+        assert_eq!(
+            (next.arrival, next.changes.first().map(String::as_str)),
+            (Some("recovered"), Some("Completed")),
+            "{at}"
+        );
+        let written_ns = next.entered.iter().find(|(state, _)| *state == "rewriting").map(|&(_, ns)| ns);
+        assert_eq!(next.entered.first().map(|&(state, _)| state), Some("vacating"), "{at}: {:?}", next.entered);
+        assert!(next.first_table_ns >= written_ns && written_ns.is_some(), "{at}: {:?}", next.entered);
+        gone_on += 1;
+        // The same subnet, where nobody has closed the half.
+        let world = died(false).expect("a world");
+        let before = world.held(world.sm);
+        let next = world.manage(world.sm, None, &[], Death::OnceAnnounced);
+        if next.failures.iter().any(|why| why.contains("--takeover proved")) {
+            assert_eq!((next.arrival, next.first_table_ns), (None, None), "{at}: {next:?}");
+            assert!(world.held(world.sm) == before, "{at}: {next:?}");
+            refused += 1;
+        }
+    }
+    println!("{refused} refused, {gone_on} gone on with");
+    assert!(refused > 0 && gone_on > 0);
 }
 
 /// A plan for hosts that are told is not gone on with by a manager that has them ask again: it is recovered by the

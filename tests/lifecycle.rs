@@ -37,6 +37,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::CalledOff(CallOff::Abort),
         Outcome::CalledOff(CallOff::Failure(reason())),
         Outcome::Failed { state: "draining", reason: reason() },
+        Outcome::Abandoned { state: "draining" },
     ]
 }
 

@@ -111,7 +111,7 @@ fn finished(done: &ChangeDone, common: Common) -> Result<Answer, Failure> {
     }
     if done.outcome == ChangeOutcome::Failed {
         let reason = done.reason.as_deref().unwrap_or("the manager gave no reason");
-        return Err(Failure::undone(anyhow!("the change stands still: {reason}")));
+        return Err(Failure::undone(anyhow!("the change has not ended: {reason}")));
     }
     Ok(done.outcome.is_done().into())
 }

@@ -282,8 +282,8 @@ impl<S: SubnetManager> Driver<S> {
             tracing::info!(?event, "the subnet reports a change");
             noticed = true;
         }
-        if (noticed || failed) && self.look_during_change(failed).await? {
-            events.push(Event::TopologyChanged);
+        if noticed || failed {
+            events.extend(self.look_during_change(failed).await?);
         }
         // Last: an abort or a loss must call the change off before this answer leads into the next wave.
         events.push(answer);
@@ -469,7 +469,7 @@ impl<S: SubnetManager> Driver<S> {
                 }
             }
             // Still in the middle: `resume` continues from the same plan and the same tables.
-            Some(Outcome::Failed { .. }) | None => {}
+            Some(Outcome::Failed { .. } | Outcome::Abandoned { .. }) | None => {}
         }
         Ok(())
     }

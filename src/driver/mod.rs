@@ -25,14 +25,14 @@ pub use sighting::Sighting;
 pub use standing::StandingChange;
 
 use crate::change::{self, ChangeBase, ChangeInput, InForce, KnownBase, Prepared};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
 use crate::machine::{ChangeProgress, State, Ticket};
 use crate::plan::{MovedBy, Plan, Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::{Outlook, SubnetManager};
-use crate::tables::{Lft, PathLayers, SubnetTables};
+use crate::tables::{Lft, NodeSlToVl, PathLayers, SlToVl, SubnetTables};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -281,6 +281,12 @@ impl<S: SubnetManager> Driver<S> {
         assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
         self.running.tables.lfts = lfts;
         self.running.both_halves = both_halves;
+    }
+
+    /// Records the SL-to-VL table that every pair of ports of some devices was given without the driver.
+    pub fn lanes_are(&mut self, devices: impl IntoIterator<Item = NodeId>, table: SlToVl) {
+        let table = Arc::new(NodeSlToVl::Uniform(table));
+        devices.into_iter().for_each(|node| self.running.tables.sl_to_vl[node.index()] = table.clone());
     }
 
     /// Sets how later changes are made.

@@ -4,6 +4,7 @@ use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
+use crate::machine::Event;
 use crate::plan::{Lanes, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
@@ -117,14 +118,14 @@ impl<S: SubnetManager> Driver<S> {
         Ok(self.running.has_lost_something().then_some(record))
     }
 
-    /// Sweeps during a change, and returns whether something is gone. Neither a failed sweep nor an arrival stops the
-    /// change; an arrival is remembered. After a command that `failed` nothing less than a sweep will do: whoever is
-    /// silent behind a link that is up shows in nothing else.
-    pub(super) async fn look_during_change(&mut self, failed: bool) -> Result<bool, DriverError> {
+    /// Sweeps during a change, and returns what the machine is to know of what it finds, if anything. Neither a failed
+    /// sweep nor an arrival stops the change; an arrival is remembered. After a command that `failed` nothing less than
+    /// a sweep will do: whoever is silent behind a link that is up shows in nothing else.
+    pub(super) async fn look_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
         if !failed && self.subnet.glance().await? == Glance::Same {
             // For the sweep after the change: something may have come.
             self.noticed = true;
-            return Ok(false);
+            return Ok(None);
         }
         let before = self.running.alive.clone();
         match self.look().await {
@@ -133,25 +134,27 @@ impl<S: SubnetManager> Driver<S> {
                 match self.take_on_bounced(&sighting.discovered).await {
                     Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                     Err(error) => tracing::warn!(%error, "taking links into use again that bounced"),
-                    Ok(()) => {}
+                    Ok(false) => return Ok(Some(Event::Unfinishable)),
+                    Ok(true) => {}
                 }
                 self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
-                Ok(lacks(&self.running.alive, &before))
+                Ok(lacks(&self.running.alive, &before).then_some(Event::TopologyChanged))
             }
             Err(DriverError::Subnet(error)) if error.is_fatal() => Err(error.into()),
             Err(error) => {
                 tracing::warn!(%error, "looking at the subnet during a change");
-                Ok(false)
+                Ok(None)
             }
         }
     }
 
     /// Amid a change, takes cables whose ports went down and came back into use again, where their devices have lost
-    /// nothing; the others count as gone.
-    async fn take_on_bounced(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
-        let Some(progress) = self.state.progress() else { return Ok(()) };
+    /// nothing; the others count as gone. Returns whether that can be.
+    async fn take_on_bounced(&mut self, discovered: &Discovered) -> Result<bool, DriverError> {
+        let Some(progress) = self.state.progress() else { return Ok(true) };
         let states = &progress.plan().tables_at(progress.wave()).port_states;
-        let BouncedCables { again, rest } = bounced(&self.running.alive, self.running.sm, discovered, states);
+        let bounced = bounced(&self.running.alive, self.running.sm, discovered, states);
+        let Some(BouncedCables { again, rest }) = bounced else { return Ok(false) };
         // What is not right with them yet, or comes back, the sweep after the change sees to.
         self.noticed |= !again.is_empty() || rest.is_some();
         if let Some(rest) = rest {
@@ -165,7 +168,7 @@ impl<S: SubnetManager> Driver<S> {
                 self.subnet.apply(&alive, &writes, WriteOrder::Any).await?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -175,12 +178,18 @@ pub(super) struct BouncedCables {
     /// Both ends of those whose devices carry data elsewhere, or are the manager's own: these have lost nothing.
     pub again: Vec<PortId>,
     /// The known subnet without the others, whose devices may have been switched off and on, and have lost every table;
-    /// none if there are none, or if the manager's own is among them: without it there would be no subnet.
+    /// none if there are none.
     pub rest: Option<Fabric>,
 }
 
-/// The cables that are to be up in `states`, and bounced.
-pub(super) fn bounced(alive: &Fabric, sm: PortId, discovered: &Discovered, states: &[PortState]) -> BouncedCables {
+/// The cables that are to be up in `states`, and bounced; none if the manager's own is among those that cannot be taken
+/// into use again. It cannot count as gone: without it there would be no subnet.
+pub(super) fn bounced(
+    alive: &Fabric,
+    sm: PortId,
+    discovered: &Discovered,
+    states: &[PortState],
+) -> Option<BouncedCables> {
     let found = &discovered.fabric;
     let state = |port: PortId| {
         let Port { node, num, .. } = *alive.port(port);
@@ -199,6 +208,11 @@ pub(super) fn bounced(alive: &Fabric, sm: PortId, discovered: &Discovered, state
     };
     let (again, gone): (Vec<_>, Vec<_>) =
         alive.links().filter(has_bounced).partition(|&(a, b)| has_lost_nothing(a) && has_lost_nothing(b));
+    let has_own = |cables: &[(PortId, PortId)]| cables.iter().any(|&(a, b)| a == sm || b == sm);
+    let is_down = is_fresh(sm) && states[sm.index()] != PortState::Initialize;
+    if has_own(&gone) || is_down && !has_own(&again) {
+        return None;
+    }
     for (cables, what) in [(&again, "they are taken into use again"), (&gone, "it goes on without them")] {
         if let Some(&(first, _)) = cables.first() {
             let port = alive.describe_port(first);
@@ -206,12 +220,11 @@ pub(super) fn bounced(alive: &Fabric, sm: PortId, discovered: &Discovered, state
         }
     }
     let gone: Vec<PortId> = gone.into_iter().flat_map(|(a, b)| [a, b]).collect();
-    let is_own = gone.contains(&sm);
-    let rest = (!gone.is_empty() && !is_own).then(|| change::within_reach(&alive.without_links(&gone), sm));
+    let rest = (!gone.is_empty()).then(|| change::within_reach(&alive.without_links(&gone), sm));
     // Beyond what is gone nothing can be written.
     let reached = rest.as_ref().unwrap_or(alive);
     let again = again.into_iter().flat_map(|(a, b)| [a, b]).filter(|&port| reached.peer(port).is_some()).collect();
-    BouncedCables { again, rest }
+    Some(BouncedCables { again, rest })
 }
 
 impl Running {

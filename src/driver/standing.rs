@@ -5,11 +5,11 @@ use super::{ChangeUnderWay, DriverError, Running};
 use crate::fabric::difference::{self, Recognised};
 use crate::fabric::{Fabric, PortId};
 use crate::journal::Standing;
-use crate::machine::ChangePosition;
+use crate::machine::{ChangePosition, UNFINISHABLE};
 use crate::plan::{Barrier, MovedBy, Plan, Wave};
 use crate::routing::ENGINES;
 use crate::subnet::Discovered;
-use crate::tables::{PortState, RoutedBy, SubnetTables};
+use crate::tables::{RoutedBy, SubnetTables};
 use crate::vet::vet;
 use std::sync::Arc;
 
@@ -113,11 +113,8 @@ impl StandingChange {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }
         let states = &plan.tables_at(self.position.wave).port_states;
-        let BouncedCables { again, rest } = sighting::bounced(&alive, draft.sm, discovered, states);
-        let is_fresh = discovered.port_states[discovered.sm_port.index()] == PortState::Initialize;
-        if is_fresh && !again.contains(&draft.sm) {
-            return Err(format!("the switch of its manager, at {}, came up anew", known.describe_port(draft.sm)));
-        }
+        let BouncedCables { again, rest } =
+            sighting::bounced(&alive, draft.sm, discovered, states).ok_or(UNFINISHABLE)?;
         let alive = rest.unwrap_or(alive);
         for port in alive.lid_ports() {
             let (guid, num) = of(&alive, port);

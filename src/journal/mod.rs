@@ -171,12 +171,15 @@ impl Journal {
         }
     }
 
-    /// Records that a change is not gone on with.
+    /// Records that a change is not gone on with, unless that is recorded.
     ///
     /// # Errors
     /// The disk refuses.
     pub fn abandoned(&mut self, now_ns: u64, why: &str) -> Result<(), JournalError> {
-        self.append(now_ns, JournalRecord::Abandoned { why: why.to_string() })
+        match self.standing {
+            Some(_) => self.append(now_ns, JournalRecord::Abandoned { why: why.to_string() }),
+            None => Ok(()),
+        }
     }
 
     /// Records all elements that are set aside, by names that stay theirs.

@@ -2,7 +2,7 @@
 
 use super::{JournalError, plan_text};
 use crate::ids::Guid;
-use crate::machine::{CallOff, ChangePosition, Outcome};
+use crate::machine::{CallOff, ChangePosition, Outcome, UNFINISHABLE};
 use crate::plan::{Plan, Scheme};
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +78,7 @@ impl JournalRecord {
             Outcome::Failed { state, reason } => {
                 JournalRecord::Halted { state: (*state).to_string(), reason: reason.clone() }
             }
+            Outcome::Abandoned { .. } => JournalRecord::Abandoned { why: UNFINISHABLE.to_string() },
         }
     }
 }

@@ -41,6 +41,8 @@ pub enum Event {
     },
     /// The subnet changed again.
     TopologyChanged,
+    /// The manager's own switch came up anew, and cannot be excused: the change can never be ended (C.7).
+    Unfinishable,
     /// The user wants to call the change off.
     Abort,
     /// The user wants a failed change to continue: repeat the last question (C.4).
@@ -61,6 +63,7 @@ impl Event {
             Event::WriteFailed { .. } => "write-failed",
             Event::TimedOut { .. } => "timed-out",
             Event::TopologyChanged => "topology-changed",
+            Event::Unfinishable => "unfinishable",
             Event::Abort => "abort",
             Event::Resume => "resume",
         }
@@ -76,7 +79,12 @@ impl Event {
             Event::SourcesMoved(proof) => Some(proof.ticket()),
             Event::Drained(proof) => Some(proof.ticket()),
             Event::Vacated(proof) => Some(proof.ticket()),
-            Event::Begin(_) | Event::Continue(..) | Event::TopologyChanged | Event::Abort | Event::Resume => None,
+            Event::Begin(_)
+            | Event::Continue(..)
+            | Event::TopologyChanged
+            | Event::Unfinishable
+            | Event::Abort
+            | Event::Resume => None,
         }
     }
 }
@@ -195,7 +203,15 @@ pub enum Outcome {
         /// The failure.
         reason: String,
     },
+    /// It was given up where it stood, because of [`UNFINISHABLE`].
+    Abandoned {
+        /// The state in which it was given up.
+        state: &'static str,
+    },
 }
+
+/// Why a change is given up.
+pub const UNFINISHABLE: &str = "the manager's own switch came up anew";
 
 /// Why a change was undone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]

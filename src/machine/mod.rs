@@ -5,13 +5,14 @@
 //! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
 //! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. In scheme
 //! `double` a change can be called off before the swap; from the swap on, and in every other scheme from the first
-//! write on, it only goes forward (P3.9, W.6). `state-machines/change.yaml` states the same by hand, and a test
+//! write on, it only goes forward (P3.9, W.6); wherever it stands it is given up once it can never be ended (C.7).
+//! `state-machines/change.yaml` states the same by hand, and a test
 //! compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
 
 mod event;
 mod progress;
 
-pub use event::{CallOff, ChangePosition, Command, Declined, Event, Outcome};
+pub use event::{CallOff, ChangePosition, Command, Declined, Event, Outcome, UNFINISHABLE};
 pub use progress::ChangeProgress;
 
 pub use crate::drain::Ticket;
@@ -51,6 +52,8 @@ pub enum State {
     Completed(Idle),
     /// The last change was undone.
     CalledOff(Idle),
+    /// The last change was given up where it stood.
+    Abandoned(Idle),
     /// A change is halted in the state `at`, which is safe, and waits for [`Event::Resume`].
     Failed {
         /// The state in which it is halted.
@@ -95,6 +98,7 @@ impl State {
             State::CallingOff(..) => "calling-off",
             State::Completed(_) => "completed",
             State::CalledOff(_) => "called-off",
+            State::Abandoned(_) => "abandoned",
             State::Failed { .. } => "failed",
         }
     }
@@ -115,7 +119,7 @@ impl State {
             | State::Vacating(progress)
             | State::CallingOff(progress, _) => Some(progress),
             State::Failed { at } => at.progress(),
-            State::Steady(_) | State::Completed(_) | State::CalledOff(_) => None,
+            State::Steady(_) | State::Completed(_) | State::CalledOff(_) | State::Abandoned(_) => None,
         }
     }
 
@@ -151,13 +155,14 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         return (state, Vec::new());
     }
     match (state, event) {
-        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle), E::Begin(plan)) => {
+        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle) | S::Abandoned(idle), E::Begin(plan)) => {
             ChangeProgress::begin(plan, idle.next)
         }
-        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle), E::Continue(plan, position)) => {
-            ChangeProgress::taken_up(plan, position, idle.next)
-        }
-        (state @ (S::Steady(_) | S::Completed(_) | S::CalledOff(_)), E::TopologyChanged) => {
+        (
+            S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle) | S::Abandoned(idle),
+            E::Continue(plan, position),
+        ) => ChangeProgress::taken_up(plan, position, idle.next),
+        (state @ (S::Steady(_) | S::Completed(_) | S::CalledOff(_) | S::Abandoned(_)), E::TopologyChanged) => {
             (state, vec![Command::Replan])
         }
 
@@ -214,6 +219,8 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
             progress.call_off(CallOff::TopologyChanged)
         }
 
+        // Whatever is asked from now on, nobody answers (C.7).
+        (state, E::Unfinishable) if !state.is_idle() => abandoned(&state),
         (state, E::Abort) if !state.is_idle() => (state, vec![Command::Decline(Declined::TooLate)]),
         (state, E::Begin(_) | E::Continue(..)) => (state, vec![Command::Decline(Declined::Busy)]),
         // Too late to call off: the loss waits for the end of this change (C.3).
@@ -244,6 +251,12 @@ fn again(state: State, reason: String) -> (State, Vec<Command>) {
     ask_anew(state)
 }
 
+/// Gives a change up where it stands: nothing is written, and whoever comes next begins from what is read (section E).
+fn abandoned(state: &State) -> (State, Vec<Command>) {
+    let next = state.progress().map(ChangeProgress::idle).unwrap_or_default();
+    (State::Abandoned(next), vec![Command::Report(Outcome::Abandoned { state: state.name() })])
+}
+
 /// Repeats the open question under a new ticket.
 fn ask_anew(state: State) -> (State, Vec<Command>) {
     with_progress(state, ChangeProgress::same_question).with_command()
@@ -265,6 +278,6 @@ fn with_progress(state: State, change: fn(ChangeProgress) -> ChangeProgress) -> 
         State::Vacating(progress) => State::Vacating(change(progress)),
         State::CallingOff(progress, why) => State::CallingOff(change(progress), why),
         State::Failed { at } => State::Failed { at: Box::new(with_progress(*at, change)) },
-        idle @ (State::Steady(_) | State::Completed(_) | State::CalledOff(_)) => idle,
+        idle @ (State::Steady(_) | State::Completed(_) | State::CalledOff(_) | State::Abandoned(_)) => idle,
     }
 }

@@ -156,7 +156,7 @@ impl ChangeProgress {
         [Command::Report(outcome)].into_iter().chain(replan).collect()
     }
 
-    fn idle(&self) -> Idle {
+    pub(super) fn idle(&self) -> Idle {
         Idle { next: self.asked.next() }
     }
 

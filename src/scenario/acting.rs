@@ -16,7 +16,7 @@ use crate::driver::{ChangeRecord, ComputeTime, Driver, DriverError, Intent, Runn
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
-use crate::machine::Outcome;
+use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::Scheme;
 use crate::routing::Engine;
 use crate::sim::{Elements, Sim, SimTransport};
@@ -270,7 +270,9 @@ impl Serving<'_> {
         }
         // A subnet that never comes to rest would go on for ever.
         for _ in 0..MOST_CHANGES {
-            if record.as_ref().is_some_and(|record| matches!(record.outcome, Outcome::Failed { .. })) {
+            let is_open =
+                |record: &ChangeRecord| matches!(record.outcome, Outcome::Failed { .. } | Outcome::Abandoned { .. });
+            if record.as_ref().is_some_and(is_open) {
                 break;
             }
             let sighting = driver.look().await?;
@@ -316,5 +318,6 @@ fn ending(outcome: &Outcome) -> (Ending, Option<String>) {
         Outcome::Completed => (Ending::Completed, None),
         Outcome::CalledOff(why) => (Ending::Aborted, Some(format!("called off: {why}"))),
         Outcome::Failed { state, reason } => (Ending::Aborted, Some(format!("stands still while {state}: {reason}"))),
+        Outcome::Abandoned { state } => (Ending::Aborted, Some(format!("given up while {state}: {UNFINISHABLE}"))),
     }
 }

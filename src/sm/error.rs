@@ -112,6 +112,12 @@ pub enum SmError {
         /// Where it stands, and why.
         outcome: String,
     },
+    /// A change can never be ended, or was tried often enough.
+    #[error("the change is given up ({why}): the subnet is taken over as it is")]
+    GivenUp {
+        /// Why.
+        why: &'static str,
+    },
     /// New devices cannot be merged with the known fabric.
     #[error("merging new devices with the known fabric: {0}")]
     Union(#[from] UnionError),

@@ -16,7 +16,7 @@ use super::mailbox::{OrderAnswer, OrderId};
 use crate::change::Prepared;
 use crate::driver::ChangeRecord;
 use crate::fabric::{Fabric, NodeRole, PortId};
-use crate::machine::{CallOff, Outcome};
+use crate::machine::{CallOff, Outcome, UNFINISHABLE};
 use crate::plan::Plan;
 use std::sync::Arc;
 
@@ -180,7 +180,7 @@ pub enum LifecycleEvent {
     SetUp(Option<Goal>),
     /// A change was planned and proved.
     Prepared(Box<Prepared>),
-    /// A change has ended or is halted.
+    /// A change has ended, is halted, or was given up.
     Changed(Box<ChangeRecord>),
     /// A command failed.
     Failed(String),
@@ -248,7 +248,7 @@ pub enum LifecycleCommand {
     Report(String),
     /// Forget the subnet: another manager is master.
     StepDown,
-    /// Forget the halted change, and the subnet with it.
+    /// Forget a change that cannot be ended as planned, and the subnet with it.
     Abandon,
 }
 
@@ -404,7 +404,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
         (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
-        (S::Halted { in_vain: RESUMED, .. }, E::Due) if at.mandate == Mandate::Full => abandon(),
+        (S::Halted { in_vain: RESUMED, .. }, E::Due) if at.mandate == Mandate::Full => {
+            abandon("it stood still for a minute", None)
+        }
         (S::Halted { unfinished, in_vain }, E::Due) => resume(unfinished, None, (in_vain + 1).min(RESUMED)),
         (S::Halted { unfinished, in_vain }, E::Noticed) => resume(unfinished, None, in_vain),
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
@@ -493,10 +495,15 @@ fn resume(halted: Unfinished, order: Option<OrderId>, in_vain: u8) -> Next {
     (LifecycleState::Resuming { reaction: Reaction::to(halted, order), in_vain }, vec![LifecycleCommand::Resume])
 }
 
-/// The change cannot be ended as it was planned.
-fn abandon() -> Next {
-    let why = "the change that stands still is given up: the subnet is taken over as it is".to_string();
-    let commands = vec![LifecycleCommand::Report(why), LifecycleCommand::Abandon, LifecycleCommand::Look];
+/// The change cannot be ended as it was planned. Any mandate will do: nothing is written before the next look, and what
+/// it finds is taken over like what another manager left.
+fn abandon(why: &'static str, answer: Option<LifecycleCommand>) -> Next {
+    let mut commands = vec![LifecycleCommand::Report(SmError::GivenUp { why }.to_string())];
+    if let Some(answer) = answer {
+        commands.push(answer);
+    }
+    commands.push(LifecycleCommand::Abandon);
+    commands.push(LifecycleCommand::Look);
     (LifecycleState::Looking, commands)
 }
 
@@ -612,6 +619,7 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
         Outcome::Failed { state, reason } => return halt(reaction, 0, format!("in state {state}: {reason}"), at),
+        Outcome::Abandoned { .. } => return abandon(UNFINISHABLE, answered(reaction).next()),
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
             give_up(reaction, stands_still(format!("called off: {why}")), at)
@@ -632,6 +640,7 @@ fn resumed(reaction: Reaction, in_vain: u8, record: &ChangeRecord, at: Lifecycle
         Outcome::Completed => published(survey(reaction)),
         Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
         Outcome::Failed { .. } => halt(reaction, in_vain, outcome, at),
+        Outcome::Abandoned { .. } => abandon(UNFINISHABLE, answered(reaction).next()),
     }
 }
 
@@ -644,7 +653,11 @@ fn removed(
     at: LifecycleInput,
 ) -> Next {
     let (halted, made) = (matches!(record.outcome, Outcome::Failed { .. }), record.outcome == Outcome::Completed);
+    let is_given_up = matches!(record.outcome, Outcome::Abandoned { .. });
     let answer = LifecycleCommand::Answer(order, OrderAnswer::Changed(record));
+    if is_given_up {
+        return abandon(UNFINISHABLE, Some(answer));
+    }
     if halted {
         let unfinished = later(unfinished.retired, at);
         return (LifecycleState::Halted { unfinished, in_vain: 0 }, vec![answer]);

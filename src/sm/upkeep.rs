@@ -22,13 +22,13 @@ use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
 use super::watched::Watched;
-use crate::change::Prepared;
+use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
 use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
-use crate::machine::Outcome;
+use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager};
 use crate::tables::{PortState, Write};
@@ -126,6 +126,7 @@ impl<T: Transport> Upkeep<T> {
         };
         match record.outcome {
             Outcome::Completed | Outcome::CalledOff(_) => Ok(retired.after_later(&record)),
+            Outcome::Abandoned { .. } => Err(SmError::GivenUp { why: UNFINISHABLE }),
             outcome @ Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
         }
     }
@@ -405,6 +406,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // First, because the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
+        self.rewrite_unused(context).await?;
         self.driver.subnet_mut().manager.breathe().await?;
         let running = self.driver.running().clone();
         let found = drift::of_addresses(self.driver.subnet().manager(), &running);
@@ -565,6 +567,33 @@ impl<T: Transport> Upkeep<T> {
         manager.apply(fabric, &writes, crate::subnet::WriteOrder::Any).await?;
         let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
         manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::WriteOrder::Any).await?;
+        Ok(())
+    }
+
+    /// Writes what is recorded to devices that nobody uses, since they or what joins them is set aside, and that came
+    /// up anew: no change had an answer from them. Their ports stay as they are, so nothing passes them.
+    async fn rewrite_unused(&mut self, context: &Context) -> Result<(), SmError> {
+        if self.aside.is_empty() {
+            return Ok(());
+        }
+        let (running, policy) = (self.driver.running().clone(), &context.config.policy);
+        let used = change::within_reach(&self.without_aside(&running.alive), running.sm);
+        let manager = &mut self.driver.subnet_mut().manager;
+        let nodes =
+            running.alive.nodes().filter(|&(id, node)| node.present && !used.node(id).present).map(|(id, _)| id);
+        let bounced = nodes.filter(|&node| running.alive.ports_of(node).any(|port| is_down(manager.port_info(port))));
+        let devices: BTreeSet<NodeId> = bounced.collect();
+        if devices.is_empty() {
+            return Ok(());
+        }
+        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
+        let writes = plan::writes_to(&running.alive, &devices, &running.tables.lfts, steady);
+        match manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await {
+            Ok(_) => self.driver.lanes_are(devices, steady),
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            // The rest does not wait for it: when it is taken back, all is written.
+            Err(error) => tracing::warn!(%error, "writing to what is set aside"),
+        }
         Ok(())
     }
 

@@ -230,6 +230,7 @@ fn name(deed: &Deed) -> String {
         Deed::Unplugged(_) => "cable goes",
         Deed::Plugged(_) => "cable comes back",
         Deed::Bounces(_) => "link bounces",
+        Deed::Restarts(_) => "device switched off and on",
         Deed::Removed(_) => "switch set aside",
         Deed::TakenBack(_) => "switch taken back",
         Deed::Sickens(_, SickAttribute { attribute, sickness, .. }) => return format!("{sickness:?} at {attribute:?}"),

@@ -14,6 +14,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Half;
 use reconfig::plan::Arming;
 use reconfig::sim::StandingLane;
+use reconfig::sm::Takeover;
 use reconfig::verify::{Scope, prove_tables};
 use std::collections::{BTreeMap, BTreeSet};
 use world::{Death, Deed, Held, Life, Setting, World, tear};
@@ -239,11 +240,57 @@ fn a_host_that_went_off_and_on_meanwhile_does_not_hold_up_a_resumed_change() {
     }
 }
 
+/// States of a change by `double`.
+const STATES: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
+
+/// The manager's own switch is switched off and on in any state of a change: it has lost its tables, nothing passes it,
+/// and it cannot count as gone. The change does not stand still: what is there is taken over as it is.
+#[test]
+fn a_change_is_given_up_at_once_if_the_managers_own_switch_comes_up_anew() {
+    let mut given_up = 0;
+    for (setting, state) in [DOUBLE, FENCED].iter().flat_map(|&setting| STATES.map(|state| (setting, state))) {
+        let at = format!("{setting:?}: the manager's switch goes off and on while {state}");
+        let world = World::new(setting);
+        let own = world.fabric.neighbour(world.sm).expect("at a switch");
+        world.amid(state, 10_000, Deed::Restarts(own));
+        let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+        println!("{at}: {} ms, {life:?}", life.took_ns / 1_000_000);
+        assert!(life.changes.iter().all(|change| !change.starts_with("Failed")), "{at}: {life:?}");
+        assert!(life.took_ns < 2_000_000_000, "{at}: {} ns", life.took_ns);
+        sound(&world, world.sm, &life, true, &at);
+        given_up += usize::from(life.changes.iter().any(|change| change.starts_with("Abandoned")));
+    }
+    assert!(given_up > 0);
+}
+
+/// The switch that is set aside is switched off and on in any state of that change, or one of its links bounces: it
+/// holds what the manager has on record for it, though nobody uses it. Taken back, it carries traffic again.
+#[test]
+fn what_is_set_aside_and_comes_up_anew_amid_that_change_holds_what_is_on_record() {
+    let states = STATES.iter().map(|&state| (state, DOUBLE)).chain(STATES.iter().map(|&state| (state, FENCED)));
+    for (state, setting) in states.chain([("rewriting", AUTO)]) {
+        let world = World::new(setting);
+        let link = world.fabric.ports_of(world.root).find(|&port| world.fabric.peer(port).is_some()).expect("joined");
+        for deed in [Deed::Restarts(world.root), Deed::Bounces(link)] {
+            let at = format!("{setting:?}: {deed:?} while {state}, as it is set aside");
+            let world = World::new(setting);
+            world.amid(state, 10_000, deed);
+            let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+            assert!(life.changes.iter().any(|change| change == "Completed"), "{at}: {life:?}");
+            sound(&world, world.sm, &life, true, &at);
+            let back = world.manage(world.sm, Some(world.journal()), &[(0, Deed::TakenBack(world.root))], Death::Never);
+            sound(&world, world.sm, &back, true, &at);
+            let routed = &back.running.as_ref().expect("it is up").routed;
+            let root = routed.by_guid(world.fabric.node(world.root).guid).expect("known");
+            assert!(routed.node(root).present, "{at}: {back:?}");
+        }
+    }
+}
+
 /// Links that fail and train again in any state of a change: the manager's own, one between switches, a host's. No
 /// change stands still for them.
 #[test]
 fn a_link_that_bounces_amid_a_change_does_not_hold_it_up() {
-    const STATES: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
     let settings = [DOUBLE, FENCED, ARMED];
     let cases = settings.iter().flat_map(|&setting| STATES.map(|state| (setting, state)));
     for (setting, state) in cases.filter(|(setting, _)| is_thorough() || setting.arming == Arming::Off) {
@@ -389,6 +436,59 @@ fn successors_that_are_killed_are_resumed_by_theirs() {
     assert!(lives > 4, "only {lives} lives");
     let held = sound(&world, world.sm, &next, false, "killed again and again");
     assert!(held == reference.after, "{next:?}: {:?}", held.differences(&reference.after));
+}
+
+/// Behind P5.4 a half may hold parts of two routings, and is then closed before anything is proved. `--takeover proved`
+/// refuses that, and writes no table. Where a manager has closed it that died before its plan began, it goes on: no
+/// table is written either before all that was sent until then has come to its end, and the rest is proved.
+#[test]
+fn whoever_wants_a_proof_does_not_close_a_half_and_goes_on_where_it_is_closed() {
+    let reference = undisturbed(DOUBLE, Going::Planned);
+    let (mut refused, mut gone_on) = (0, 0);
+    let step = if is_thorough() { 1 } else { 12 };
+    // Between the end of the change and the end of the mirror.
+    for position in (reference.sent * 3 / 4..reference.sent).step_by(step) {
+        let at = format!("killed before MAD {position}");
+        let died = |closing: bool| {
+            let mut world = World::new(DOUBLE);
+            let death = Death::Before(position);
+            world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+            world.pass(200_000);
+            let is_closing = |life: &Life| life.closed_a_half && life.first_table_ns.is_some();
+            if closing {
+                let next = world.manage(world.other_port(), None, &[], Death::OnceAnnounced);
+                if !is_closing(&next) || world.held(world.sm).closed().is_empty() {
+                    return None;
+                }
+                world.pass(200_000);
+            }
+            world.takeover = Takeover::Proved;
+            Some(world)
+        };
+        let Some(world) = died(true) else { continue };
+        let next = world.manage(world.sm, None, &[], Death::Never);
+        sound(&world, world.sm, &next, true, &at);
+        assert_eq!(
+            (next.arrival, next.changes.first().map(String::as_str)),
+            (Some("recovered"), Some("Completed")),
+            "{at}"
+        );
+        let written_ns = next.entered.iter().find(|(state, _)| *state == "rewriting").map(|&(_, ns)| ns);
+        assert_eq!(next.entered.first().map(|&(state, _)| state), Some("vacating"), "{at}: {:?}", next.entered);
+        assert!(next.first_table_ns >= written_ns && written_ns.is_some(), "{at}: {:?}", next.entered);
+        gone_on += 1;
+        // The same subnet, where nobody has closed the half.
+        let world = died(false).expect("a world");
+        let before = world.held(world.sm);
+        let next = world.manage(world.sm, None, &[], Death::OnceAnnounced);
+        if next.failures.iter().any(|why| why.contains("--takeover proved")) {
+            assert_eq!((next.arrival, next.first_table_ns), (None, None), "{at}: {next:?}");
+            assert!(world.held(world.sm) == before, "{at}: {next:?}");
+            refused += 1;
+        }
+    }
+    println!("{refused} refused, {gone_on} gone on with");
+    assert!(refused > 0 && gone_on > 0);
 }
 
 /// A plan for hosts that are told is not gone on with by a manager that has them ask again: it is recovered by the

@@ -14,7 +14,7 @@ use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::{
     self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil, SharedMailbox,
-    SharedResponder, SubnetArrival, SubnetElement,
+    SharedResponder, SubnetArrival, SubnetElement, Takeover,
 };
 use reconfig::subnet::{Attendant, DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
@@ -66,6 +66,8 @@ pub enum Deed {
     Plugged(PortId),
     /// Its link fails and trains again.
     Bounces(PortId),
+    /// It is switched off and on, and has lost every table.
+    Restarts(NodeId),
     /// A user orders it away.
     Removed(NodeId),
     /// A user wants it back.
@@ -180,6 +182,10 @@ pub struct Life {
     pub answered: Vec<Half>,
     /// How many deeds were done.
     pub deeds: usize,
+    /// The states that its changes entered, and when.
+    pub entered: Vec<(&'static str, u64)>,
+    /// When it first wrote a forwarding or an SL-to-VL table, counted as the MADs are.
+    pub first_table_ns: Option<u64>,
     pub was_killed: bool,
 }
 
@@ -237,6 +243,8 @@ pub enum Death {
     Never,
     /// Before it sends this MAD, from 0.
     Before(usize),
+    /// Once it has announced a change, or how it mends the subnet, or that it cannot.
+    OnceAnnounced,
 }
 
 pub struct World {
@@ -244,6 +252,8 @@ pub struct World {
     pub root: NodeId,
     pub sm: PortId,
     pub setting: Setting,
+    /// What managers do with tables that they cannot mend with a proof.
+    pub takeover: Takeover,
     transport: SimTransport,
     folder: TempDir,
     dead: RefCell<(BTreeSet<NodeId>, BTreeSet<PortId>)>,
@@ -283,7 +293,8 @@ impl World {
         let (dead, aside, sick) = (RefCell::default(), RefCell::default(), RefCell::default());
         let is_whole = Cell::new(true);
         let amid = RefCell::default();
-        World { fabric, root, sm, setting, transport, folder, dead, aside, sick, is_whole, amid }
+        let takeover = Takeover::default();
+        World { fabric, root, sm, setting, takeover, transport, folder, dead, aside, sick, is_whole, amid }
     }
 
     /// Has something happen so many nanoseconds after a change has entered a state.
@@ -338,7 +349,11 @@ impl World {
                     Happening::Answered(id, _) => {
                         orders.remove(id);
                     }
+                    Happening::Begun { .. } | Happening::Failed(_) if death == Death::OnceAnnounced => {
+                        fate.borrow_mut().dies_now()
+                    }
                     Happening::Entered { state, .. } => {
+                        life.entered.push((state, now_ns));
                         let mut amid = self.amid.borrow_mut();
                         next.extend(
                             amid.extract_if(.., |(at, ..)| at == state).map(|(_, ns, deed)| (now_ns + ns, deed)),
@@ -363,6 +378,7 @@ impl World {
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
                 life.responder = Some(responder);
+                life.first_table_ns = fate.borrow().first_table_ns;
                 (life.sent, life.records) = fate.take().counts();
                 life.took_ns = begun_ns.map_or(0, |begun_ns| busy_ns - begun_ns);
                 return life;
@@ -422,11 +438,15 @@ impl World {
                 None
             }
             Deed::Revives(node) => {
-                let mut dead = self.dead.borrow_mut();
-                dead.0.remove(&node);
-                self.transport.with(|sim| sim.revive(node));
-                // It comes back with all its cables, but for what is unplugged.
-                dead.1.iter().for_each(|&port| self.transport.with(|sim| sim.kill(port)));
+                self.dead.borrow_mut().0.remove(&node);
+                self.switch_on(node);
+                None
+            }
+            Deed::Restarts(node) => {
+                if !self.dead.borrow().0.contains(&node) {
+                    self.transport.with(|sim| sim.kill(node));
+                    self.switch_on(node);
+                }
                 None
             }
             Deed::Sickens(node, sick) => {
@@ -475,7 +495,7 @@ impl World {
             self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();
         self.transport.with(|sim| sim.omit(&cut_off));
         // A port that comes back discards until it is set up, which is a failure's loss too, though its cable is there.
-        if !cut_off.is_empty() || matches!(deed, Deed::Revives(_) | Deed::Plugged(_) | Deed::Bounces(_)) {
+        if !cut_off.is_empty() || comes_back(deed) {
             self.is_whole.set(false);
         }
         order.map(|order| mailbox.borrow_mut().order(order))
@@ -483,19 +503,22 @@ impl World {
 
     /// Switches a device off and on while no manager is there; not one that has died and not come back. Whether it did.
     pub fn switch_off_and_on(&self, node: NodeId) -> bool {
-        let dead = self.dead.borrow();
-        if dead.0.contains(&node) {
+        if self.dead.borrow().0.contains(&node) {
             return false;
         }
         self.transport.with(|sim| sim.kill(node));
         self.pass(50_000);
-        self.transport.with(|sim| {
-            sim.revive(node);
-            // It comes back with all its cables, but for what is unplugged.
-            dead.1.iter().for_each(|&port| sim.kill(port));
-        });
+        self.switch_on(node);
         self.is_whole.set(false);
         true
+    }
+
+    /// A device comes back with all its cables, but for what is unplugged.
+    fn switch_on(&self, node: NodeId) {
+        self.transport.with(|sim| {
+            sim.revive(node);
+            self.dead.borrow().1.iter().for_each(|&port| sim.kill(port));
+        });
     }
 
     /// Where packets are.
@@ -611,6 +634,7 @@ impl World {
         let config = Config {
             policy,
             auto: self.setting.auto,
+            takeover: self.takeover,
             sources: self.sources(),
             data_vls: DATA_VLS,
             limits: AgeLimits { life_time_value: 8, hoq_life: 7, ..AgeLimits::default() },
@@ -634,6 +658,11 @@ fn sim_config(fenced: bool) -> SimConfig {
             ..SimConfig::default()
         },
     }
+}
+
+/// Whether ports are in INITIALIZE after a deed.
+fn comes_back(deed: Deed) -> bool {
+    matches!(deed, Deed::Revives(_) | Deed::Plugged(_) | Deed::Bounces(_) | Deed::Restarts(_))
 }
 
 fn answer_in_words(answer: &OrderAnswer) -> String {
@@ -668,6 +697,8 @@ fn reached(fabric: &Fabric, from: PortId) -> BTreeSet<NodeId> {
 #[derive(Default)]
 struct Fate {
     sent: usize,
+    /// When the first Set of a forwarding or an SL-to-VL table was sent.
+    first_table_ns: Option<u64>,
     dies_before: Option<usize>,
     is_dead: bool,
     journal: PathBuf,
@@ -678,20 +709,29 @@ struct Fate {
 impl Fate {
     fn new(death: Death, journal: PathBuf) -> Fate {
         let dies_before = match death {
-            Death::Never => None,
+            Death::Never | Death::OnceAnnounced => None,
             Death::Before(count) => Some(count),
         };
         Fate { dies_before, journal_len: length(&journal), journal, ..Fate::default() }
     }
 
+    fn dies_now(&mut self) {
+        (self.dies_before, self.is_dead) = (Some(self.sent), true);
+    }
+
     /// Whether it still sends a MAD.
-    fn sends(&mut self) -> bool {
+    fn sends(&mut self, mad: &[u8; 256], now_ns: u64) -> bool {
         let len = length(&self.journal);
         if len != std::mem::replace(&mut self.journal_len, len) {
             self.records.insert(self.sent);
         }
         self.is_dead = self.dies_before.is_some_and(|count| self.sent >= count);
         self.sent += usize::from(!self.is_dead);
+        // The method, and the attribute.
+        let attribute = u16::from_be_bytes([mad[16], mad[17]]);
+        if !self.is_dead && mad[3] == 2 && [0x17, 0x19].contains(&attribute) {
+            self.first_table_ns.get_or_insert(now_ns);
+        }
         !self.is_dead
     }
 
@@ -717,7 +757,7 @@ impl Transport for Mortal {
     }
 
     async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError> {
-        let sends = self.fate.borrow_mut().sends();
+        let sends = self.fate.borrow_mut().sends(&datagram.bytes, self.now_ns());
         if !sends {
             std::future::pending::<()>().await;
         }

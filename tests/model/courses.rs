@@ -228,7 +228,7 @@ impl Courses {
     }
 
     fn events(&self, node: &Node) -> Vec<Event> {
-        let mut events = vec![Event::TopologyChanged, Event::Abort, Event::Resume];
+        let mut events = vec![Event::TopologyChanged, Event::Unfinishable, Event::Abort, Event::Resume];
         if !node.state.is_idle() || node.watch.begun < self.changes {
             events.extend(self.plans.iter().cloned().map(Event::Begin));
         }
@@ -290,6 +290,11 @@ impl Courses {
         match event {
             Event::TopologyChanged => watched.owed = true,
             Event::Abort => demand(commands.len() == 1, "an abort is answered")?,
+            // Wherever it stands, nothing more is asked, and no plan is owed: what comes next begins from what is read.
+            Event::Unfinishable => {
+                watched.owed = false;
+                return self.close(next, watched, commands, |outcome| matches!(outcome, Outcome::Abandoned { .. }));
+            }
             Event::Begin(_) => demand(matches!(commands, [Command::Decline(_)]), "a second plan is declined")?,
             Event::Resume => demand(commands.iter().any(|command| asked(command).is_some()), "a resumed change asks")?,
             _ => {}
@@ -414,7 +419,7 @@ fn plans() -> Vec<Arc<Vetted>> {
 }
 
 /// States that `state-machines/change.yaml` draws.
-const STATES: usize = 16;
+const STATES: usize = 17;
 
 #[test]
 fn in_every_sequence_of_events_the_machine_does_what_the_plan_demands() {

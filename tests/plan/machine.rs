@@ -236,7 +236,7 @@ fn explore(plans: &[Arc<Vetted>], mut seen: impl FnMut(&State, &Event, &State, &
         let asked = state.progress().map_or(Ticket(0), |course| course.asked());
         let mut events: Vec<Event> = plans.iter().cloned().map(Event::Begin).collect();
         events.extend(plans.iter().flat_map(taken_up));
-        events.extend([Event::TopologyChanged, Event::Abort, Event::Resume]);
+        events.extend([Event::TopologyChanged, Event::Unfinishable, Event::Abort, Event::Resume]);
         events.extend(answers(asked));
         for event in events {
             let (next, commands) = step(state.clone(), event.clone());

@@ -11,7 +11,7 @@ use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
-use crate::machine::Outcome;
+use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::{LanePartition, Plan};
 use crate::subnet::{DeviceProfile, SmpCounts};
 use crate::tables::ChannelUse;
@@ -560,6 +560,9 @@ impl ChangeDone {
             Outcome::Completed => (ChangeOutcome::Completed, None),
             Outcome::CalledOff(why) => (ChangeOutcome::CalledOff, Some(why.to_string())),
             Outcome::Failed { state, reason } => (ChangeOutcome::Failed, Some(format!("in state {state}: {reason}"))),
+            Outcome::Abandoned { state } => {
+                (ChangeOutcome::Failed, Some(format!("given up in state {state}: {UNFINISHABLE}")))
+            }
         };
         let mut smps = SmpCounts::default();
         record.sweep.iter().chain(&record.phases).for_each(|phase| smps.add(&phase.smps));

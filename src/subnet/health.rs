@@ -20,6 +20,9 @@ const LATELY_NS: u64 = 300_000_000_000;
 /// The longest that it is left out at a time.
 const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
 
+/// After how many pauses without another absence a device counts as well.
+const WELL_FOR: u64 = 4;
+
 /// How a device fails at an attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FailingAs {
@@ -118,10 +121,13 @@ impl Health {
             return;
         }
         self.ailing.remove(&key);
-        let still = self.ailing.values().any(|ailment| ailment.device == device && ailment.essential);
-        if !still && self.absent.get(&device).is_some_and(|absence| !absence.is_out) {
-            self.absent.remove(&device);
-        }
+    }
+
+    /// How a device was left out before, if it is not well for long yet: one that takes a write now and then would
+    /// otherwise be taken back and left out for ever, at the first pause each time.
+    fn absence_lately(&self, device: Guid, now_ns: u64) -> Option<&Absence> {
+        let is_late = |absence: &&Absence| now_ns <= absence.until_ns.saturating_add(WELL_FOR * absence.pause_ns);
+        self.absent.get(&device).filter(|absence| absence.is_out || is_late(absence))
     }
 
     fn fails(&mut self, new: Ailment) {
@@ -309,7 +315,7 @@ impl<T: Transport> Manager<T> {
         }
         let mut left = Vec::new();
         for ailment in candidates() {
-            let absence = self.health.absent.get(&ailment.device);
+            let absence = self.health.absence_lately(ailment.device, now_ns);
             if absence.is_some_and(|absence| absence.is_out) {
                 continue;
             }

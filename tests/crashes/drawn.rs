@@ -320,6 +320,14 @@ fn what_went_wrong_once_does_not_again() {
     let cases: &[Past<'_>] = &[
         (agents("hypercube:3,1"), &[(0, SwitchDies(1)), (1_000_000, CableGoes(0))], &[(75, Successor::Itself)]),
         (
+            Setting { fenced: true, load: 0.0002, loss: 0.02, seed: 419, ..agents("fat-tree:2,3") },
+            &[
+                (1_000_000, DeviceSickens(323, sick(AttributeId::PortInfo, Sickness::Ignores, true))),
+                (0, DeviceSickens(944, sick(AttributeId::SwitchInfo, Sickness::Silent, false))),
+            ],
+            &[],
+        ),
+        (
             Setting { fenced: true, load: 0.0, loss: 0.02, seed: 700, ..agents("torus:3x3,1") },
             &[(0, SwitchDies(1)), (200_000, SwitchDies(4))],
             &[(78, Successor::Itself)],

@@ -176,13 +176,12 @@ fn course(program: &Path, fabric: &Fabric, net: &str, manager: Manager) -> io::R
         }
     };
     let log = Log { file: served.folder().join(name), end };
-    let reported = |what: &str| {
-        served.wait(what, LIMIT, || {
-            lossy(&log.file).is_ok_and(|text| ["SUBNET UP", what].iter().any(|end| text.contains(end)))
-        });
-        start.elapsed().as_secs_f64()
-    };
-    let (first, wall) = (reported("HOSTS UP"), reported("SUBNET UP"));
+    let says = |words: &str| lossy(&log.file).is_ok_and(|text| text.contains(words));
+    served.wait("HOSTS UP", LIMIT, || says("HOSTS UP") || says("SUBNET UP"));
+    let hosts_up = says("HOSTS UP").then(|| start.elapsed().as_secs_f64());
+    served.wait("SUBNET UP", LIMIT, || says("SUBNET UP"));
+    let wall = start.elapsed().as_secs_f64();
+    let first = hosts_up.unwrap_or(wall);
     let up = Took { first, wall, processor: manager.processor_seconds()? };
     let after = |served: &mut Served, event: &dyn Fn(&mut Served)| {
         let (before, worked) = (log.ends(), manager.processor_seconds()?);

@@ -339,16 +339,22 @@ pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) ->
     held
 }
 
-/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic on more than are
-/// wanted, since packets stand in them.
+/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic, since packets stand
+/// in them, and since more come into operation only while links are down; the wanted ones where nothing flows, where
+/// ports do not say how many they have, or where they are required.
 pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
     let fabric = &found.fabric;
     if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
         return config.data_vls;
     }
     let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
-    let held = cabled.filter_map(|port| manager.port_info(port)?.operational_vls.lanes());
-    held.min().unwrap_or(0).max(config.data_vls)
+    let (held, wanted) = (cabled.filter_map(|port| manager.port_info(port)?.operational_vls.lanes()), config.data_vls);
+    let held = held.min().unwrap_or(wanted);
+    if held < wanted {
+        tracing::warn!(%held, %wanted, "the subnet carries traffic on fewer data VLs, which are kept: a change by `double` \
+            needs two (--vls to have it changed, for which links go down)");
+    }
+    held
 }
 
 /// The fabric with its lanes settled and with the LIDs that `assign` gives.

@@ -21,6 +21,7 @@ const SETUP: Setup = Setup {
     m_key: 0,
     takeover: Takeover::Proved,
     data_vls: 4,
+    data_vls_are_required: true,
     lmc: 1,
     auto: true,
     falls_back: false,

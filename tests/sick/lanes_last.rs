@@ -104,3 +104,23 @@ fn a_loss_before_all_sl_to_vl_tables_are_written_is_recovered() {
         }
     }
 }
+
+/// A subnet on two lanes is taken over on two: no link goes down for more, unless more are required.
+#[test]
+fn a_running_subnet_keeps_its_lanes() {
+    for (required, lanes) in [(false, 2), (true, 4)] {
+        let mut scene =
+            Scene::cold("fat-tree:4,2", SimConfig::default(), Setup { data_vls: 2, ..Setup::default() }, &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        let setup = Setup { data_vls_are_required: required, ..Setup::default() };
+        let mut heir = scene.another(setup);
+        assert!(heir.until(20 * S, |heir| heir.arrival().is_some()), "{:?}", heir.failures());
+        heir.pass(S);
+        assert_eq!(heir.unreached(&[]), [], "{required}");
+        let in_turn: fn(Sl) -> Vl = if lanes == 2 { |sl| Vl::masked(sl.get() % 2) } else { in_turn };
+        assert_eq!(tables_by(&heir, "leaf-1", in_turn), [56, 56], "{required}");
+        if !required {
+            assert_eq!((heir.arrival(), is_hosts_up(&heir)), (Some(SubnetArrival::Adopted), false));
+        }
+    }
+}

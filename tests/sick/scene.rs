@@ -53,8 +53,9 @@ pub fn timing() -> Timing {
 pub struct Setup {
     pub m_key: u64,
     pub takeover: Takeover,
-    /// The most data VLs, whatever is found.
+    /// The most data VLs; whatever is found, if they are required.
     pub data_vls: u8,
+    pub data_vls_are_required: bool,
     pub lmc: u8,
     pub engine: &'static str,
     /// By `auto`, or by `double` alone.
@@ -71,6 +72,7 @@ impl Default for Setup {
             m_key: 0,
             takeover: Takeover::Proved,
             data_vls: 4,
+            data_vls_are_required: true,
             lmc: 1,
             engine: "up-down",
             auto: true,
@@ -92,7 +94,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Pa
         auto: setup.auto,
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
         data_vls: setup.data_vls,
-        data_vls_are_required: true,
+        data_vls_are_required: setup.data_vls_are_required,
         lmc: Lmc::masked(setup.lmc),
         m_key: setup.m_key,
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },

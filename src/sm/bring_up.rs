@@ -32,7 +32,7 @@ const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 pub enum SubnetArrival {
     /// It carried no traffic and was written whole.
     Cold,
-    /// It carried traffic under tables that were proved as they stood; they are now the routing in force.
+    /// It carried traffic under forwarding tables that were proved as they stood; they are now the routing in force.
     Adopted,
     /// It carried traffic under what a change had left that nobody ended, and was led back to one routing by waves that
     /// are proved.
@@ -93,7 +93,7 @@ pub(super) struct BroughtUp {
 
 /// What is still to be run before a subnet is up.
 pub(super) enum Pending {
-    /// The SL-to-VL tables of a cold subnet, whose hosts have ways to each other by now.
+    /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
     Lanes(Vec<Write>),
     /// The way back to one routing.
     Recovery(Prepared),
@@ -562,8 +562,8 @@ async fn write<T: Transport>(
     });
     let mut writes = writes.await?;
     let blocks = writes.partition_point(|write| matches!(write, Write::LftBlock { .. }));
-    let hosts_first = lanes_may_follow && writes.len() > 2 * blocks;
-    let lanes = writes.split_off(if hosts_first { blocks } else { writes.len() });
+    let lanes_follow = lanes_may_follow && writes.len() > 2 * blocks;
+    let lanes = writes.split_off(if lanes_follow { blocks } else { writes.len() });
     manager.apply_each(fabric, &writes).await?;
     set_up::activate(manager, fabric, &ports).await?;
     Ok(lanes)

@@ -30,7 +30,7 @@ use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::{self, Assumption, Lanes, Scheme};
-use crate::subnet::{Manager, SubnetEvent, SubnetManager};
+use crate::subnet::{Manager, SubnetEvent, SubnetManager, WriteOrder};
 use crate::tables::{PortState, Write};
 use crate::transport::Transport;
 use crate::wire;
@@ -493,7 +493,7 @@ impl<T: Transport> Upkeep<T> {
             }
         };
         let (lfts, writes) = computed(manager, context.config.planning, work).await?.map_err(SmError::Unproved)?;
-        manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await?;
+        manager.apply(&running.alive, &writes, WriteOrder::Any).await?;
         let now_ns = self.driver.subnet().now_ns();
         if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.followed(now_ns)) {
             tracing::error!("{error}; a manager that starts anew has the retired half follow again");
@@ -564,9 +564,9 @@ impl<T: Transport> Upkeep<T> {
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
         // Nothing that these devices held before is taken for granted.
         let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
-        manager.apply(fabric, &writes, crate::subnet::WriteOrder::Any).await?;
+        manager.apply(fabric, &writes, WriteOrder::Any).await?;
         let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-        manager.apply(fabric, &active.collect::<Vec<_>>(), crate::subnet::WriteOrder::Any).await?;
+        manager.apply(fabric, &active.collect::<Vec<_>>(), WriteOrder::Any).await?;
         Ok(())
     }
 
@@ -588,7 +588,7 @@ impl<T: Transport> Upkeep<T> {
         }
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
         let writes = plan::writes_to(&running.alive, &devices, &running.tables.lfts, steady);
-        match manager.apply(&running.alive, &writes, crate::subnet::WriteOrder::Any).await {
+        match manager.apply(&running.alive, &writes, WriteOrder::Any).await {
             Ok(_) => self.driver.lanes_are(devices, steady),
             Err(error) if error.is_fatal() => return Err(error.into()),
             // The rest does not wait for it: when it is taken back, all is written.

@@ -30,7 +30,7 @@ rows=(
 )
 
 # Cheapest first; the first that fails has caught the row.
-tests=('--test suite verify::' '--lib verify' '--test suite plan::plans::' '--test suite driver::growth::' '--test suite forged::drained::' '--test suite simulate::ghost_cycle::' '--test suite mutations::')
+tests=('--test suite verify::' '--test library verify' '--test suite plan::plans::' '--test suite driver::growth::' '--test suite forged::drained::' '--test suite simulate::ghost_cycle::' '--test suite mutations::')
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -45,9 +45,9 @@ pub fn generated(topology: &str, seed: u64) -> Net {
 /// Small ones, of four families; the first cannot be rewritten in place without a deadlock.
 pub const SMALL: [(&str, u64); 4] =
     [("random-regular:8,4,5", 112), ("leaf-spine:12,6,8", 0), ("torus:4x4x2,4", 0), ("dragonfly:2,4,2", 0)];
-/// 320 switches and 1024 CAs in the long form, 160 and 512 in the brief one.
+/// 320 switches and 1024 CAs in the long form, 96 and 216 in the brief one.
 pub fn large() -> (&'static str, u64) {
-    (if is_thorough() { "three-level:16,8,8,8,8" } else { "three-level:8,8,8,4,8" }, 0)
+    (if is_thorough() { "three-level:16,8,8,8,8" } else { "three-level:6,6,6,4,6" }, 0)
 }
 
 /// A fat tree of two levels: the larger one of [`SMALL`] in the long form, a quarter of its hosts in the brief one.

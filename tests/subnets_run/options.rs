@@ -133,7 +133,7 @@ fn lost_late_and_repeated_smps_delay_the_change_and_no_packet() {
         for (_, mut asked) in asked.filter(|(which, _)| is_thorough() || (*which == 0) == (smp_delay_ns == 0)) {
             asked.sim = SimConfig { smp_loss, smp_duplicate, smp_delay_ns, ..asked.sim };
             // The change takes long, so the brief form has traffic that costs less.
-            let load = if is_thorough() { 0.02 } else { 0.005 };
+            let load = if is_thorough() { 0.02 } else { 0.002 };
             (asked.load, asked.smp_timeout_ns) = (Some(load), 500_000);
             asked.barrier_timeout_ns = 100_000_000;
             assert_clean(&run(&asked));

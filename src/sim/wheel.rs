@@ -16,6 +16,8 @@ pub const TICKS_PER_NS: Ticks = 10;
 const FINE_BITS: u32 = 14;
 const FINE: usize = 1 << FINE_BITS;
 const SPAN: u64 = (FINE / 2) as u64;
+/// Words of bits of the fine ring that are passed at once where they are empty.
+const STRIDE: usize = 16;
 const COARSE: usize = 4096;
 const NIL: u32 = u32::MAX;
 
@@ -291,6 +293,12 @@ impl Wheel {
         let mut bits = self.fine_bits[word] & (!0 << (start % 64));
         while bits == 0 {
             word = (word + 1) % (FINE / 64);
+            // Where little happens most words are empty, and whole strides are passed.
+            while word.is_multiple_of(STRIDE)
+                && self.fine_bits[word..word + STRIDE].iter().fold(0, |any, bits| any | bits) == 0
+            {
+                word = (word + STRIDE) % (FINE / 64);
+            }
             bits = self.fine_bits[word];
         }
         let slot = word * 64 + bits.trailing_zeros() as usize;

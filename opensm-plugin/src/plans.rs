@@ -16,7 +16,7 @@ use reconfig::ids::{Half, Lid, VlSet};
 use reconfig::lid;
 use reconfig::plan::{self, Lanes, Observer, PlanError, PlanInput, Policy, Scheme, TableStep};
 use reconfig::repair::{Budget, RepairInput, repair};
-use reconfig::routing::{Demand, Engine, Parameters, RouteError, choose_root, stranded, switch_order};
+use reconfig::routing::{Demand, Engine, Parameters, RouteError, chosen_root, stranded, switch_order};
 use reconfig::tables::{Lft, PathLayers, RoutingFunction, SubnetTables};
 use reconfig::verify::{
     self, InjectionRules, ProofStatistics, ProofWave, Refusal, Scope, Transition, UnicastWaits, prove_tables,
@@ -485,7 +485,8 @@ pub fn renewed(
         },
         None => {
             let (function, target) = rerouted(&*engines.listed, fabric, sight.sm)?;
-            let order = choose_root(fabric).and_then(|root| switch_order(function.engine(), fabric, root));
+            let engine = function.engine();
+            let order = chosen_root(engine, fabric).and_then(|root| switch_order(engine, fabric, root));
             let parted = fabric.has_both_halves().then(|| spread(&*engines.listed, fabric, sight.sm)).transpose()?;
             (parted.unwrap_or(target), order)
         }

@@ -4,7 +4,7 @@ use super::{ChangeError, Groundwork, InForce, Outset};
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
 use crate::repair::{self, Budget, Repair, RepairBase, RepairInput, RepairWave, repair_from};
-use crate::routing::{choose_root, switch_order};
+use crate::routing::{chosen_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     let sending = Sending::of(&outset.in_force());
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
-    let order = choose_root(&input.before).and_then(|root| switch_order(ground.function.engine(), &input.before, root));
+    let engine = ground.function.engine();
+    let order = chosen_root(engine, &input.before).and_then(|root| switch_order(engine, &input.before, root));
     let asked = RepairInput {
         target: alike.then_some(target),
         order: order.as_deref(),

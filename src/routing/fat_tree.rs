@@ -15,6 +15,7 @@
 use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
 use super::forest::{Forest, TreeProblem};
+use super::relief::Relief;
 use super::switch_tree::SwitchTree;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
@@ -23,6 +24,8 @@ use std::ops::Range;
 
 pub(super) const NAME: &str = "fat-tree";
 const FAR: u32 = u32::MAX;
+/// The rounds in which busy channels are relieved: the second and third concern few destinations.
+const ROUNDS: usize = 3;
 
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -161,10 +164,13 @@ struct Tree<'a> {
     down: Vec<u32>,
     /// By row: hops of the way in use.
     total: Vec<u32>,
-    /// Equally good channels, row by row in the order of `Levels::from_above`.
+    /// Equally good channels, row by row.
     choices: Vec<u32>,
-    /// By row: the end of its choices.
-    ends: Vec<u32>,
+    /// By row: which of these are its own.
+    own: Vec<Range<usize>>,
+    /// Rows, each before those that it can send to.
+    onward: Vec<u32>,
+    relief: Relief<'a>,
 }
 
 impl<'a> Tree<'a> {
@@ -179,7 +185,9 @@ impl<'a> Tree<'a> {
             down: vec![FAR; rows],
             total: vec![FAR; rows],
             choices: Vec::new(),
-            ends: Vec::new(),
+            own: vec![0..0; rows],
+            onward: Vec::new(),
+            relief: Relief::new(&problem.net, problem.hosts()),
         }
     }
 
@@ -192,6 +200,7 @@ impl<'a> Tree<'a> {
             // other's number.
             self.plant(leaf * most, ends.clone());
         }
+        self.relieve(&borne)?;
         let planted = (self.dependencies.clone(), self.forest.clone());
         let to_switches = self.lead_others(&borne, true).or_else(|_| {
             (self.dependencies, self.forest) = planted;
@@ -269,7 +278,6 @@ impl<'a> Tree<'a> {
     fn aim(&mut self, target: usize) -> Result<(), Why> {
         self.measure_down(target);
         self.choices.clear();
-        self.ends.clear();
         let (net, levels) = (&self.problem.net, self.levels);
         for &row in &levels.from_above {
             let goes_down = self.down[row as usize] != FAR;
@@ -280,6 +288,7 @@ impl<'a> Tree<'a> {
             let beyond = |channel: u32| hops[net.channel(channel).to as usize];
             let able = net.out(row as usize).filter(able).filter(|&channel| beyond(channel) != FAR);
             let best = able.clone().map(beyond).min();
+            let start = self.choices.len();
             self.total[row as usize] = match best {
                 _ if row as usize == target => 0,
                 None if levels.are_leaves(row as usize, target) => return Err(self.apart(row as usize, target)),
@@ -289,8 +298,12 @@ impl<'a> Tree<'a> {
                     best + 1
                 }
             };
-            self.ends.push(self.choices.len() as u32);
+            self.own[row as usize] = start..self.choices.len();
         }
+        let goes_down = |row: &&u32| self.down[**row as usize] != FAR;
+        self.onward.clear();
+        self.onward.extend(levels.from_above.iter().rev().filter(|row| !goes_down(row)));
+        self.onward.extend(levels.from_above.iter().filter(goes_down));
         Ok(())
     }
 
@@ -326,27 +339,87 @@ impl<'a> Tree<'a> {
                 self.choose(number + path, &mut next);
                 self.forest.plant(net, end * paths + path, &next);
                 assert!(self.admit(&next), "ways up and then down depend on each other in no circle");
+                if path == 0 {
+                    self.relief.count(&self.onward, &next);
+                }
             }
+        }
+    }
+
+    /// Relieves busy channels, in up to [`ROUNDS`] rounds over all destinations.
+    fn relieve(&mut self, borne: &[Range<usize>]) -> Result<(), Why> {
+        let (net, paths) = (&self.problem.net, self.problem.paths());
+        self.relief.share(&self.levels.level);
+        for _ in 0..ROUNDS {
+            let busy = self.relief.busy();
+            for ends in borne {
+                // To aim takes longest, and late rounds concern few destinations.
+                let leads_over = |channel: u32, end: usize| {
+                    let from = net.channel(channel).from as usize;
+                    self.forest.channel(net, from, end * paths) == Some(channel)
+                };
+                let mut still_busy = busy.iter().copied().filter(|&channel| self.relief.is_busy(channel));
+                if !still_busy.any(|channel| ends.clone().any(|end| leads_over(channel, end))) {
+                    continue;
+                }
+                self.aim(self.problem.ends[ends.start].row)?;
+                let mut first_paths = vec![vec![NONE; net.rows()]; ends.len()];
+                // Row by row, as the forest has them.
+                for row in 0..net.rows() {
+                    for (next, end) in first_paths.iter_mut().zip(ends.clone()) {
+                        next[row] = self.forest.channel(net, row, end * paths).unwrap_or(NONE);
+                    }
+                }
+                first_paths.into_iter().zip(ends.clone()).for_each(|(next, end)| self.relieve_end(end, next));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same on the ways to one end port; `next` is its first path. Where the choice of that moves on, those of the
+    /// others do too, so that they stay as different as they were.
+    fn relieve_end(&mut self, end: usize, mut next: Vec<u32>) {
+        let (net, paths) = (&self.problem.net, self.problem.paths());
+        let trees = end * paths..(end + 1) * paths;
+        let mut has_turned = false;
+        let (choices, own, forest) = (&self.choices, &self.own, &mut self.forest);
+        let choices = |row: u32| &choices[own[row as usize].clone()];
+        self.relief.relieve(&self.onward, &mut next, choices, |row, places| {
+            has_turned = true;
+            for tree in trees.clone() {
+                let old = forest.channel(net, row as usize, tree);
+                let at = choices(row).iter().position(|&channel| Some(channel) == old).expect("a row has one of these");
+                forest.set_channel(net, row as usize, tree, choices(row)[(at + places) % choices(row).len()]);
+            }
+        });
+        for tree in trees.clone().filter(|_| has_turned) {
+            if tree > trees.start {
+                (0..net.rows()).for_each(|row| next[row] = self.forest.channel(net, row, tree).unwrap_or(NONE));
+            }
+            assert!(self.admit(&next), "ways up and then down depend on each other in no circle");
         }
     }
 
     /// The tree of a number towards the row that was aimed at.
     fn choose(&self, number: usize, next: &mut [u32]) {
-        let mut start = 0;
-        for (&row, &stop) in self.levels.from_above.iter().zip(&self.ends) {
-            let choices = &self.choices[start as usize..stop as usize];
-            let turn = number / self.step(row);
-            next[row as usize] = if choices.is_empty() { NONE } else { choices[turn % choices.len()] };
-            start = stop;
+        // Rows of one level advance after as many destinations: to divide for each would take most of the time.
+        let turns: Vec<usize> = self.levels.stride.iter().map(|stride| number / stride).collect();
+        for &row in &self.levels.from_above {
+            let choices = &self.choices[self.own[row as usize].clone()];
+            next[row as usize] = match choices.len() {
+                0 => NONE,
+                1 => choices[0],
+                ways => choices[turns[self.stride_of(row)] % ways],
+            };
         }
     }
 
-    /// The number of destinations after which a row advances to its next port: parallel cables down to a level are
-    /// dealt like those up from it.
-    fn step(&self, row: u32) -> usize {
+    /// Which stride is the number of destinations after which a row advances to its next port: parallel cables down to
+    /// a level are dealt like those up from it.
+    fn stride_of(&self, row: u32) -> usize {
         let level = self.levels.level[row as usize] as usize;
         let goes_down = self.down[row as usize] != FAR;
-        self.levels.stride[if goes_down { level.saturating_sub(1) } else { level }]
+        if goes_down { level.saturating_sub(1) } else { level }
     }
 
     /// A tree for reaching switches that agrees with all ways so far: from the first leaf that allows it, else from the

@@ -3,7 +3,7 @@
 use super::legal::TurnModel;
 use super::{
     Dfsssp, Engine, FatTree, FullyExplicit, LTurn, Lash, MinHop, MultipleRoots, Nue, PathEngine, PathSelection,
-    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom, UpDownRobust,
+    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom, UpDownRobust, choose_root,
 };
 use super::{
     dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, multiple_roots, nue, path_selection, shortest_widest,
@@ -191,5 +191,13 @@ pub fn switch_order(engine: &str, fabric: &Fabric, root: NodeId) -> Option<Vec<N
     match engine_named(engine, &Parameters::default()) {
         Ok(EngineKind::ByDestination(engine)) => engine.switch_order(fabric, root),
         Ok(EngineKind::ByPath(_)) | Err(_) => None,
+    }
+}
+
+/// The root that an engine by name chooses if none is given.
+pub fn chosen_root(engine: &str, fabric: &Fabric) -> Option<NodeId> {
+    match engine {
+        up_down_robust::NAME => up_down_robust::quiet_root(fabric, &fabric.end_ports().collect::<Vec<_>>()),
+        _ => choose_root(fabric),
     }
 }

@@ -110,10 +110,17 @@ pub(super) fn root_among(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
 }
 
 fn best_root(graph: &SwitchGraph, bearers: &[usize]) -> Option<usize> {
-    (0..graph.len()).min_by_key(|&row| {
-        let (unreached, eccentricity) = eccentricity(&graph.distances(row), bearers);
-        (unreached, eccentricity, Reverse(graph.cables(row)), graph.guid(row))
-    })
+    best_roots(graph, bearers).into_iter().next()
+}
+
+/// The best roots that differ in GUIDs alone, the lowest first.
+pub(super) fn best_roots(graph: &SwitchGraph, bearers: &[usize]) -> Vec<usize> {
+    let key = |row: usize| (eccentricity(&graph.distances(row), bearers), Reverse(graph.cables(row)));
+    let keys: Vec<_> = (0..graph.len()).map(key).collect();
+    let least = keys.iter().min();
+    let mut best: Vec<usize> = (0..graph.len()).filter(|&row| Some(&keys[row]) == least).collect();
+    best.sort_unstable_by_key(|&row| graph.guid(row));
+    best
 }
 
 /// The number of switches with ports that are out of reach, and the distance to the farthest of the others.
@@ -151,7 +158,7 @@ pub(super) fn several_roots(
 }
 
 /// The switches that end ports among `ports` are cabled to; without such ports, the switches among `ports`.
-fn bearers(fabric: &Fabric, graph: &SwitchGraph, ports: &[PortId]) -> Vec<usize> {
+pub(super) fn bearers(fabric: &Fabric, graph: &SwitchGraph, ports: &[PortId]) -> Vec<usize> {
     let delivered: Vec<_> = ports.iter().filter_map(|&port| graph.delivery(fabric, port)).collect();
     let external = delivered.iter().any(|&(_, port)| port != PortNum::ZERO);
     let mut rows: Vec<usize> =

@@ -1,6 +1,7 @@
 //! Engines by destination, on random fabrics and those bundled, against an oracle that follows every way hop by hop and
 //! looks for cycles layer by layer.
 
+mod even;
 mod every;
 mod fabrics;
 mod oracle;

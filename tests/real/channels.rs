@@ -16,10 +16,6 @@ use reconfig::tables::ChannelUse;
 use reconfig_measuring::started::place;
 use std::time::Duration;
 
-/// Fabrics on which the busiest channel has more than a tenth more. In the first the end ports of a part are no
-/// multiple of its ways down, so d-mod-k deals them unevenly; in the second an order that outlives its root has fewer
-/// ways.
-const KNOWN: [&str; 2] = ["fat-tree-three-level", "ghost-cycle"];
 const LIMIT: Duration = Duration::from_secs(60);
 /// What OpenSM says when the tables that it wrote are those of updn.
 const RAN: &str = "updn tables configured on all switches";
@@ -72,5 +68,5 @@ fn channels_are_used_as_evenly_as_by_updn() {
             worse.push(net.name);
         }
     }
-    assert_eq!(worse, KNOWN, "fewer channels, or a busier one, by more than a tenth");
+    assert!(worse.is_empty(), "{worse:?}: fewer channels, or a busier one, by more than a tenth");
 }

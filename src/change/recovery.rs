@@ -46,7 +46,8 @@ pub enum RecoveryWay {
     Open,
     /// The other half is led where the kept one leads, while sources may send on both.
     Follow,
-    /// End ports are first kept from sending on the other half: what hosts send on it meanwhile is lost.
+    /// End ports are first kept from sending on the other half: what hosts that nobody has moved from it send there
+    /// meanwhile is lost.
     Close,
     /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved.
     CloseFirst,
@@ -56,18 +57,23 @@ impl RecoveryWay {
     /// Those that are proved from the first write on, from the one that costs least.
     const PROVED: [RecoveryWay; 3] = [RecoveryWay::Open, RecoveryWay::Follow, RecoveryWay::Close];
 
+    /// Whether end ports are kept from sending on the other half.
+    pub fn closes(self) -> bool {
+        matches!(self, RecoveryWay::Close | RecoveryWay::CloseFirst)
+    }
+
     /// What it does, in words.
     pub fn in_words(self) -> &'static str {
         match self {
             RecoveryWay::Open => "service levels return to their lanes",
             RecoveryWay::Follow => "the other half follows, then service levels return to their lanes",
             RecoveryWay::Close => {
-                "the other half is closed, follows, and then service levels return to their lanes; what hosts send on \
-                 the other half meanwhile is lost"
+                "the other half is closed, follows, and then service levels return to their lanes; what hosts without \
+                 agents send on the other half meanwhile is lost"
             }
             RecoveryWay::CloseFirst => {
                 "the other half is closed before anything is proved, follows, and then service levels return to their \
-                 lanes; what hosts send on the other half meanwhile is lost"
+                 lanes; what hosts without agents send on the other half meanwhile is lost"
             }
         }
     }

@@ -10,10 +10,11 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
 use super::installed::{self, InstalledTables};
+use super::pending::Pending;
 use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
-use crate::change::{BringUp, Prepared, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
+use crate::change::{BringUp, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
@@ -91,16 +92,6 @@ pub(super) struct BroughtUp {
     pub(super) newcomers: bool,
 }
 
-/// What is still to be run before a subnet is up.
-pub(super) enum Pending {
-    /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
-    Lanes(Vec<Write>),
-    /// The way back to one routing.
-    Recovery(Prepared),
-    /// A change that an earlier manager left.
-    Standing(StandingChange),
-}
-
 /// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]). Other managers are
 /// answered meanwhile.
 pub(super) async fn bring_up<T: Transport>(
@@ -140,7 +131,7 @@ async fn settle<T: Transport>(
     let on_any_lanes = routing.on_any_lanes;
     let mut up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
     let lanes = write(manager, config, &up.running, None, on_any_lanes).await?;
-    up.pending = (!lanes.is_empty()).then_some(Pending::Lanes(lanes));
+    up.pending = (!lanes.is_empty()).then_some(Pending::Lanes { writes: lanes, ages: false });
     Ok(up)
 }
 
@@ -176,20 +167,21 @@ async fn take_over<T: Transport>(
             tracing::warn!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
             serve_all_lanes(manager, &fabric, config).await?;
             installed.tables = tables;
-            (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes(writes)))
+            (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes { writes, ages: true }))
         }
         Verdict::Recoverable { why, recovery } if config.takeover == Takeover::Proved && !recovery.first.is_empty() => {
             return Err(SmError::Foreign { why });
         }
-        Verdict::Recoverable { why, recovery: Recovery { prepared, kept, way, first } } => {
+        Verdict::Recoverable { why, recovery } => {
+            let Recovery { kept, way, .. } = recovery;
             tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
             // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and
             // the rest, or the first barrier would wait for ever (C.5).
             manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
             serve_all_lanes(manager, &fabric, config).await?;
-            manager.apply_each(&fabric, &first).await?;
-            first.iter().for_each(|write| installed.tables.apply(&fabric, write));
-            (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(prepared)))
+            // What the plan begins with, once that is written.
+            recovery.first.iter().for_each(|write| installed.tables.apply(&fabric, write));
+            (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(recovery)))
         }
         Verdict::Unproved { why } if config.takeover == Takeover::Proved => return Err(SmError::Foreign { why }),
         Verdict::Unproved { why } => {

@@ -30,6 +30,7 @@ pub mod metrics;
 mod mirroring;
 pub mod pace;
 mod peers;
+mod pending;
 mod planning;
 pub mod prefix_file;
 pub mod rescue;

@@ -4,13 +4,14 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::bring_up::{self, BroughtUp, Pending, SubnetArrival};
+use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
 use super::error::SmError;
 use super::keys;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
+use super::pending::Pending;
 use super::planning::{BREATH_NS, Planning};
 use super::upkeep::Upkeep;
 use crate::change;
@@ -277,7 +278,7 @@ async fn bring_up<T: Transport>(
             let is_standing = matches!(pending, Some(Pending::Standing(_)));
             // Who fails at an SL-to-VL table is left out, as before hosts send; who ran before is asked once more.
             let least =
-                matches!(pending, Some(Pending::Lanes(_))).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
+                matches!(pending, Some(Pending::Lanes { .. })).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
             let began_ns = upkeep.now_ns();
             if let SubnetArrival::Recovered { way, .. } = &arrival {
                 context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });

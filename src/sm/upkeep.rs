@@ -5,7 +5,8 @@
 //! routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
 //! addressed, set up, and added to the routing (G.6).
 
-use super::bring_up::{self, BroughtUp, Pending};
+use super::bring_up::{self, BroughtUp};
+use super::config::Config;
 use super::context::Context;
 use super::degraded;
 use super::drift::{self, Drift};
@@ -13,7 +14,7 @@ use super::election::ElectionEvent;
 use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
-use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
+use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
 use super::pace::{Seen, SweepPace};
@@ -28,7 +29,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running
 use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
-use crate::machine::{Outcome, UNFINISHABLE};
+use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager, WriteOrder};
 use crate::tables::{PortState, Write};
@@ -39,7 +40,7 @@ use std::sync::Arc;
 
 /// A subnet that is up.
 pub(super) struct Upkeep<T> {
-    driver: Driver<Watched<T>>,
+    pub(super) driver: Driver<Watched<T>>,
     /// Elements that are present and must not be used.
     aside: BTreeSet<FoundElement>,
     pace: SweepPace,
@@ -64,9 +65,7 @@ impl<T: Transport> Upkeep<T> {
         (context.keep)(&running.known);
         manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
-        let config = &context.config;
-        let intent = Intent { auto: config.auto, ..Intent::by(config.engine.clone(), Scheme::Double, config.policy) };
-        let mut driver = Driver::new(Watched::new(manager, context), running, intent);
+        let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
         // Above those of the manager before, whose questions devices may remember.
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
         let aside = match context.journal.take() {
@@ -94,41 +93,6 @@ impl<T: Transport> Upkeep<T> {
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
-    }
-
-    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the
-    /// state of the half that it leaves.
-    pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
-        let (record, name, retired) = match pending {
-            Pending::Lanes(writes) => {
-                self.publish();
-                context.post(self.now_ns(), Happening::HostsUp);
-                let fabric = self.driver.running().alive.clone();
-                self.driver.subnet_mut().manager.apply_each(&fabric, &writes).await?;
-                return Ok(RetiredHalf::Current);
-            }
-            // Whatever the retired half led to, it is closed, or leads there again.
-            Pending::Recovery(prepared) => {
-                self.publish();
-                (self.change(context, prepared).await?, "the recovery of the subnet", RetiredHalf::Current)
-            }
-            Pending::Standing(standing) => {
-                let plan = standing.under_way.plan.clone();
-                // Answers come from the half that was in force when the earlier manager stopped: those of the SA too,
-                // which `take_up` publishes.
-                let half = plan.plan().answered_half(standing.position.wave);
-                self.driver.subnet_mut().manager.begin_mastership(half);
-                let record = self.driver.take_up(standing).await;
-                let record = self.ended(context, record)?;
-                self.keep_aside(&record);
-                (record, "the change that an earlier manager left", RetiredHalf::Current.after(plan.plan()))
-            }
-        };
-        match record.outcome {
-            Outcome::Completed | Outcome::CalledOff(_) => Ok(retired.after_later(&record)),
-            Outcome::Abandoned { .. } => Err(SmError::GivenUp { why: UNFINISHABLE }),
-            outcome @ Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
-        }
     }
 
     pub(super) fn now_ns(&self) -> u64 {
@@ -362,7 +326,7 @@ impl<T: Transport> Upkeep<T> {
 
     /// What a change has taken out of the routing that is still there stays out of it: a user ordered so, and the
     /// manager that knew of the order is gone.
-    fn keep_aside(&mut self, record: &ChangeRecord) {
+    pub(super) fn keep_aside(&mut self, record: &ChangeRecord) {
         if record.outcome == Outcome::Completed {
             let draft = record.plan.plan().draft();
             let alive = self.driver.running().alive.clone();
@@ -435,13 +399,13 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// The target of the next change, if one is needed.
-    fn goal(&self) -> Option<Goal> {
+    pub(super) fn goal(&self) -> Option<Goal> {
         let wanted = self.driver.running().wanted(|fabric| self.without_aside(fabric))?;
         let why = self.why(&wanted);
         Some(Goal { fabric: Arc::new(wanted), why })
     }
 
-    async fn change(&mut self, context: &Context, prepared: Prepared) -> Result<ChangeRecord, SmError> {
+    pub(super) async fn change(&mut self, context: &Context, prepared: Prepared) -> Result<ChangeRecord, SmError> {
         let plan = prepared.plan.plan();
         if !plan.proves_answers() {
             tracing::warn!(assumption = Assumption::AnswersAreLegal.name(), "answers to base LIDs are not proved");
@@ -460,7 +424,11 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Reports how a change ended; a handover may have waited for that.
-    fn ended(&self, context: &Context, record: Result<ChangeRecord, DriverError>) -> Result<ChangeRecord, SmError> {
+    pub(super) fn ended(
+        &self,
+        context: &Context,
+        record: Result<ChangeRecord, DriverError>,
+    ) -> Result<ChangeRecord, SmError> {
         // Before the error is returned: the election must not wait for a change that failed.
         context.responder.borrow_mut().step(ElectionEvent::ChangeEnded, self.now_ns());
         self.driver.subnet().follow();
@@ -471,7 +439,7 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Makes the SA answer from what is in force now.
-    fn publish(&mut self) {
+    pub(super) fn publish(&mut self) {
         let outlook = self.driver.running().outlook();
         self.driver.subnet_mut().outlook_is(outlook);
     }
@@ -611,6 +579,11 @@ impl<T: Transport> Upkeep<T> {
             _ => "cables go and come".to_string(),
         }
     }
+}
+
+/// How the user settled that changes are made.
+pub(super) fn intent(config: &Config) -> Intent {
+    Intent { auto: config.auto, ..Intent::by(config.engine.clone(), Scheme::Double, config.policy) }
 }
 
 /// What goes or comes, as `2 nodes and 1 cable go`.

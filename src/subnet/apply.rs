@@ -639,7 +639,7 @@ fn wire_state(state: PortState) -> wire::PortState {
 
 /// The order in which jobs of these devices are sent. Of more than one part: devices in turn, each with its first job,
 /// its second and so on, so that a part keeps as many devices busy as can be. Each device's own order stays.
-fn in_turn(devices: impl ExactSizeIterator<Item = NodeId>) -> Vec<usize> {
+pub(crate) fn in_turn(devices: impl ExactSizeIterator<Item = NodeId>) -> Vec<usize> {
     if devices.len() <= REQUESTS_AT_A_TIME {
         return (0..devices.len()).collect();
     }

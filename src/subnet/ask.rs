@@ -213,6 +213,11 @@ impl<T: Transport> Manager<T> {
         self.timing
     }
 
+    /// Sets after how many nanoseconds a barrier is given up; returns what that was.
+    pub fn set_patience(&mut self, barrier_ns: u64) -> u64 {
+        std::mem::replace(&mut self.timing.barrier_ns, barrier_ns)
+    }
+
     /// Sets the period of the light sweep; the next is due that long after the end of the last, or now.
     pub fn set_light_sweep(&mut self, period_ns: Option<u64>) {
         self.timing.light_sweep_ns = period_ns;

@@ -27,6 +27,7 @@ mod sweep;
 mod timing;
 mod zero;
 
+pub(crate) use apply::in_turn;
 pub use ask::{Ask, AskResult, RequestTarget};
 pub use attendant::Attendant;
 pub use counts::SmpCounts;

@@ -6,7 +6,7 @@
 //! `PROPTEST_RNG_SEED` others, and `RECONFIG_CRASHES=forever` draws others until somebody stops it or one fails.
 
 use super::world::{Death, Deed, Life, Setting, World};
-use super::{closing, sound};
+use super::{loses, sound};
 use crate::support::{is_thorough, seeded};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -263,7 +263,7 @@ fn live(case: &Case) -> Lived {
             world.manage(port, journal.take(), rest, death.map_or(Death::Never, |&(count, _)| Death::Before(count)));
         lived.arrivals.extend(life.arrival);
         lived.changes.extend(life.changes.iter().cloned());
-        may_lose |= closing(&life);
+        may_lose |= loses(case.setting, &life);
         let stands_still = life.changes.iter().find(|change| change.starts_with("Failed"));
         let may_stand_still = case.setting.loss > 0.0 || !world.was_healthy();
         assert!(may_stand_still || stands_still.is_none(), "{case:?}: a change stands still: {life:?}");

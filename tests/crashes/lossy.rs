@@ -6,7 +6,7 @@
 //! `cargo test --release --test suite crashes::lossy:: -- --nocapture` prints how long, and how many.
 
 use super::world::{Death, Setting, World};
-use super::{AUTO, DOUBLE, FENCED, Going, closing, sound, undisturbed};
+use super::{AUTO, DOUBLE, FENCED, Going, loses, sound, undisturbed};
 use crate::support::is_thorough;
 
 /// The share of MADs lost, on the way there and on the way back.
@@ -50,7 +50,7 @@ fn whatever_share_of_smps_is_lost_a_change_ends_in_the_state_that_was_asked_for(
                 let is_adopted = life.arrival == Some("adopted");
                 assert!(is_adopted || loss > MADE, "{at}: {life:?}");
                 recovered += usize::from(!is_adopted);
-                let held = sound(&world, world.sm, &life, setting.fenced || closing(&life), &at);
+                let held = sound(&world, world.sm, &life, setting.fenced || loses(setting, &life), &at);
                 if !is_adopted {
                     assert!(life.changes.iter().all(|outcome| outcome == "Completed"), "{at}: {life:?}");
                 } else if life.changes.iter().any(|outcome| outcome == "Completed") {

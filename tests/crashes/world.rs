@@ -211,9 +211,8 @@ impl Life {
     fn note(&mut self, happening: Happening) {
         match happening {
             Happening::Up { arrival, .. } => {
-                let closes = |way: &_| matches!(way, RecoveryWay::Close | RecoveryWay::CloseFirst);
                 self.arrival = Some(arrival.name());
-                self.closed_a_half |= matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
+                self.closed_a_half |= matches!(&arrival, SubnetArrival::Recovered { way, .. } if way.closes());
             }
             // Who is killed before the subnet is up has closed it all the same.
             Happening::Begun { why } => {
@@ -245,6 +244,8 @@ pub enum Death {
     Before(usize),
     /// Once it has announced a change, or how it mends the subnet, or that it cannot.
     OnceAnnounced,
+    /// Once it has written the first forwarding or SL-to-VL tables, several in a row.
+    OnceWritten,
 }
 
 pub struct World {
@@ -700,6 +701,7 @@ struct Fate {
     /// When the first Set of a forwarding or an SL-to-VL table was sent.
     first_table_ns: Option<u64>,
     dies_before: Option<usize>,
+    dies_once_written: bool,
     is_dead: bool,
     journal: PathBuf,
     journal_len: u64,
@@ -709,10 +711,11 @@ struct Fate {
 impl Fate {
     fn new(death: Death, journal: PathBuf) -> Fate {
         let dies_before = match death {
-            Death::Never | Death::OnceAnnounced => None,
+            Death::Never | Death::OnceAnnounced | Death::OnceWritten => None,
             Death::Before(count) => Some(count),
         };
-        Fate { dies_before, journal_len: length(&journal), journal, ..Fate::default() }
+        let dies_once_written = death == Death::OnceWritten;
+        Fate { dies_before, dies_once_written, journal_len: length(&journal), journal, ..Fate::default() }
     }
 
     fn dies_now(&mut self) {
@@ -725,11 +728,12 @@ impl Fate {
         if len != std::mem::replace(&mut self.journal_len, len) {
             self.records.insert(self.sent);
         }
-        self.is_dead = self.dies_before.is_some_and(|count| self.sent >= count);
+        // The method, and the attribute: 0x19 is LinearForwardingTable, 0x17 SLtoVLMappingTable.
+        let is_table = mad[3] == 2 && [0x17, 0x19].contains(&u16::from_be_bytes([mad[16], mad[17]]));
+        self.is_dead = self.dies_before.is_some_and(|count| self.sent >= count)
+            || self.dies_once_written && self.first_table_ns.is_some() && !is_table;
         self.sent += usize::from(!self.is_dead);
-        // The method, and the attribute.
-        let attribute = u16::from_be_bytes([mad[16], mad[17]]);
-        if !self.is_dead && mad[3] == 2 && [0x17, 0x19].contains(&attribute) {
+        if !self.is_dead && is_table {
             self.first_table_ns.get_or_insert(now_ns);
         }
         !self.is_dead

@@ -5,7 +5,7 @@ use super::scene::{MS, S, Scene, Setup};
 use reconfig::driver::ChangeRecord;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::machine::Outcome;
-use reconfig::plan::{Plan, Scheme};
+use reconfig::plan::{Observer, Plan, Scheme};
 use reconfig::sim::SimConfig;
 use reconfig::sm::{Happening, Takeover};
 use reconfig::verify::{Scope, prove_tables};
@@ -25,6 +25,7 @@ const SETUP: Setup = Setup {
     lmc: 1,
     auto: true,
     falls_back: false,
+    observer: Observer::Token,
 };
 
 /// The plans of all changes so far, each completed.

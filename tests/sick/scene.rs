@@ -6,6 +6,7 @@ use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
 use reconfig::journal::Journal;
 use reconfig::lid;
+use reconfig::plan::{Observer, Policy};
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, SickAttribute, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
@@ -64,6 +65,8 @@ pub struct Setup {
     pub falls_back: bool,
     /// Whether time passes while it plans.
     pub is_threaded: bool,
+    /// What shows that packets have left.
+    pub observer: Observer,
 }
 
 impl Default for Setup {
@@ -78,6 +81,7 @@ impl Default for Setup {
             auto: true,
             falls_back: false,
             is_threaded: false,
+            observer: Observer::Token,
         }
     }
 }
@@ -91,6 +95,7 @@ fn engine(name: &str) -> Arc<dyn Engine> {
 
 fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Path>) -> Context {
     let config = Config {
+        policy: Policy { observer: setup.observer, ..Policy::default() },
         auto: setup.auto,
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
         data_vls: setup.data_vls,

@@ -1,0 +1,235 @@
+//! What is still to be run before a subnet is up, while its hosts send and clients of the SA are answered.
+//!
+//! On entry: a subnet as it was brought up, and what is left to do. On return: the subnet is up, or an error, and the
+//! next look reads anew what it has come to. Deliberately omitted: choosing what is run (`bring_up`).
+
+use super::config::Takeover;
+use super::context::Context;
+use super::error::SmError;
+use super::lifecycle::{Goal, RetiredHalf};
+use super::mailbox::Happening;
+use super::planning::computed;
+use super::upkeep::{Upkeep, intent};
+use crate::change::Recovery;
+use crate::drain::Ticket;
+use crate::driver::{Intent, Running, StandingChange};
+use crate::fabric::PortId;
+use crate::ids::Half;
+use crate::machine::{Outcome, UNFINISHABLE};
+use crate::plan::{Lanes, Scheme};
+use crate::subnet::{Leaving, REQUESTS_AT_A_TIME, SubnetManager as _, in_turn};
+use crate::tables::{SlToVl, Write};
+use crate::transport::Transport;
+use crate::verify;
+
+/// How long the manager waits for each answer to whether sources have moved, before it closes the half that they leave.
+const MOVING_NS: u64 = 2_000_000_000;
+
+/// What is still to be run before a subnet is up.
+pub(super) enum Pending {
+    /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
+    Lanes {
+        writes: Vec<Write>,
+        /// Whether something may be under way that was sent under tables of an earlier manager.
+        ages: bool,
+    },
+    /// The way back to one routing.
+    Recovery(Recovery),
+    /// A change that an earlier manager left.
+    Standing(StandingChange),
+}
+
+impl<T: Transport> Upkeep<T> {
+    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the
+    /// state of the half that it leaves.
+    pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
+        let (record, name, retired) = match pending {
+            Pending::Lanes { writes, ages } => {
+                self.publish();
+                context.post(self.now_ns(), Happening::HostsUp);
+                self.replace_lanes(context, &writes, ages).await?;
+                return Ok(RetiredHalf::Current);
+            }
+            // Whatever the retired half led to, it is closed, or leads there again.
+            Pending::Recovery(Recovery { prepared, kept, way, first }) => {
+                self.publish();
+                if way.closes() {
+                    self.move_sources(context, kept).await?;
+                }
+                let fabric = self.driver.running().alive.clone();
+                self.driver.subnet_mut().manager.apply_each(&fabric, &first).await?;
+                (self.change(context, prepared).await?, "the recovery of the subnet", RetiredHalf::Current)
+            }
+            Pending::Standing(standing) => {
+                let plan = standing.under_way.plan.clone();
+                // Answers come from the half that was in force when the earlier manager stopped: those of the SA too,
+                // which `take_up` publishes.
+                let half = plan.plan().answered_half(standing.position.wave);
+                self.driver.subnet_mut().manager.begin_mastership(half);
+                let record = self.driver.take_up(standing).await;
+                let record = self.ended(context, record)?;
+                self.keep_aside(&record);
+                (record, "the change that an earlier manager left", RetiredHalf::Current.after(plan.plan()))
+            }
+        };
+        check_end(&record.outcome, name)?;
+        Ok(retired.after_later(&record))
+    }
+
+    /// Replaces SL-to-VL tables under traffic, beside forwarding tables that are proved on any lanes. What dies
+    /// meanwhile is routed around before the rest is replaced.
+    async fn replace_lanes(&mut self, context: &Context, writes: &[Write], ages: bool) -> Result<(), SmError> {
+        let alive = self.driver.running().alive.clone();
+        let policy = context.config.policy;
+        let steady = Lanes::of_fabric(&alive, policy.reserved_sl).steady(policy.partition);
+        let nodes = || alive.nodes().map(|(id, _)| id);
+        // Nobody knows who has which table. What is proved of forwarding entries with every level on one lane holds on
+        // any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known.
+        self.driver.intend(Intent { auto: false, scheme: Scheme::Ordered, ..intent(&context.config) });
+        self.driver.lanes_are(nodes(), SlToVl::ONE);
+        if ages {
+            self.outlast(context).await?;
+        }
+        let order = in_turn(writes.iter().map(|write| write.node(&alive).expect("a table is at a device")));
+        for part in order.chunks(REQUESTS_AT_A_TIME) {
+            let part: Vec<Write> = part.iter().map(|&at| writes[at].clone()).collect();
+            self.replace(context, &part).await?;
+        }
+        self.driver.lanes_are(nodes(), steady);
+        self.driver.intend(intent(&context.config));
+        Ok(())
+    }
+
+    /// Waits until all that was sent before has come to its end, however often its ways change meanwhile.
+    async fn outlast(&mut self, context: &Context) -> Result<(), SmError> {
+        let mut left = self.rounds_to_age();
+        while left > 0 {
+            let aged = self.age(context, 1).await;
+            let is_led_anew = self.route_around(context, aged.is_err()).await?;
+            left = match aged {
+                _ if is_led_anew => self.rounds_to_age(),
+                Ok(()) => left - 1,
+                Err(error) if is_fatal(&error) || context.config.takeover == Takeover::Proved => return Err(error),
+                Err(error) => {
+                    tracing::warn!(%error, "SL-to-VL tables are replaced beside what was sent under others, of which nothing \
+                        is proved");
+                    0
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Writes tables as far as their devices are there.
+    async fn replace(&mut self, context: &Context, part: &[Write]) -> Result<(), SmError> {
+        loop {
+            let alive = self.driver.running().alive.clone();
+            let is_there = |write: &&Write| write.node(&alive).is_none_or(|node| alive.node(node).present);
+            let there: Vec<Write> = part.iter().filter(is_there).cloned().collect();
+            let written = self.driver.subnet_mut().manager.apply_each(&alive, &there).await;
+            let is_less = self.route_around(context, written.is_err()).await?;
+            match written {
+                Err(error) if !is_less => return Err(error.into()),
+                // Without what has died.
+                Err(_) => {}
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// If the subnet has reported a change, or a question has failed, and something that is routed is gone: routes
+    /// around it, where forwarding entries alone do that. Returns whether something is gone.
+    async fn route_around(&mut self, context: &Context, has_failed: bool) -> Result<bool, SmError> {
+        let mut is_noticed = has_failed;
+        while let Some(event) = self.driver.subnet_mut().pending_event() {
+            tracing::info!(?event, "the subnet reports a change");
+            context.post(self.now_ns(), Happening::Subnet(event));
+            is_noticed = true;
+        }
+        if !is_noticed || self.driver.glance().await?.is_none() {
+            return Ok(false);
+        }
+        let Some(Goal { fabric, why }) = self.goal() else { return Ok(true) };
+        context.post(self.now_ns(), Happening::Begun { why });
+        let preparation = self.driver.preparation(fabric);
+        let manager = &mut self.driver.subnet_mut().manager;
+        match computed(manager, context.config.planning, || preparation.carried_out()).await? {
+            Ok(prepared) => {
+                let record = self.change(context, prepared).await?;
+                check_end(&record.outcome, "the change for a loss")?;
+                self.publish();
+            }
+            Err(error) => tracing::warn!(%error, "what was lost is routed around once SL-to-VL tables are replaced"),
+        }
+        Ok(true)
+    }
+
+    /// Has end ports with agents send on the kept half alone before the other one is closed, so that closing it takes
+    /// nobody away (E.8). Who does not follow in time loses what it sends there.
+    async fn move_sources(&mut self, context: &Context, kept: Half) -> Result<(), SmError> {
+        if self.driver.subnet().settle_ns().is_some() {
+            return Ok(());
+        }
+        let patience_ns = self.driver.subnet_mut().manager.set_patience(MOVING_NS);
+        let moved = self.moved_sources(context, kept).await;
+        self.driver.subnet_mut().manager.set_patience(patience_ns);
+        match moved {
+            Err(error) if !is_fatal(&error) => {
+                tracing::warn!(%error, %kept, "the other half is closed before all sources are known to have left it");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    async fn moved_sources(&mut self, context: &Context, kept: Half) -> Result<(), SmError> {
+        let fabric = self.driver.running().alive.clone();
+        let ports: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
+        let told: Vec<Write> = ports.iter().map(|&port| Write::ActiveHalf { port, half: kept }).collect();
+        self.driver.subnet_mut().manager.apply_each(&fabric, &told).await?;
+        let ticket = self.ticket(context);
+        self.driver.subnet_mut().manager.confirm_sources(ticket, &ports, kept).await?;
+        // A reply copies the half of its request (P3.6): no more of them are owed once all requests have arrived.
+        self.age(context, self.rounds_to_age()).await?;
+        let ticket = self.ticket(context);
+        self.driver.subnet_mut().manager.confirm_sources(ticket, &ports, kept).await?;
+        Ok(())
+    }
+
+    /// Rounds after which all that was sent before has come to its end (W.3).
+    fn rounds_to_age(&self) -> usize {
+        let Running { alive, tables, .. } = self.driver.running();
+        verify::rounds_to_age(alive, alive, tables)
+    }
+
+    /// Lets so many rounds pass.
+    async fn age(&mut self, context: &Context, rounds: usize) -> Result<(), SmError> {
+        let alive = self.driver.running().alive.clone();
+        let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, ages: true, fenced: false };
+        for _ in 0..rounds {
+            let ticket = self.ticket(context);
+            self.driver.subnet_mut().manager.vacate(ticket, context.config.policy.observer, &leaving).await?;
+        }
+        Ok(())
+    }
+
+    /// A ticket for a question that is of no change; those of changes to come are above it.
+    fn ticket(&mut self, context: &Context) -> Ticket {
+        let ticket = Ticket::at(context.epoch_ns.saturating_add(self.now_ns()));
+        self.driver.begin_tickets_at(ticket.next());
+        ticket
+    }
+}
+
+fn is_fatal(error: &SmError) -> bool {
+    matches!(error, SmError::Subnet(error) if error.is_fatal())
+}
+
+/// Whether a change has ended so that the subnet may be used.
+fn check_end(outcome: &Outcome, name: &str) -> Result<(), SmError> {
+    match outcome {
+        Outcome::Completed | Outcome::CalledOff(_) => Ok(()),
+        Outcome::Abandoned { .. } => Err(SmError::GivenUp { why: UNFINISHABLE }),
+        Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
+    }
+}

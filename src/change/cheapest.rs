@@ -31,7 +31,7 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
     };
     // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is
     // needed.
-    let (ordered, outlined) = (ground.planned(Scheme::Ordered), ground.outlined());
+    let (ordered, outlined) = rayon::join(|| ground.planned(Scheme::Ordered), || ground.outlined());
     let noted = |whole: PlannedChange| {
         let why = outlined.as_ref().map_or_else(ChangeError::to_string, |double| dearer(double, &whole.plan));
         noting(whole, Scheme::Double, &why)

@@ -47,8 +47,7 @@ use crate::tables::{
 use crate::verify::{self, ChannelGraph, ChannelGraphInput, Refusal, Scope};
 use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
-use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A change to prepare. All fabrics share one index space; between `before` and `surviving` something was lost, or
 /// something has come, not both.
@@ -335,23 +334,41 @@ struct Groundwork<'a> {
     /// The full re-route.
     function: Arc<RoutingFunction>,
     /// Its tables, on both halves.
-    rerouted: OnceCell<Vec<Arc<Lft>>>,
+    rerouted: OnceLock<Vec<Arc<Lft>>>,
+}
+
+impl ChangeInput<'_> {
+    /// Refuses what no change could begin with.
+    fn check(&self) -> Result<(), ChangeError> {
+        if self.after.peer(self.sm).is_none() && !is_switch_port(&self.after, self.sm) {
+            return Err(ChangeError::SmLeaves { port: self.before.describe_port(self.sm) });
+        }
+        // Tables that have no lane for the level cannot be in force: what follows would refuse them with less to say.
+        if let (Some(sl), 1) = (self.policy.reserved_sl, Lanes::of_fabric(&self.before, None).count()) {
+            return Err(ChangeError::Plan(PlanError::NoLaneToReserve { sl, data_vls: 1, needed: 2 }));
+        }
+        assert!(!self.both_halves || self.ways.is_none(), "paths that belong to sources are proved for one half");
+        Ok(())
+    }
+
+    /// Proves R by itself, unless that is known (P0.5): what starts from unsafe tables proves nothing of the change.
+    fn prove(&self) -> Result<(), ChangeError> {
+        match self.base() {
+            Some(_) => Ok(()),
+            None => absent::prove_in_force(&self.before, &self.tables, &self.scope()).map_err(ChangeError::Old),
+        }
+    }
 }
 
 impl<'a> Outset<'a> {
     fn of(input: &'a ChangeInput<'a>) -> Result<Outset<'a>, ChangeError> {
-        if input.after.peer(input.sm).is_none() && !is_switch_port(&input.after, input.sm) {
-            return Err(ChangeError::SmLeaves { port: input.before.describe_port(input.sm) });
-        }
-        // Tables that have no lane for the level cannot be in force: what follows would refuse them with less to say.
-        if let (Some(sl), 1) = (input.policy.reserved_sl, Lanes::of_fabric(&input.before, None).count()) {
-            return Err(ChangeError::Plan(PlanError::NoLaneToReserve { sl, data_vls: 1, needed: 2 }));
-        }
-        assert!(!input.both_halves || input.ways.is_none(), "paths that belong to sources are proved for one half");
-        // R by itself first (P0.5): what starts from unsafe tables proves nothing of the change.
-        if input.base().is_none() {
-            absent::prove_in_force(&input.before, &input.tables, &input.scope()).map_err(ChangeError::Old)?;
-        }
+        input.check()?;
+        input.prove()?;
+        Outset::laid_out(input)
+    }
+
+    /// The same of an input that is checked and proved elsewhere.
+    fn laid_out(input: &'a ChangeInput<'a>) -> Result<Outset<'a>, ChangeError> {
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
         // Nothing is to leave where a loss is all that happens.
@@ -412,12 +429,17 @@ impl<'a> Outset<'a> {
 
 impl<'a> Groundwork<'a> {
     fn of(input: &'a ChangeInput<'a>) -> Result<Groundwork<'a>, ChangeError> {
-        let outset = Outset::of(input)?;
-        let demand = Demand::joined_with(&outset.after, input.sm, paths(&outset.whole))
-            .within(room_for_layers(&input.before, input.policy.reserved_sl).max(input.layers));
-        let function = Arc::new(input.engine.route(&outset.after, &demand)?);
-        lid::check_fits(&outset.whole, &function)?;
-        Ok(Groundwork { outset, function, rerouted: OnceCell::new() })
+        input.check()?;
+        let routed = || {
+            let outset = Outset::laid_out(input)?;
+            let demand = Demand::joined_with(&outset.after, input.sm, paths(&outset.whole))
+                .within(room_for_layers(&input.before, input.policy.reserved_sl).max(input.layers));
+            let function = Arc::new(input.engine.route(&outset.after, &demand)?);
+            lid::check_fits(&outset.whole, &function)?;
+            Ok(Groundwork { outset, function, rerouted: OnceLock::new() })
+        };
+        let (proved, ground) = rayon::join(|| input.prove(), routed);
+        proved.and(ground)
     }
 
     /// The change by a scheme; nothing of it is proved yet.
@@ -622,13 +644,25 @@ impl PlannedChange {
         base: Option<&ChangeBase>,
         refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
     ) -> Result<Prepared, ChangeError> {
-        let vetted = match vetted(self.plan, base).map_err(|objected| *objected) {
+        self.vet_beside(|| Ok(()), base, refused)
+    }
+
+    /// The same while `other` is judged, whose objection comes first.
+    fn vet_beside(
+        self,
+        other: impl FnOnce() -> Result<(), ChangeError> + Send,
+        base: Option<&ChangeBase>,
+        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
+    ) -> Result<Prepared, ChangeError> {
+        let PlannedChange { plan, layers, function, routed_by, stranded } = self;
+        let (other, vetted) = rayon::join(other, || vetted(plan, base));
+        other?;
+        let vetted = match vetted.map_err(|objected| *objected) {
             Ok(vetted) => vetted,
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
         };
-        check_counted(vetted.plan(), self.routed_by.engine)?;
-        let PlannedChange { layers, function, routed_by, stranded, .. } = self;
+        check_counted(vetted.plan(), routed_by.engine)?;
         Ok(Prepared { plan: Arc::new(vetted), function, routed_by, layers, stranded, then: None })
     }
 }

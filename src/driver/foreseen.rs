@@ -7,6 +7,7 @@
 //! happens is prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be
 //! routed around.
 
+use super::sighting::lacks;
 use super::{Intent, Running, prepared};
 use crate::change::{self, ChangeBase, Prepared};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
@@ -117,6 +118,15 @@ impl Foreseer {
         Foreseer { most_bytes, at_work: None, turn: Arc::default() }
     }
 
+    /// One that knows this change, prepared before from this very state, and prepares no other.
+    pub(super) fn of_one(running: &Running, intent: &Intent, settle_ns: Option<u64>, prepared: Prepared) -> Foreseer {
+        let base = Base { running: running.clone(), intent: intent.clone(), settle_ns };
+        let shared = Arc::<Shared>::default();
+        let key = missing(&running.routed, &prepared.plan.plan().draft().surviving);
+        shared.plans().by_rest.insert(key, vec![prepared]);
+        Foreseer { at_work: Some(Work { base, shared }), ..Foreseer::new(0) }
+    }
+
     /// How far it is.
     pub fn count(&self) -> ForeseenCount {
         self.at_work.as_ref().map(|work| work.shared.plans().count).unwrap_or_default()
@@ -163,9 +173,11 @@ impl Foreseer {
         let work = self.at_work.as_ref().filter(|work| work.base.is(running, intent, settle_ns))?;
         let rest = change::within_reach(surviving, running.sm);
         let key = missing(&running.routed, &rest);
+        let whole = if lacks(&running.routed, surviving) { surviving } else { &running.routed };
+        let left = if after == surviving { &rest } else { &change::within_reach(after, running.sm) };
         let is_for = |prepared: &&Prepared| {
             let draft = prepared.plan.plan().draft();
-            *draft.surviving == rest && (after == surviving || *draft.after == change::within_reach(after, running.sm))
+            (&*draft.before, &*draft.surviving, &*draft.after, draft.sm) == (whole, &rest, left, running.sm)
         };
         work.shared.plans().by_rest.get(&key)?.iter().find(is_for).cloned()
     }

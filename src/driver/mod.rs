@@ -318,7 +318,7 @@ impl<S: SubnetManager> Driver<S> {
         let settle_ns = self.subnet.settle_ns();
         let foreseen = self.foreseer.as_ref().and_then(|own| own.find(running, intent, settle_ns, &surviving, &after));
         match foreseen {
-            Some(_) => tracing::info!("the plan for this loss was prepared before it happened"),
+            Some(_) => tracing::info!("the plan was prepared before it was asked for"),
             None => self.foreseer.iter().for_each(Foreseer::pause),
         }
         let (running, intent, base, in_turn) = (running.clone(), intent.clone(), self.bases.known(), self.in_turn);
@@ -340,6 +340,13 @@ impl<S: SubnetManager> Driver<S> {
     /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
     pub fn foresee_by(&mut self, foreseer: Foreseer) {
         self.foreseer = Some(foreseer);
+    }
+
+    /// Has this change taken where it is the next one wanted. A driver must have prepared it that began in this state
+    /// and with this intent, whatever it took to be present.
+    pub fn expect(&mut self, prepared: Prepared) {
+        let settle_ns = self.subnet.settle_ns();
+        self.foreseer = Some(Foreseer::of_one(&self.running, &self.intent, settle_ns, prepared));
     }
 
     /// Sees to it that plans are being prepared for the losses that may come next. For use between changes, as often as

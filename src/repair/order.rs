@@ -84,16 +84,32 @@ impl LaneBits {
     pub fn after(&self, net: &Net, lane: u32) -> impl Iterator<Item = u32> + use<'_> {
         let planes = self.planes as u32;
         let first = net.out(net.to(lane / planes)).start * planes;
-        let row = &self.ahead[lane as usize * self.words..(lane as usize + 1) * self.words];
-        bits(row).map(move |bit| first + bit)
+        bits(self.ahead_of(lane)).map(move |bit| first + bit)
     }
 
     /// The lanes in which packets can stand that wait for a lane.
     fn before<'a>(&'a self, net: &'a Net, lane: u32) -> impl Iterator<Item = u32> + use<'a> {
+        let row = net.channel(lane / self.planes as u32).from as usize;
+        bits(self.behind(lane)).map(move |bit| self.lane_into(net, row, bit))
+    }
+
+    /// The lane into a row of which a bit there speaks.
+    #[inline]
+    fn lane_into(&self, net: &Net, row: usize, bit: u32) -> u32 {
         let planes = self.planes as u32;
-        let first = net.out(net.channel(lane / planes).from as usize).start;
-        let row = &self.behind[lane as usize * self.words..(lane as usize + 1) * self.words];
-        bits(row).map(move |bit| net.channel(first + bit / planes).back * planes + bit % planes)
+        net.channel(net.out(row).start + bit / planes).back * planes + bit % planes
+    }
+
+    /// What follows a lane, by word of bits.
+    #[inline]
+    fn ahead_of(&self, lane: u32) -> &[u64] {
+        &self.ahead[lane as usize * self.words..(lane as usize + 1) * self.words]
+    }
+
+    /// What precedes a lane, by word of bits.
+    #[inline]
+    fn behind(&self, lane: u32) -> &[u64] {
+        &self.behind[lane as usize * self.words..(lane as usize + 1) * self.words]
     }
 
     /// By lane, its position in an order in which every dependency leads forward (Kahn); none where there is a cycle.
@@ -133,14 +149,43 @@ impl LaneBits {
 }
 
 fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
-    words.iter().zip(0u32..).flat_map(|(&word, at)| {
-        let mut left = word;
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (bit < 64).then_some(at * 64 + bit)
-        })
+    words.iter().zip(0u32..).flat_map(|(&word, at)| ones(word).map(move |bit| at * 64 + bit))
+}
+
+/// The bits that are set in a word, ascending.
+#[inline]
+fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < 64).then_some(bit)
     })
+}
+
+/// The lanes that a search has come by, as bits of their rows. Many lanes lead into one row, and nearly all that
+/// follows one of them follows others, too: a word of bits tells at once what is new.
+struct RowMarks {
+    words: usize,
+    /// By row: the last search that came by.
+    search: Vec<u64>,
+    bits: Vec<u64>,
+}
+
+impl RowMarks {
+    fn none(net: &Net, words: usize) -> RowMarks {
+        RowMarks { words, search: vec![0; net.rows.len()], bits: vec![0; net.rows.len() * words] }
+    }
+
+    /// Those of the bits in a word of a row that a search has not come by before.
+    #[inline]
+    fn fresh(&mut self, search: u64, row: usize, at: usize, word: u64) -> impl Iterator<Item = u32> + use<> {
+        if std::mem::replace(&mut self.search[row], search) != search {
+            self.bits[row * self.words..(row + 1) * self.words].fill(0);
+        }
+        let seen = &mut self.bits[row * self.words + at];
+        let fresh = word & !std::mem::replace(seen, *seen | word);
+        ones(fresh).map(move |bit| at as u32 * 64 + bit)
+    }
 }
 
 /// Words of a [`Reach`] that are made in the time in which a search visits a lane.
@@ -208,8 +253,8 @@ pub(super) struct LaneOrder {
     added: u64,
     /// How much of the journal is settled: what came later is being tried.
     settled: usize,
-    /// By lane: the last search that came by; each search takes two numbers, one for each direction.
-    seen: Vec<u64>,
+    /// What the last search came by; each search takes two numbers, one for each direction.
+    seen: RowMarks,
     search: u64,
     above: Vec<u32>,
     below: Vec<u32>,
@@ -230,7 +275,7 @@ impl LaneOrder {
             in_vain: 0,
             added: 0,
             settled: 0,
-            seen: vec![0; place.len()],
+            seen: RowMarks::none(net, held.words),
             search: 0,
             above: Vec::new(),
             below: Vec::new(),
@@ -316,12 +361,14 @@ impl LaneOrder {
             let mut bits = vec![0u64; words];
             let mut found = vec![before];
             let mut next = 0;
+            order.search += 2;
             while let Some(&lane) = found.get(next) {
                 next += 1;
-                for earlier in order.held.before(net, lane) {
-                    let (word, mask) = (earlier as usize / 64, 1 << (earlier % 64));
-                    if bits[word] & mask == 0 {
-                        bits[word] |= mask;
+                let row = net.channel(lane / order.held.planes as u32).from as usize;
+                for (at, &word) in order.held.behind(lane).iter().enumerate() {
+                    for bit in order.seen.fresh(order.search, row, at, word) {
+                        let earlier = order.held.lane_into(net, row, bit);
+                        bits[earlier as usize / 64] |= 1 << (earlier % 64);
                         found.push(earlier);
                     }
                 }
@@ -401,20 +448,24 @@ impl LaneOrder {
         let (low, high) = (self.place[after as usize], self.place[before as usize]);
         self.search += 2;
         let LaneOrder { held, place, seen, search, above, below, visited, .. } = self;
+        let planes = held.planes as u32;
         above.clear();
         above.push(after);
         let mut next = 0;
         while let Some(&lane) = above.get(next) {
             next += 1;
-            for follower in held.after(net, lane) {
-                if follower == before {
-                    *visited += next as u64;
-                    return false;
-                }
-                // From `high` on nothing leads to `before`.
-                if place[follower as usize] < high && seen[follower as usize] != *search {
-                    seen[follower as usize] = *search;
-                    above.push(follower);
+            let row = net.to(lane / planes);
+            let first = net.out(row).start * planes;
+            for (at, &word) in held.ahead_of(lane).iter().enumerate() {
+                for follower in seen.fresh(*search, row, at, word).map(|bit| first + bit) {
+                    if follower == before {
+                        *visited += next as u64;
+                        return false;
+                    }
+                    // From `high` on nothing leads to `before`.
+                    if place[follower as usize] < high {
+                        above.push(follower);
+                    }
                 }
             }
         }
@@ -423,10 +474,13 @@ impl LaneOrder {
         next = 0;
         while let Some(&lane) = below.get(next) {
             next += 1;
-            for earlier in held.before(net, lane) {
-                if place[earlier as usize] > low && seen[earlier as usize] != *search + 1 {
-                    seen[earlier as usize] = *search + 1;
-                    below.push(earlier);
+            let row = net.channel(lane / planes).from as usize;
+            for (at, &word) in held.behind(lane).iter().enumerate() {
+                for bit in seen.fresh(*search + 1, row, at, word) {
+                    let earlier = held.lane_into(net, row, bit);
+                    if place[earlier as usize] > low {
+                        below.push(earlier);
+                    }
                 }
             }
         }

@@ -88,14 +88,15 @@ impl Timeline<'_> {
     /// The element dies, comes or is announced, and all managers concerned act at the same time. Subnet administrations
     /// and routers know of a planned change beforehand, of a loss once the first manager has noticed it.
     fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
-        let driver = |acting: &ActingSubnet<'_>| {
+        let driver = |(acting, prepared): (&ActingSubnet<'_>, &Prepared)| {
             let mut driver = acting.driver(engines.after.clone(), &acting.setup.before);
+            driver.expect(prepared.clone());
             if let Some(journal) = acting.journal.take() {
                 driver.record_in(journal);
             }
             driver
         };
-        let mut drivers: Vec<_> = self.acting.iter().map(driver).collect();
+        let mut drivers: Vec<_> = self.pairs().map(driver).collect();
         let polling = self.acting.iter().zip(&mut drivers).filter_map(|(acting, driver)| acting.polling(driver));
         // A manager that cannot sweep ends with the same error below. A deadlock under R ends the change as any does.
         let _ = time.drive(polling.collect(), &LaterEvents::new(None, self.settings.departure), |_| {});

@@ -111,7 +111,7 @@ impl DataPlane {
                 output_vl: Vl::masked(self.vl_of(queue.waits_for)),
                 dlid: Lid(packet.dlid),
                 sl: Sl::masked(packet.sl),
-                born_ns: packet.born / super::wheel::TICKS_PER_NS,
+                born_ns: self.packets.born[queue.head] / super::wheel::TICKS_PER_NS,
             });
             next = self.downstream(queue.waits_for);
             if next == lane {

@@ -255,9 +255,8 @@ impl Sim {
         }
         self.devices.list[node].switch.port_state_change = true;
         let mut block = 0;
-        while let Some(entries) = self.plane.tables.block_mut(node, block.into()) {
-            self.ledger.remember(node, block, self.clock.now(), entries);
-            entries.fill(255);
+        while let Some(held) = self.plane.tables.replace_block(node, block.into(), &[255; 64]) {
+            self.ledger.remember(node, block, self.clock.now(), held);
             block += 1;
         }
         let lanes = self.plane.data_vls;

@@ -106,7 +106,6 @@ impl Sim {
         let (node, now) = (self.plane.ports[port].node, self.clock.now());
         let rank = self.sources.by_port[port];
         let packet = Packet {
-            born: now,
             tail: now,
             next: PacketId::NONE,
             source: rank,
@@ -123,7 +122,7 @@ impl Sim {
             let counted = !self.is_reserved(packet.sl);
             self.sources.list[rank].queued[half_index(packet.sl)] += u32::from(counted);
         }
-        let id = self.plane.packets.insert(packet);
+        let id = self.plane.packets.insert(packet, now);
         self.gmps.mads.insert(id, mad);
         let chosen = self.plane.choose_own(port, id);
         let vl = if chosen.is_lane() { self.plane.vl_of(chosen) } else { 0 };

@@ -142,6 +142,7 @@ type Overwritten = (Ticks, [u8; 64]);
 struct Journey<'a> {
     plane: &'a DataPlane,
     packet: &'a Packet,
+    born: Ticks,
     now: Ticks,
     /// The time whose tables it follows, in ticks.
     tables: Ticks,
@@ -201,10 +202,8 @@ impl Ledger {
     }
 
     /// Records a block that is about to be overwritten.
-    pub(super) fn remember(&mut self, switch: NodeId, block: u16, now: Ticks, entries: &[u8]) {
-        let mut copy = [255; 64];
-        copy.copy_from_slice(entries);
-        self.history.entry((switch, block)).or_default().push((now, copy));
+    pub(super) fn remember(&mut self, switch: NodeId, block: u16, now: Ticks, entries: [u8; 64]) {
+        self.history.entry((switch, block)).or_default().push((now, entries));
     }
 
     /// Counts a delivery; `now` in ticks.
@@ -261,14 +260,15 @@ impl Ledger {
 
     /// Whether a packet was lost to what died: its path, by the tables as they stood when it was sent, crosses an
     /// element that has died since; or it ends where an entry was taken away that led there.
-    fn path_died(&self, plane: &DataPlane, packet: &Packet, source_port: PortId, now: Ticks) -> bool {
-        let sent = Journey { plane, packet, now, tables: packet.born, passed: usize::from(packet.hops) };
+    fn path_died(&self, plane: &DataPlane, id: PacketId, source_port: PortId, now: Ticks) -> bool {
+        let (packet, born) = (&plane.packets[id], plane.packets.born[id]);
+        let sent = Journey { plane, packet, born, now, tables: born, passed: usize::from(packet.hops) };
         match self.end_of(sent, source_port) {
             JourneyEnd::Dead => true,
             JourneyEnd::Alive => false,
             // No write may explain a loss away: only what led into the death may lead nowhere after it.
             // Of several deaths it may be any: the second may come when the entry has been taken away for the first.
-            JourneyEnd::Hole(entered) => self.deaths.iter().rev().filter(|&&at| at <= packet.born).any(|&tables| {
+            JourneyEnd::Hole(entered) => self.deaths.iter().rev().filter(|&&at| at <= born).any(|&tables| {
                 let at_death = Journey { tables, passed: 0, ..sent };
                 matches!(self.end_of(at_death, entered), JourneyEnd::Dead)
             }),
@@ -277,9 +277,9 @@ impl Ledger {
 
     /// Where the path of a packet ends, from a port that sends it.
     fn end_of(&self, journey: Journey<'_>, from: PortId) -> JourneyEnd {
-        let Journey { plane, packet, now, tables, passed } = journey;
+        let Journey { plane, packet, born, now, tables, passed } = journey;
         // A packet that set out after an element came back was not sent into its death.
-        let dead = |port: PortId| self.died[port] <= now && packet.born < self.revived[port];
+        let dead = |port: PortId| self.died[port] <= now && born < self.revived[port];
         let mut out = from;
         // A path that visits more switches than there are is a loop.
         for link in 0..=plane.tables.node_count() {
@@ -288,7 +288,7 @@ impl Ledger {
             // that wire. Links that it has passed do not count: their death cannot have taken it.
             // One that had died when the packet was sent is none that it has passed: entries that changed on its way
             // led it elsewhere, and further.
-            let lay_ahead = |port: PortId| link >= passed || self.died[port] <= packet.born;
+            let lay_ahead = |port: PortId| link >= passed || self.died[port] <= born;
             if [out, input].into_iter().any(|port| dead(port) && lay_ahead(port)) {
                 return JourneyEnd::Dead;
             }
@@ -362,7 +362,7 @@ impl Sim {
         }
         let packet = &self.plane.packets[id];
         let source_port = sources.list[packet.source].port;
-        if self.ledger.path_died(&self.plane, packet, source_port, self.clock.now()) {
+        if self.ledger.path_died(&self.plane, id, source_port, self.clock.now()) {
             LossCause::Failure
         } else {
             // The remainder: every loss without another cause is the change's, so none can be explained away.

@@ -124,7 +124,7 @@ mod kind {
 }
 
 /// Bytes that one packet in flight takes in memory.
-pub const PACKET_BYTES: usize = size_of::<packet::Packet>();
+pub const PACKET_BYTES: usize = size_of::<packet::Packet>() + size_of::<wheel::Ticks>();
 
 /// Why the simulation halted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -256,8 +256,8 @@ impl Sim {
 
     /// Loads one block of a switch's forwarding table, as found running. Panics beyond the fabric's highest LID.
     pub fn load_lft_block(&mut self, switch: NodeId, block: u16, entries: &[u8; 64]) {
-        let held = self.plane.tables.block_mut(switch, block.into());
-        held.expect("forwarding tables reach as far as the fabric's LIDs").copy_from_slice(entries);
+        let held = self.plane.tables.replace_block(switch, block.into(), entries);
+        assert!(held.is_some(), "forwarding tables reach as far as the fabric's LIDs");
     }
 
     /// Loads a node's SL-to-VL table for every input and output, as found running.

@@ -424,7 +424,7 @@ impl Sim {
         out_lane.map_or(OutLane::DISCARD, |out_lane| {
             // From here on losses are judged by this subnet's tables as they stand now (`path_died`). `Global::born`
             // keeps the time for latencies.
-            self.plane.packets[id].born = self.clock.now();
+            self.plane.packets.born[id] = self.clock.now();
             out_lane
         })
     }
@@ -479,7 +479,7 @@ impl Sim {
     /// When a packet was first handed to a send queue.
     #[inline]
     pub(super) fn set_out(&self, id: PacketId) -> Ticks {
-        self.crossing(id).map_or(self.plane.packets[id].born, |header| header.born)
+        self.crossing(id).map_or(self.plane.packets.born[id], |header| header.born)
     }
 
     /// Counts a packet with those of its relation, if there are several subnets.

@@ -322,20 +322,22 @@ impl Sim {
         // An end port has one table, and its lane is chosen already. Another port asks for each packet.
         let out_lane = if at_end { self.plane.running(port, vl) } else { OutLane::NONE };
         self.ledger.counts.injected += u64::from(is_data);
-        let id = self.plane.packets.insert(Packet {
-            born: self.clock.now(),
-            tail: self.clock.now(),
-            next: PacketId::NONE,
-            source: rank,
-            out_lane,
-            dlid,
-            bytes,
-            credits: bytes.div_ceil(64),
-            sl,
-            marks,
-            hops: 0,
-            source_path,
-        });
+        let id = self.plane.packets.insert(
+            Packet {
+                tail: self.clock.now(),
+                next: PacketId::NONE,
+                source: rank,
+                out_lane,
+                dlid,
+                bytes,
+                credits: bytes.div_ceil(64),
+                sl,
+                marks,
+                hops: 0,
+                source_path,
+            },
+            self.clock.now(),
+        );
         if is_data {
             self.open_bins();
             self.ledger.series.set_out(sl);

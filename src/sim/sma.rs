@@ -284,10 +284,9 @@ impl Sim {
     fn write_block(&mut self, switch: NodeId, block: usize, told: &[u8; SMP_DATA_SIZE]) {
         // The device has room for the block (`first_lid`), but its table here grows only with the blocks in use.
         self.plane.tables.reach((block + 1) * 64);
-        let entries = self.plane.tables.block_mut(switch, block).expect("the table has just been made to reach");
-        // Recorded before it is overwritten: losses are judged by the tables as they stood when a packet was sent.
-        self.ledger.remember(switch, block as u16, self.clock.now(), entries);
-        entries.copy_from_slice(told);
+        let held = self.plane.tables.replace_block(switch, block, told).expect("the table has just been made to reach");
+        // Recorded, since losses are judged by the tables as they stood when a packet was sent.
+        self.ledger.remember(switch, block as u16, self.clock.now(), held);
         self.reconsider(switch);
     }
 }

@@ -134,7 +134,7 @@ impl Sim {
             !self.is_reserved(packet.sl) && !packet.marks.has(PacketMarks::QUESTION)
         };
         let alive = plane.packets.alive().filter(|&id| (in_send_queues || !waits[id]) && is_data(id));
-        alive.map(|id| PacketUnderWay { id, born: plane.packets[id].born }).collect()
+        alive.map(|id| PacketUnderWay { id, born: plane.packets.born[id] }).collect()
     }
 
     /// Where packets that were under way at an earlier moment are still.
@@ -145,7 +145,7 @@ impl Sim {
             left[id] = true;
         }
         // A number is given anew, but to packets that are made later.
-        let is_same = |seen: &&PacketUnderWay| left[seen.id] && plane.packets[seen.id].born == seen.born;
+        let is_same = |seen: &&PacketUnderWay| left[seen.id] && plane.packets.born[seen.id] == seen.born;
         let mut wanted: By<PacketId, bool> = By::filled(false, plane.packets.slots());
         earlier.iter().filter(is_same).for_each(|seen| wanted[seen.id] = true);
         let mut found = Vec::new();

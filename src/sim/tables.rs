@@ -8,7 +8,7 @@ use crate::wire::SlToVlModifier;
 /// Forwarding and SL-to-VL tables of all nodes, flattened.
 pub struct Tables {
     /// The forwarding entries of all switches, row after row: an output port, 255 for none.
-    pub lft: Vec<u8>,
+    lft: Vec<u8>,
     /// LIDs in a row: a multiple of 64.
     pub lids: usize,
     nodes: By<NodeId, NodeTables>,
@@ -90,7 +90,7 @@ impl Tables {
     #[inline(always)]
     fn entry(&self, node: &NodeTables, dlid: u16) -> u8 {
         let dlid = usize::from(dlid);
-        if dlid < self.lids { self.lft[node.row + dlid] } else { 255 }
+        if dlid < self.lids { self.lft[node.row + place(dlid, self.lids)] } else { 255 }
     }
 
     /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
@@ -113,7 +113,7 @@ impl Tables {
         let rows = self.lft.len() / self.lids;
         let mut longer = vec![255; rows * lids];
         for (new, old) in longer.chunks_exact_mut(lids).zip(self.lft.chunks_exact(self.lids)) {
-            new[..old.len()].copy_from_slice(old);
+            (0..self.lids).for_each(|lid| new[place(lid, lids)] = old[place(lid, self.lids)]);
         }
         for node in self.nodes.iter_mut().filter(|node| node.row != NO_ROW) {
             node.row = node.row / self.lids * lids;
@@ -121,11 +121,16 @@ impl Tables {
         (self.lft, self.lids) = (longer, lids);
     }
 
-    /// One block of a switch's forwarding table; none where the device has no such block.
-    pub fn block_mut(&mut self, node: NodeId, block: usize) -> Option<&mut [u8]> {
+    /// Sets one block of a switch's forwarding table, and returns what it held; none where the device has no such
+    /// block.
+    pub fn replace_block(&mut self, node: NodeId, block: usize, entries: &[u8; 64]) -> Option<[u8; 64]> {
         let fits = self.is_switch(node) && (block + 1) * 64 <= self.lids;
         let row = self.nodes[node].row;
-        fits.then(|| &mut self.lft[row + block * 64..][..64])
+        let mut replace = |at: usize| {
+            let place = row + place(block * 64 + at, self.lids);
+            std::mem::replace(&mut self.lft[place], entries[at])
+        };
+        fits.then(|| std::array::from_fn(&mut replace))
     }
 
     /// The lane that a service level takes from an input to an output port.
@@ -178,6 +183,13 @@ impl Tables {
         let index = own.sl_table(input, output);
         self.sl_to_vl[index] = table;
     }
+}
+
+/// Where the entry of a LID is in a row: first come the even LIDs, then the odd ones. Where end ports have two LIDs,
+/// these are the halves, of which hosts send on one.
+#[inline(always)]
+fn place(lid: usize, lids: usize) -> usize {
+    (lid >> 1) + if lid & 1 == 1 { lids >> 1 } else { 0 }
 }
 
 impl NodeTables {

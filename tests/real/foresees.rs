@@ -11,7 +11,7 @@ use reconfig::ids::Half;
 use reconfig::routing::Connectivity;
 use std::time::Duration;
 
-const TAKEN: &str = "the plan for this loss was prepared before it happened";
+const TAKEN: &str = "the plan was prepared before it was asked for";
 
 /// Waits until no more plans are prepared, and there are some.
 fn foresees(Scene { manager, subnet, .. }: &Scene) {

@@ -430,7 +430,7 @@ impl<S: SubnetManager> Driver<S> {
     /// for it would delay the change, and with it the packets that the change must free.
     async fn apply(&mut self, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
         let alive = self.running.alive.clone();
-        let lives = |write: &&Write| is_there(&alive, write);
+        let lives = |write: &&Write| write.is_there(&alive);
         if writes.iter().all(|write| lives(&write)) {
             return self.subnet.apply(&alive, writes, order).await;
         }
@@ -492,17 +492,6 @@ impl Log {
 fn newcomers(plan: &Plan) -> Vec<PortId> {
     let Draft { surviving, routed, .. } = plan.draft();
     surviving.end_ports().filter(|&port| routed.peer(port).is_none()).collect()
-}
-
-/// Whether a write's device is present, and its port's cable too if the write concerns a port.
-fn is_there(alive: &Fabric, write: &Write) -> bool {
-    let present = write.node(alive).is_none_or(|node| alive.node(node).present);
-    let cabled = match *write {
-        Write::PortState { port, .. } | Write::ActiveHalf { port, .. } => alive.peer(port).is_some(),
-        Write::MasterSm { port, .. } => alive.node(alive.port(port).node).is_switch() || alive.peer(port).is_some(),
-        Write::LftBlock { .. } | Write::SlToVl { .. } | Write::SaHalf { .. } => true,
-    };
-    present && cabled
 }
 
 /// The original content of the blocks that waves 0 to `reached` may have changed.

@@ -144,7 +144,12 @@ impl Foreseer {
         shared.plans().count.losses = losses.len();
         let (thread_base, thread_shared) = (base.clone(), shared.clone());
         let (most_bytes, turn) = (self.most_bytes, self.turn.clone());
-        let work = move || prepare_all(&thread_base, losses, most_bytes, &turn, &thread_shared);
+        // On a pool of its own: a loss that was not foreseen does not wait until these plans leave it a thread.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+        let work = move || match pool {
+            Ok(pool) => pool.install(|| prepare_all(&thread_base, losses, most_bytes, &turn, &thread_shared)),
+            Err(error) => tracing::warn!(%error, "no plans for losses to come from this state"),
+        };
         if let Err(error) = std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
             tracing::warn!(%error, "no plans for losses to come from this state");
         }

@@ -109,13 +109,35 @@ impl<S: SubnetManager> Driver<S> {
         // Traps from before: what they report is looked at now.
         while self.subnet.pending_event().is_some() {}
         let Glance::Less(alive) = self.subnet.glance().await? else { return Ok(None) };
-        self.subnet.set_topology(&alive, self.running.sm);
-        self.running.alive = Arc::new(alive);
+        self.is_left(alive);
         // For the sweep after the change.
         self.noticed = true;
         let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
         let record = PhaseRecord { name: "glance", start_ns, end_ns, smps };
         Ok(self.running.has_lost_something().then_some(record))
+    }
+
+    /// Looks for losses by a glance, or by a sweep where only that tells, and records what is left. Returns whether
+    /// something that the routing in force uses is gone.
+    ///
+    /// # Errors
+    /// Those of [`Driver::look`].
+    pub async fn has_lost_something(&mut self) -> Result<bool, DriverError> {
+        while self.subnet.pending_event().is_some() {}
+        match self.subnet.glance().await? {
+            Glance::Same => return Ok(false),
+            Glance::Less(alive) => self.is_left(alive),
+            Glance::Unsure => drop(self.look().await?),
+        }
+        // For the sweep after the change.
+        self.noticed = true;
+        Ok(self.running.has_lost_something())
+    }
+
+    /// Records what a glance has found to be left.
+    fn is_left(&mut self, alive: Fabric) {
+        self.subnet.set_topology(&alive, self.running.sm);
+        self.running.alive = Arc::new(alive);
     }
 
     /// Sweeps during a change, and returns what the machine is to know of what it finds, if anything. Neither a failed

@@ -26,6 +26,8 @@ pub(super) const NAME: &str = "fat-tree";
 const FAR: u32 = u32::MAX;
 /// The rounds in which busy channels are relieved: the second and third concern few destinations.
 const ROUNDS: usize = 3;
+/// More forwarding entries to end ports than these, and d-mod-k stays as it is: a loss would wait for relief.
+const MOST_ENTRIES: usize = 1 << 20;
 
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -349,7 +351,13 @@ impl<'a> Tree<'a> {
     /// Relieves busy channels, in up to [`ROUNDS`] rounds over all destinations.
     fn relieve(&mut self, borne: &[Range<usize>]) -> Result<(), Why> {
         let (net, paths) = (&self.problem.net, self.problem.paths());
+        if net.rows() * self.problem.ends.len() > MOST_ENTRIES {
+            return Ok(());
+        }
         self.relief.share(&self.levels.level);
+        if !self.relief.is_uneven() {
+            return Ok(());
+        }
         for _ in 0..ROUNDS {
             let busy = self.relief.busy();
             for ends in borne {

@@ -62,6 +62,12 @@ impl<'a> Relief<'a> {
         self.share = (0..self.load.len()).map(share).collect();
     }
 
+    /// Whether any channel has over a quarter more than its share. Below that choices stay as they are, whose
+    /// advantage is that a loss moves few of them.
+    pub fn is_uneven(&self) -> bool {
+        self.load.iter().zip(&self.share).any(|(load, share)| 4 * load > 5 * share)
+    }
+
     /// The busy channels.
     pub fn busy(&self) -> Vec<u32> {
         (0..self.load.len() as u32).filter(|&channel| self.is_busy(channel)).collect()

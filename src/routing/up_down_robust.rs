@@ -18,7 +18,7 @@ pub(super) const NAME: &str = "up-down-robust";
 /// Roots that are tried.
 const ROOTS: usize = 8;
 /// More forwarding entries to end ports than these, and only the first root is: each takes as long as all routing.
-const MOST_ENTRIES: usize = 1 << 18;
+const MOST_ENTRIES: usize = 1 << 16;
 
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

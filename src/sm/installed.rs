@@ -175,10 +175,15 @@ fn simplify(tables: &mut Arc<NodeSlToVl>, pairs: &[(PortNum, PortNum)]) {
 
 /// The half of the LID under which most end ports know the subnet manager; the lower if no port does. MasterSMSL would
 /// show the half too, but not every device keeps it (ibsim's do not).
+///
+/// The LID is that of the manager before, at whatever port it was, which may be gone: then its low bits show the half.
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
-    let upper: Vec<Lid> = fabric.half_lids(sm, Half::Upper).collect();
+    let lids = fabric.port(sm).lmc.lids();
     let told = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);
-    let looks_up = |lid: Lid| upper.contains(&lid);
+    let looks_up = |lid: Lid| match fabric.lid_owner(lid) {
+        Some(_) => fabric.half_of(lid) == Some(Half::Upper),
+        None => lid.0 % lids >= lids.div_ceil(2),
+    };
     let (up, all) =
         fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), lid| (up + usize::from(looks_up(lid)), all + 1));
     if up * 2 > all { Half::Upper } else { Half::Lower }

@@ -10,7 +10,7 @@ use super::lifecycle::{Goal, RetiredHalf};
 use super::mailbox::Happening;
 use super::planning::computed;
 use super::upkeep::{Upkeep, intent};
-use crate::change::Recovery;
+use crate::change::{Recovery, RecoveryWay};
 use crate::drain::Ticket;
 use crate::driver::{Intent, Running, StandingChange};
 use crate::fabric::PortId;
@@ -53,7 +53,8 @@ impl<T: Transport> Upkeep<T> {
             // Whatever the retired half led to, it is closed, or leads there again.
             Pending::Recovery(Recovery { prepared, kept, way, first }) => {
                 self.publish();
-                if way.closes() {
+                // Before the other way nothing is proved of hosts on both halves: none may be sent to the kept one.
+                if way == RecoveryWay::Close {
                     self.move_sources(context, kept).await?;
                 }
                 let fabric = self.driver.running().alive.clone();
@@ -124,10 +125,13 @@ impl<T: Transport> Upkeep<T> {
     async fn replace(&mut self, context: &Context, part: &[Write]) -> Result<(), SmError> {
         loop {
             let alive = self.driver.running().alive.clone();
-            let is_there = |write: &&Write| write.node(&alive).is_none_or(|node| alive.node(node).present);
-            let there: Vec<Write> = part.iter().filter(is_there).cloned().collect();
+            let there: Vec<Write> = part.iter().filter(|write| write.is_there(&alive)).cloned().collect();
             let written = self.driver.subnet_mut().manager.apply_each(&alive, &there).await;
             let is_less = self.route_around(context, written.is_err()).await?;
+            if is_less {
+                // The next tables are of lanes on which packets of two routings would meet.
+                self.outlast(context).await?;
+            }
             match written {
                 Err(error) if !is_less => return Err(error.into()),
                 // Without what has died.
@@ -146,7 +150,7 @@ impl<T: Transport> Upkeep<T> {
             context.post(self.now_ns(), Happening::Subnet(event));
             is_noticed = true;
         }
-        if !is_noticed || self.driver.glance().await?.is_none() {
+        if !is_noticed || !self.driver.has_lost_something().await? {
             return Ok(false);
         }
         let Some(Goal { fabric, why }) = self.goal() else { return Ok(true) };

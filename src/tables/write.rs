@@ -108,6 +108,20 @@ impl Write {
             Write::SaHalf { .. } => None,
         }
     }
+
+    /// Whether its device is present, and its port's cable too if it concerns a port.
+    pub fn is_there(&self, alive: &Fabric) -> bool {
+        let present = self.node(alive).is_none_or(|node| alive.node(node).present);
+        let cabled = match *self {
+            Write::PortState { port, .. } | Write::ActiveHalf { port, .. } => alive.peer(port).is_some(),
+            Write::MasterSm { port, .. } => alive.node(alive.port(port).node).is_switch() || alive.peer(port).is_some(),
+            Write::SlToVl { node, scope: SlToVlScope::EndPort { port }, .. } => {
+                alive.port_at(node, port).is_some_and(|port| alive.peer(port).is_some())
+            }
+            Write::LftBlock { .. } | Write::SlToVl { .. } | Write::SaHalf { .. } => true,
+        };
+        present && cabled
+    }
 }
 
 /// The tables of every device of a subnet at one moment, as the SM knows them.

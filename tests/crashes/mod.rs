@@ -37,6 +37,9 @@ const FENCED: Setting = Setting { fenced: true, load: 0.0, ..DOUBLE };
 /// By forwarding entries alone, where that is proved.
 const AUTO: Setting = Setting { auto: true, ..DOUBLE };
 
+/// What the SA answers with when a change by `double` begins on the upper half.
+const BOTH_IN_TURN: [Half; 2] = [Half::Upper, Half::Lower];
+
 /// How the root goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Going {
@@ -391,6 +394,21 @@ fn a_standby_recovers_what_a_fence_closed() {
 #[test]
 fn a_standby_recovers_a_loss_repaired_by_entries_alone() {
     recovered_by_a_standby(AUTO, Going::Sudden);
+}
+
+/// Hosts know the manager before by a LID of its own, not of the port at which the standby is.
+#[test]
+fn a_standby_goes_on_with_the_half_that_hosts_use() {
+    let world = World::new(Setting { load: 0.02, ..DOUBLE });
+    let first = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+    assert_eq!(first.running.expect("at rest").half, Half::Upper, "a change by `double` ends there");
+    world.pass(1_000_000);
+    let taken = [world.sm, world.other_port()].map(|port| world.fabric.neighbour(port).expect("at a switch"));
+    let others = world.fabric.switches().filter(|node| *node != world.root && !taken.contains(node));
+    let another = others.last().expect("sixteen switches");
+    let next = world.manage(world.other_port(), None, &[(0, Deed::Removed(another))], Death::Never);
+    assert_eq!(next.answered, BOTH_IN_TURN, "{next:?}");
+    assert_eq!(world.packets().lost_to_change, 0, "{next:?}");
 }
 
 /// Nobody follows, but `reconfig rescue` from another port: from whatever moment of a change behind a fence, no host is

@@ -2,8 +2,8 @@
 //! written is followed by one that writes them, and nothing else.
 
 use super::scene::{MS, S, Scene, Setup};
-use reconfig::fabric::{Fabric, PortId};
-use reconfig::ids::{PortNum, Sl, Vl};
+use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};
+use reconfig::ids::{Guid, PortNum, Sl, Vl};
 use reconfig::plan::Observer;
 use reconfig::sim::SimConfig;
 use reconfig::sm::{Happening, SubnetArrival};
@@ -115,31 +115,82 @@ fn a_loss_before_all_sl_to_vl_tables_are_written_is_recovered() {
 }
 
 /// A spine dies while tables are written: hosts have ways again by forwarding entries alone, and then the rest of the
-/// tables is written. So it is where a manager waits for what the one before may have sent.
+/// tables is written. So it is where a manager waits for what the one before may have sent, and after a link of a host
+/// has bounced, when only a sweep tells.
 #[test]
 fn a_loss_while_sl_to_vl_tables_are_written_does_not_wait_for_the_rest() {
-    for adopts in [false, true] {
+    for (adopts, bounces) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut scene = hosts_up_on("fat-tree:16,2", Setup::default());
         if adopts {
             scene = scene.another(Setup::default());
             assert!(scene.until(S, is_hosts_up), "{:?}", scene.failures());
         }
+        let bounced = scene.fabric.end_ports().last().filter(|_| bounces);
+        if let Some(port) = bounced {
+            scene.transport.with(|sim| {
+                sim.kill(port);
+                sim.revive(port);
+            });
+            scene.pass(MS / 2);
+        }
+        let away: Vec<NodeId> = bounced.map(|port| scene.fabric.port(port).node).into_iter().collect();
         let spine = scene.node("spine-2");
         scene.transport.with(|sim| sim.kill(spine));
         let changed = |scene: &Scene| scene.said.borrow().iter().any(|said| matches!(said, Happening::Changed(_)));
-        assert!(scene.until(S, changed), "{adopts}: {:?}", scene.failures());
-        assert_eq!(scene.unreached(&[spine]), [], "{adopts}");
-        assert_eq!(scene.arrival(), None, "{adopts}");
+        assert!(scene.until(S, changed), "{adopts} {bounces}: {:?}", scene.failures());
+        assert_eq!(scene.unreached(&[&[spine], &away[..]].concat()), [], "{adopts} {bounces}");
+        assert_eq!(scene.arrival(), None, "{adopts} {bounces}");
         let written = tables_by(&scene, "leaf-8", in_turn);
-        assert!(written[0] < written[1], "{adopts}: {written:?}");
+        assert!(written[0] < written[1], "{adopts} {bounces}: {written:?}");
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{adopts} {bounces}: {:?}", scene.failures());
+        let arrival = if adopts { SubnetArrival::Adopted } else { SubnetArrival::Cold };
+        assert_eq!(scene.arrival(), Some(arrival), "{adopts} {bounces}");
+        assert_eq!(scene.failures(), [""; 0], "{adopts} {bounces}");
+        let written = tables_by(&scene, "leaf-8", in_turn);
+        assert_eq!(written[0], written[1], "{adopts} {bounces}");
+        scene.pass(S);
+        assert_eq!(scene.unreached(&[spine]), [], "{adopts} {bounces}");
+    }
+}
+
+/// One of a host's two cables fails while tables are written: the host keeps the other.
+#[test]
+fn a_cable_of_a_host_with_two_that_fails_takes_the_other_from_nobody() {
+    let mut builder = FabricBuilder::new();
+    let mut node = |kind, guid, ports, name: String| (builder.node(kind, Guid(guid), ports, name), guid);
+    let leaves: Vec<NodeId> = (0..8).map(|i| node(NodeKind::Switch, 0x100 + i, 12, format!("leaf-{i}")).0).collect();
+    let spines: Vec<NodeId> = (0..4).map(|i| node(NodeKind::Switch, 0x200 + i, 12, format!("spine-{i}")).0).collect();
+    let hosts: Vec<_> = (0..8).map(|i| node(NodeKind::Ca, 0x1000 + 16 * i, 2, format!("host-{i}"))).collect();
+    let mut link = |a, b| builder.link(a, b, LinkWidth::X4, LinkSpeed::Edr).expect("free ports");
+    for (&leaf, up) in leaves.iter().zip(1..) {
+        spines.iter().zip(5..).for_each(|(&spine, port)| link((leaf, PortNum(port)), (spine, PortNum(up))));
+    }
+    for (at, &(host, _)) in hosts.iter().enumerate() {
+        for port in 1..=2 {
+            link((host, PortNum(port)), (leaves[(at + usize::from(port)) % 8], PortNum(port)));
+        }
+    }
+    for (host, guid) in hosts {
+        for port in 1..=2 {
+            builder.port_mut(host, PortNum(port)).expect("two ports").guid = Some(Guid(guid + u64::from(port)));
+        }
+    }
+    let fabric = builder.build().expect("a fabric");
+    for adopts in [false, true] {
+        let mut scene = Scene::cold_of(fabric.clone(), SimConfig::default(), Setup::default(), &[]);
+        let nodes: Vec<NodeId> = scene.fabric.nodes().map(|(id, _)| id).collect();
+        scene.transport.with(|sim| nodes.iter().for_each(|&node| sim.load_sl_to_vl(node, one_lane_each)));
+        assert!(scene.until(S, is_hosts_up), "{:?}", scene.failures());
+        if adopts {
+            scene = scene.another(Setup::default());
+            assert!(scene.until(S, is_hosts_up), "{:?}", scene.failures());
+        }
+        let [kept, lost] = [1, 2].map(|port| scene.fabric.port_at(scene.node("host-5"), PortNum(port)).expect("two"));
+        scene.transport.with(|sim| sim.kill(lost));
         assert!(scene.until(S, |scene| scene.arrival().is_some()), "{adopts}: {:?}", scene.failures());
         let arrival = if adopts { SubnetArrival::Adopted } else { SubnetArrival::Cold };
-        assert_eq!(scene.arrival(), Some(arrival));
-        assert_eq!(scene.failures(), [""; 0], "{adopts}");
-        let written = tables_by(&scene, "leaf-8", in_turn);
-        assert_eq!(written[0], written[1], "{adopts}");
-        scene.pass(S);
-        assert_eq!(scene.unreached(&[spine]), [], "{adopts}");
+        assert_eq!((scene.arrival(), scene.failures()), (Some(arrival), vec![]), "{adopts}");
+        assert!(scene.leads(scene.port("host-2"), kept), "{adopts}");
     }
 }
 

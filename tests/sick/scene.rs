@@ -119,6 +119,11 @@ impl Scene {
     /// A subnet as after a power cut, with a manager at its first host; `sick` before anybody asks anything.
     pub fn cold(topology: &str, config: SimConfig, setup: Setup, sick: &[(&str, SickAttribute)]) -> Scene {
         let plain = generate(&topology.parse::<Topology>().expect("a topology"), &Options::default()).expect("it is");
+        Scene::cold_of(plain, config, setup, sick)
+    }
+
+    /// The same on any fabric.
+    pub fn cold_of(plain: Fabric, config: SimConfig, setup: Setup, sick: &[(&str, SickAttribute)]) -> Scene {
         let fabric = plain.with_capabilities(4, false);
         let mut sim = Sim::cold(&fabric, SimConfig { load: 0.0, fixed_links: true, ..config })
             .unwrap_or_else(|error| panic!("{error}"));

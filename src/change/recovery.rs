@@ -49,18 +49,14 @@ pub enum RecoveryWay {
     /// End ports are first kept from sending on the other half: what hosts that nobody has moved from it send there
     /// meanwhile is lost.
     Close,
-    /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved.
+    /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved, so
+    /// nobody is moved from it.
     CloseFirst,
 }
 
 impl RecoveryWay {
     /// Those that are proved from the first write on, from the one that costs least.
     const PROVED: [RecoveryWay; 3] = [RecoveryWay::Open, RecoveryWay::Follow, RecoveryWay::Close];
-
-    /// Whether end ports are kept from sending on the other half.
-    pub fn closes(self) -> bool {
-        matches!(self, RecoveryWay::Close | RecoveryWay::CloseFirst)
-    }
 
     /// What it does, in words.
     pub fn in_words(self) -> &'static str {
@@ -73,7 +69,7 @@ impl RecoveryWay {
             }
             RecoveryWay::CloseFirst => {
                 "the other half is closed before anything is proved, follows, and then service levels return to their \
-                 lanes; what hosts without agents send on the other half meanwhile is lost"
+                 lanes; what hosts send on the other half meanwhile is lost"
             }
         }
     }

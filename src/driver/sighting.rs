@@ -122,7 +122,7 @@ impl<S: SubnetManager> Driver<S> {
     ///
     /// # Errors
     /// Those of [`Driver::look`].
-    pub async fn has_lost_something(&mut self) -> Result<bool, DriverError> {
+    pub async fn finds_a_loss(&mut self) -> Result<bool, DriverError> {
         while self.subnet.pending_event().is_some() {}
         match self.subnet.glance().await? {
             Glance::Same => return Ok(false),

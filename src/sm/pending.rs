@@ -150,7 +150,7 @@ impl<T: Transport> Upkeep<T> {
             context.post(self.now_ns(), Happening::Subnet(event));
             is_noticed = true;
         }
-        if !is_noticed || !self.driver.has_lost_something().await? {
+        if !is_noticed || !self.driver.finds_a_loss().await? {
             return Ok(false);
         }
         let Some(Goal { fabric, why }) = self.goal() else { return Ok(true) };

@@ -160,8 +160,8 @@ fn without(fabric: &Fabric, other: &Fabric) -> Vec<NodeId> {
     fabric.nodes().filter(|(_, node)| node.present && !is_there(node.guid)).map(|(id, _)| id).collect()
 }
 
-/// Whether a manager came by a way on which packets may be lost. Sources that are told have moved before a half is
-/// closed, unless so many MADs are lost that nobody waits for their answers.
+/// Whether a manager came by a way on which packets may be lost. Sources that are told where to send are not on the
+/// half that is closed, or leave it first, unless so many MADs are lost that nobody waits for their answers.
 fn loses(setting: Setting, life: &Life) -> bool {
     life.closed_a_half && (setting.fenced || setting.loss > 0.0) || life.arrival == Some("rewritten")
 }

@@ -212,7 +212,8 @@ impl Life {
         match happening {
             Happening::Up { arrival, .. } => {
                 self.arrival = Some(arrival.name());
-                self.closed_a_half |= matches!(&arrival, SubnetArrival::Recovered { way, .. } if way.closes());
+                let closes = |way: &_| matches!(way, RecoveryWay::Close | RecoveryWay::CloseFirst);
+                self.closed_a_half |= matches!(&arrival, SubnetArrival::Recovered { way, .. } if closes(way));
             }
             // Who is killed before the subnet is up has closed it all the same.
             Happening::Begun { why } => {

@@ -52,7 +52,7 @@ fn the_page_lists_every_loss() {
 #[test]
 fn each_loss_is_answered_by_the_change_that_plan_makes() {
     let file = fixture("fat-tree-4-2");
-    let (code, report) = json(&["what-if", &file]);
+    let (code, report) = json(&["what-if", &file, "--engine", "up-down", "--devices", "agents"]);
     assert_eq!((code, losses(&report).len()), (Some(0), 24));
     let removals: [(&str, [&str; 2]); 4] = [
         ("switch spine-1", ["--remove-switch", "spine-1"]),
@@ -73,6 +73,27 @@ fn each_loss_is_answered_by_the_change_that_plan_makes() {
     assert_eq!(named(&report, "switch spine-2")["pairs"], 0);
     assert_eq!(named(&report, "switch leaf-3")["cut_off"].as_array().map(Vec::len), Some(4));
     assert_eq!(named(&report, "switch leaf-1")["needs_standby"], true);
+}
+
+/// As the subnet manager does if it is told nothing: standard devices, and the first engine that can route.
+#[test]
+fn engines_and_devices_are_those_of_the_subnet_manager() {
+    for (name, engine) in [("fat-tree-4-2", "fat-tree"), ("torus-4x4", "up-down-robust")] {
+        let (_, report) = json(&["what-if", &fixture(name), "--worst", "0"]);
+        assert_eq!((&report["engine"], &report["devices"]["profile"]), (&engine.into(), &"standard".into()), "{name}");
+    }
+}
+
+/// Four writes to four switches, as many at a time as are under way.
+#[test]
+fn writes_take_as_long_as_there_are_few_under_way() {
+    let spine = |window: &str| {
+        let (_, report) = json(&["what-if", &fixture("fat-tree-4-2"), "--window", window]);
+        let change = &named(&report, "switch spine-1")["change"];
+        assert_eq!(change["smps"], 4);
+        change["reconnected_ns"].as_u64().expect("a time")
+    };
+    assert_eq!(["1", "2", "3", "4", "16"].map(spine), [4, 2, 2, 1, 1].map(|rounds| rounds * 18_600));
 }
 
 /// Changes for the worst alone: what is told of these, and of harm, is what is told where every change is planned. They

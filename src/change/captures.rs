@@ -204,6 +204,8 @@ fn comes_first(first: &Plan) -> String {
 /// A change that is ready to be prepared.
 pub(super) struct Begun<'a> {
     pub input: ChangeInput<'a>,
+    /// The name of the engine whose tables are in force.
+    pub engine: &'static str,
     /// The root of the routing in force, where the engine has one.
     pub root: Option<NodeId>,
     /// What a reader should know of the tables in force.
@@ -249,7 +251,7 @@ pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Unio
         sm,
         base: None,
     };
-    Ok(Begun { input, root: function.root(), note })
+    Ok(Begun { input, engine: function.engine(), root: function.root(), note })
 }
 
 /// Tries data VLs until there are enough for the engines' layers.

@@ -4,7 +4,7 @@ use super::unserved::unserved;
 use super::what_if::Pace;
 use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
 use crate::fabric::summary::counted;
-use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, Wave};
+use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, SmpRate, Wave};
 use crate::routing::RouteError;
 use crate::verify::Scope;
 
@@ -12,6 +12,8 @@ use crate::verify::Scope;
 const ROUND: u64 = 2;
 /// Time that a device takes for an SMP: the rate at which waiting times become SMPs.
 const SMP_NS: u64 = 20_000;
+/// Time counted in SMPs, each device serving one after another.
+const ONE_EACH: SmpRate = SmpRate { smp_ns: 1, window: None };
 /// The SMPs served while a switch lifetime passes: 1.07 s, as OpenSM programs it, of some [`SMP_NS`] each.
 const LIFETIME: u64 = 50_000;
 
@@ -170,7 +172,7 @@ fn outage(plan: &Plan, settle_ns: u64) -> u64 {
             (false, Phase::Swap) => settle * unserved[index],
             (false, _) => 0,
         };
-        plan.cost(wave, 1).expected_ns * unserved[index] + waited
+        plan.cost(wave, ONE_EACH).expected_ns * unserved[index] + waited
     };
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
 }
@@ -185,7 +187,7 @@ pub(super) fn reconnection_ns(plan: &Plan, pace: Pace) -> u64 {
         if left == 0 {
             break;
         }
-        ns += plan.cost(wave, pace.smp_ns).expected_ns;
+        ns += plan.cost(wave, pace.smps).expected_ns;
         left = unserved(plan, &plan.tables_at(index + 1).lfts);
         if left > 0 || wave.phase == Phase::Swap {
             ns += plan.waits_ns(wave, pace.lifetime_ns, pace.settle_ns);

@@ -1,6 +1,7 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
 use super::{ChangeError, Groundwork, InForce, Outset};
+use crate::fabric::PortId;
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
 use crate::repair::{self, Budget, Repair, RepairBase, RepairInput, RepairWave, repair_from};
@@ -83,6 +84,13 @@ impl Outset<'_> {
         InForce { tables: self.initial.clone(), ..self.input.in_force() }
     }
 
+    /// Whether a cable comes between two switches.
+    fn joins_switches(&self) -> bool {
+        let (before, after) = (&self.input.before, &self.after);
+        let is_switch = |port: PortId| after.node(after.port(port).node).is_switch();
+        after.links().any(|(a, b)| is_switch(a) && is_switch(b) && before.peer(a) != Some(b))
+    }
+
     /// What is known of the tables in force, where they are all that there is: nothing has come.
     fn repair_base(&self) -> Option<&RepairBase> {
         let base = self.input.base()?;
@@ -109,7 +117,11 @@ impl Sending {
             surviving: &outset.surviving,
             remaining: &outset.after,
             answerer: Some(outset.input.sm),
-            budget: Budget { renewals: 0, ..Budget::default() },
+            // A loss is repaired with few writes; what comes between switches is there to carry traffic.
+            budget: match outset.joins_switches() {
+                true => Budget::default(),
+                false => Budget { renewals: 0, ..Budget::default() },
+            },
             ..RepairInput::quiet(&outset.whole, &outset.initial, &self.senders)
         }
     }

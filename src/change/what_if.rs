@@ -15,7 +15,7 @@ use super::unserved::{self, ProvedRouting, Survivors};
 use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
-use crate::plan::Scheme;
+use crate::plan::{Scheme, SmpRate};
 use crate::routing::stranded;
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -34,8 +34,8 @@ pub struct Loss {
 /// How long devices and hosts take, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
-    /// To serve an SMP.
-    pub smp_ns: u64,
+    /// To serve SMPs.
+    pub smps: SmpRate,
     /// The longest that a switch keeps a packet.
     pub lifetime_ns: u64,
     /// Until sources have followed behind a fence; none if they are told.
@@ -46,6 +46,7 @@ pub struct Pace {
 pub struct WhatIf<'a> {
     begun: ChangeInput<'a>,
     base: ChangeBase,
+    engine: &'static str,
     named_sm: Option<NodeId>,
     pace: Pace,
     /// What a reader should know of the tables in force.
@@ -97,12 +98,17 @@ impl<'a> WhatIf<'a> {
         let begun = with_lanes(captures, |bring_up| begun(captures, bring_up, whole.clone()))?;
         let base = ChangeBase::of(&begun.input.in_force()).map_err(Box::new)?;
         let pace = Pace { settle_ns: captures.settle_ns, ..pace };
-        Ok(WhatIf { begun: begun.input, base, named_sm: captures.sm, pace, note: begun.note })
+        Ok(WhatIf { begun: begun.input, base, engine: begun.engine, named_sm: captures.sm, pace, note: begun.note })
     }
 
     /// The fabric, with LIDs.
     pub fn fabric(&self) -> &Fabric {
         &self.begun.before
+    }
+
+    /// The name of the engine whose tables are in force.
+    pub fn engine(&self) -> &'static str {
+        self.engine
     }
 
     /// The manager's port.

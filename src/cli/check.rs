@@ -1,13 +1,13 @@
 //! `reconfig check`: judges a plan again, from its file alone or with its certificate.
 
 use super::Common;
+use super::choice::RateArguments;
 use super::evidence::EvidenceArguments;
 use super::input::{PlanFile, read_certificate, read_plan};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use crate::report::{self, CheckReport, Judgement, PlanFacts, Refused};
 use reconfig::plan::Plan;
-use reconfig::sim::SimConfig;
 use reconfig::verify::Binding;
 use reconfig::{check, verify};
 use std::path::PathBuf;
@@ -30,9 +30,8 @@ pub(super) struct Arguments {
     plan: PathBuf,
     /// The certificate of the plan's proof; it is checked instead of proving the plan again.
     certificate: Option<PathBuf>,
-    /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
-    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
-    smp_time: u64,
+    #[command(flatten)]
+    rate: RateArguments,
     #[command(flatten)]
     evidence: EvidenceArguments,
 }
@@ -43,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     check_places([arguments.evidence.file()])?;
     let PlanFile { plan, text } = read_plan(&arguments.plan)?;
     let certificate = arguments.certificate.as_ref().map(|file| read_certificate(file)).transpose()?;
-    let (facts, findings) = (PlanFacts::of(&plan, arguments.smp_time), check::lint(&plan));
+    let (facts, findings) = (PlanFacts::of(&plan, arguments.rate.rate()), check::lint(&plan));
     let judgement = match certificate {
         Some(bytes) => Judgement::Certificate(check::certificate::check(&plan, text.as_bytes(), &bytes)),
         None => proved_and_checked(plan, &text),

@@ -8,14 +8,16 @@ use clap::{Args, ValueEnum};
 use reconfig::change::{self, AbsentRows, BringUpError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
-use reconfig::plan::{Arming, LanePartition, Observer, Scheme, TurnedBack, UnknownName};
+use reconfig::plan::{Arming, LanePartition, Observer, Scheme, SmpRate, TurnedBack, UnknownName};
 use reconfig::routers::{LevelsRule, PartEnforce};
-use reconfig::routing::{ENGINES, Engine, Imported, Parameters};
+use reconfig::routing::{ENGINES, Engine, FirstOf, Imported, Parameters};
 use reconfig::scenario::Engines;
+use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 use reconfig::tables::dump::{Lfts, read_fdbs, read_path_sls};
 use std::fmt;
 use std::path::PathBuf;
+use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -23,9 +25,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is routed")]
 pub(super) struct EngineArguments {
-    /// The routing engine; `reconfig route --list` describes each.
-    #[arg(long, value_name = "ENGINE", default_value = ENGINES[0].name, value_parser = engine_names())]
-    engine: String,
+    /// The routing engine, or several: the first that can route the fabric does. `reconfig route --list` describes
+    /// each [default: fat-tree,up-down-robust for `what-if`, as for `sm`, else up-down]
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', value_parser = engine_names())]
+    engine: Vec<String>,
     /// The engine for the routing after the change, if it is to be another one.
     #[arg(long, value_name = "ENGINE", value_parser = engine_names())]
     to_engine: Option<String>,
@@ -40,21 +43,26 @@ pub(super) fn engine_names() -> PossibleValuesParser {
 }
 
 impl EngineArguments {
-    fn named(&self, name: &str) -> Result<Arc<dyn Engine>, Failure> {
+    fn listed(&self, names: &[String]) -> Result<Arc<dyn Engine>, Failure> {
         let parameters = Parameters { seed: self.engine_seed, ..Parameters::default() };
-        let engine = change::engine_named(name, &parameters).map_err(Failure::input)?;
+        let engine = change::engine_listed(names, &parameters).map_err(Failure::input)?;
         Ok(Arc::from(engine))
     }
 
-    /// The name of the engine before the change, as a static string for reports.
-    pub(super) fn name(&self) -> &'static str {
-        ENGINES.iter().map(|entry| entry.name).find(|&name| name == self.engine).unwrap_or(ENGINES[0].name)
+    /// The name of the engine before the change, for reports; `own` is the command's own, where none is named.
+    pub(super) fn name_or(&self, own: &'static str) -> &'static str {
+        match &self.engine[..] {
+            [] => own,
+            [named] => ENGINES.iter().map(|entry| entry.name).find(|name| name == named).unwrap_or(own),
+            _ => FirstOf::NAME,
+        }
     }
 
-    /// The engine before the change, and the one after it.
-    pub(super) fn engines(&self) -> Result<Engines, Failure> {
-        let before = self.named(&self.engine)?;
-        let after = self.to_engine.as_ref().map(|name| self.named(name)).transpose()?;
+    /// The engine before the change, and the one after it; `own` are the command's own engines, where none is named.
+    pub(super) fn engines_or(&self, own: &str) -> Result<Engines, Failure> {
+        let own: Vec<String> = own.split(',').map(str::to_string).collect();
+        let before = self.listed(if self.engine.is_empty() { &own } else { &self.engine })?;
+        let after = self.to_engine.as_ref().map(|name| self.listed(slice::from_ref(name))).transpose()?;
         Ok(Engines { after: after.unwrap_or_else(|| before.clone()), before })
     }
 }
@@ -130,12 +138,40 @@ pub(super) enum SourcesChoice {
     Told,
 }
 
+/// The engines of a subnet manager: fat trees by their own; elsewhere up*/down* by the order that outlives its root.
+pub(super) const MANAGERS_ENGINES: &str = "fat-tree,up-down-robust";
+
+/// How fast SMPs are served.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct RateArguments {
+    /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
+    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
+    smp_time: u64,
+    /// SMPs outstanding over all devices; determines the expected durations [default: one for each device; on standard
+    /// devices 16]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    window: Option<u32>,
+}
+
+impl RateArguments {
+    /// The rate where no profile of devices is chosen.
+    pub(super) fn rate(self) -> SmpRate {
+        SmpRate { smp_ns: self.smp_time, window: self.window.map(|window| window as usize) }
+    }
+
+    /// What a profile settles, at this rate.
+    pub(super) fn over(self, settings: DeviceSettings) -> DeviceSettings {
+        let SmpRate { smp_ns, window } = self.rate();
+        DeviceSettings { smp_time_ns: smp_ns, window: window.or(settings.window), ..settings }
+    }
+}
+
 /// The profile of devices, and what is given beside it.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Devices")]
 pub(super) struct DeviceArguments {
-    /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`,
-    /// else agents]
+    /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`
+    /// and `what-if`, else agents]
     #[arg(long, value_enum, value_name = "PROFILE")]
     devices: Option<DevicesChoice>,
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime [default: token; on standard

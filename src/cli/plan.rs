@@ -2,8 +2,8 @@
 
 use super::addition::{AdditionArguments, Named};
 use super::choice::{
-    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, SchemeChoice,
-    SlToVlChoice, ToArguments, TurnBackArguments,
+    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, RateArguments, ReservedArguments,
+    SchemeChoice, SlToVlChoice, ToArguments, TurnBackArguments,
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
@@ -20,7 +20,7 @@ use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Dep
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::plan::{MovedBy, Plan, Policy};
-use reconfig::routing::Imported;
+use reconfig::routing::{ENGINES, Imported};
 use reconfig::scenario::{DeviceReport, Element, Moves};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
@@ -102,9 +102,8 @@ pub(super) struct Arguments {
     /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
-    /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
-    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
-    smp_time: u64,
+    #[command(flatten)]
+    rate: RateArguments,
     /// Write a plan of scheme static or in-place even if it was refused.
     #[arg(long, requires = "output")]
     allow_unproved: bool,
@@ -166,12 +165,12 @@ impl Arguments {
 
     /// What the plan is for.
     fn device_settings(&self) -> DeviceSettings {
-        DeviceSettings { smp_time_ns: self.smp_time, ..self.devices.settings(self.devices()) }
+        self.rate.over(self.devices.settings(self.devices()))
     }
 
     /// The name of what made the tables in force.
     fn engine_in_force(&self) -> &'static str {
-        if self.from.is_given() { Imported::NAME } else { self.engine.name() }
+        if self.from.is_given() { Imported::NAME } else { self.engine.name_or(ENGINES[0].name) }
     }
 
     fn departure(&self) -> Departure {
@@ -207,7 +206,7 @@ impl Arguments {
             }
         };
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
-        let mut engines = self.from.engines(&before, self.engine.engines()?)?;
+        let mut engines = self.from.engines(&before, self.engine.engines_or(ENGINES[0].name)?)?;
         if let Some(tables) = self.tables_after(&before, &after)? {
             engines.after = Arc::new(tables);
         }
@@ -271,7 +270,7 @@ impl Arguments {
     /// The report of a refusal, if the error is one.
     fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
         let CapturesError::Change(error) = error else { return None };
-        PlanReport::refused(error, self.departure(), self.engine_in_force(), self.smp_time)
+        PlanReport::refused(error, self.departure(), self.engine_in_force(), self.device_settings().rate())
     }
 
     /// Stages the plan if it may be written, and reports it.
@@ -282,7 +281,7 @@ impl Arguments {
         [output, certificate]: [Option<&PathBuf>; 2],
         batch: &mut Batch,
     ) -> Result<PlanReport, Failure> {
-        let drawn_up = PlanReport::drawn(drawn, self.departure(), engine, self.smp_time);
+        let drawn_up = PlanReport::drawn(drawn, self.departure(), engine, self.device_settings().rate());
         let in_force = self.device_settings();
         let plan = drawn.prepared.plan.plan();
         let report = PlanReport {

@@ -27,7 +27,7 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::SubnetId;
 use reconfig::plan::{Policy, Scheme};
-use reconfig::routing::Imported;
+use reconfig::routing::{ENGINES, Imported};
 use reconfig::scenario::{
     self, Accounting, Departure, Element, Engines, LaterEvent, LinkLoads, Moves, Periods, Scenario, ScenarioChange,
     ScenarioError, SimulationReport, adversary,
@@ -333,7 +333,7 @@ struct Routers {
 
 impl Routers {
     fn engines(&self) -> Result<Engines, Failure> {
-        let mut engines = self.engine.engines()?;
+        let mut engines = self.engine.engines_or(ENGINES[0].name)?;
         if let Some(running) = &self.running {
             engines.before = Arc::new(running.clone());
         }

@@ -39,8 +39,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// Fat trees by their own engine; elsewhere up*/down* by the order that outlives its root.
-const DEFAULT_ENGINES: &str = "fat-tree,up-down-robust";
 /// What routes where the chosen engines find nothing.
 const FALLBACK_ENGINE: &str = "up-down-robust";
 
@@ -66,7 +64,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     once: bool,
     /// The routing engine, or several: the first that can route the subnet does.
-    #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = DEFAULT_ENGINES, value_parser = choice::engine_names())]
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = choice::MANAGERS_ENGINES, value_parser = choice::engine_names())]
     engine: Vec<String>,
     /// Do not fall back. By default engine up-down-robust and scheme auto take over if the engine or the scheme finds
     /// nothing proved, and the log and `reconfig status` report it.

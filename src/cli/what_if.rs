@@ -1,7 +1,8 @@
 //! `reconfig what-if`: what the loss of each switch and cable would do.
 
 use super::choice::{
-    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, ReservedArguments, TurnBackArguments,
+    self, DeviceArguments, EngineArguments, FromArguments, MANAGERS_ENGINES, PartitionArguments, RateArguments,
+    ReservedArguments, TurnBackArguments,
 };
 use super::element::find_node;
 use super::input::read_fabric;
@@ -15,10 +16,9 @@ use anyhow::anyhow;
 use reconfig::change::{self, AfterLoss, BringUp, Captures, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
 use reconfig::plan::{MovedBy, Policy, Scheme};
-use reconfig::routing::Imported;
 use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::sim::SimConfig;
-use reconfig::subnet::{DeviceProfile, DeviceSettings};
+use reconfig::subnet::DeviceProfile;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -91,9 +91,8 @@ pub(super) struct Arguments {
     /// The node that runs the subnet manager [default: where the capture was made, or the first host].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
-    /// Time that a device takes to serve one SMP, in nanoseconds.
-    #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
-    smp_time: u64,
+    #[command(flatten)]
+    rate: RateArguments,
     #[command(flatten)]
     devices: DeviceArguments,
     #[command(flatten)]
@@ -124,12 +123,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 impl Arguments {
     fn look(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
         let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
-        let engines = self.from.engines(fabric, self.engine.engines()?)?;
-        let profile = self.devices.devices_or(DeviceProfile::Agents);
+        let engines = self.from.engines(fabric, self.engine.engines_or(MANAGERS_ENGINES)?)?;
+        let profile = self.devices.devices_or(DeviceProfile::Standard);
         self.devices.check(profile)?;
-        let settings = DeviceSettings { smp_time_ns: self.smp_time, ..self.devices.settings(profile) };
+        let settings = self.rate.over(self.devices.settings(profile));
         let sources = settings.sources;
-        let pace = Pace { smp_ns: self.smp_time, lifetime_ns: settings.switch_life_ns, settle_ns: sources.settle_ns() };
+        let pace = Pace { smps: settings.rate(), lifetime_ns: settings.switch_life_ns, settle_ns: sources.settle_ns() };
         let captures = Captures {
             before: fabric,
             after: fabric,
@@ -170,7 +169,7 @@ impl Arguments {
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         Ok(WhatIfReport {
             fabric: FabricSize::of(fabric),
-            engine: if self.from.is_given() { Imported::NAME } else { self.engine.name() },
+            engine: whole.engine(),
             sm: fabric.describe_port(whole.sm()),
             devices: DeviceReport::new(profile, settings),
             at_once: if self.pairs { 2 } else { 1 },

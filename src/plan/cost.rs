@@ -5,6 +5,15 @@ use crate::tables::Write;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// How fast a subnet manager gets SMPs served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SmpRate {
+    /// Time in which a device serves one, in nanoseconds.
+    pub smp_ns: u64,
+    /// SMPs under way over all devices; none: one for each device.
+    pub window: Option<usize>,
+}
+
 /// The cost of a wave's writes; barriers wait for traffic and come on top.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WaveCost {
@@ -14,13 +23,13 @@ pub struct WaveCost {
     pub smps: usize,
     /// The most SMPs that one device receives.
     pub busiest: usize,
-    /// Time in nanoseconds: devices work in parallel, and each serves one SMP after another.
+    /// Time in nanoseconds: each device serves one SMP after another, and as many work at once as SMPs are under way.
     pub expected_ns: u64,
 }
 
 impl Plan {
-    /// The cost of one of the plan's waves if a device serves an SMP in `smp_ns` nanoseconds.
-    pub fn cost(&self, wave: &Wave, smp_ns: u64) -> WaveCost {
+    /// The cost of one of the plan's waves.
+    pub fn cost(&self, wave: &Wave, rate: SmpRate) -> WaveCost {
         let fabric = &self.draft.before;
         let mut cost = WaveCost::default();
         let mut by_device = vec![0usize; fabric.node_count()];
@@ -32,11 +41,13 @@ impl Plan {
             }
         }
         cost.busiest = by_device.into_iter().max().unwrap_or(0);
-        let rounds = match wave.sending {
-            Sending::AnyOrder => cost.busiest,
-            Sending::Listed { window } => cost.busiest.max(cost.smps.div_ceil(usize::from(window.max(1)))),
+        let of_wave = match wave.sending {
+            Sending::AnyOrder => None,
+            Sending::Listed { window } => Some(usize::from(window)),
         };
-        cost.expected_ns = rounds as u64 * smp_ns;
+        let narrowest = of_wave.into_iter().chain(rate.window).min();
+        let rounds = narrowest.map_or(0, |window| cost.smps.div_ceil(window.max(1)));
+        cost.expected_ns = cost.busiest.max(rounds) as u64 * rate.smp_ns;
         cost
     }
 

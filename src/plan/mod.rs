@@ -26,7 +26,7 @@ mod wave;
 
 pub use crate::ids::PortMask;
 pub use answers::{AnswersUnproved, AssumedAnswers};
-pub use cost::WaveCost;
+pub use cost::{SmpRate, WaveCost};
 pub use digest::FabricDigest;
 pub use document::PlanReadError;
 pub use drain_graph::{ChannelId, CyclicDrain, DeviceId, DrainChannel, DrainGraph, DrainLayer, LayerGraphError};

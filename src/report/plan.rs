@@ -10,7 +10,7 @@ use reconfig::check::Finding;
 use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, Half, VlSet};
-use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, WaveCost};
+use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, SmpRate, WaveCost};
 use reconfig::scenario::{CutOffPort, DeviceReport, FabricMap, FabricSize};
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
 use serde::Serialize;
@@ -46,8 +46,10 @@ pub struct PlanFacts {
     pub arming: String,
     pub drain: String,
     pub waves: Vec<WaveFacts>,
-    /// Time that a device needs for an SMP: `expected_ns` follows from it.
+    /// Time that a device needs for an SMP: `expected_ns` follows from it, and from `window`.
     pub smp_ns: u64,
+    /// SMPs under way over all devices; none: one for each device.
+    pub window: Option<usize>,
     /// SMPs of all waves.
     pub smps: usize,
     /// Time for the writes of all waves; barriers come on top.
@@ -98,13 +100,13 @@ pub struct DrainFacts {
 }
 
 impl PlanFacts {
-    /// The facts of a plan, where a device serves an SMP in `smp_ns` nanoseconds.
-    pub fn of(plan: &Plan, smp_ns: u64) -> PlanFacts {
+    /// The facts of a plan, where SMPs are served so fast.
+    pub fn of(plan: &Plan, rate: SmpRate) -> PlanFacts {
         let draft = plan.draft();
         // The fabric that the plan is made on holds newcomers too; the routing in force was made for `routed`.
         let (before, routed, after) = (&*draft.before, &*draft.routed, &*draft.after);
         let ports = |ports: &[PortId]| ports.iter().map(|&port| before.describe_port(port)).collect();
-        let waves: Vec<WaveFacts> = plan.waves().iter().map(|wave| WaveFacts::of(plan, wave, smp_ns)).collect();
+        let waves: Vec<WaveFacts> = plan.waves().iter().map(|wave| WaveFacts::of(plan, wave, rate)).collect();
         let lanes = |set: VlSet| set.iter().map(|vl| vl.get()).collect();
         PlanFacts {
             scheme: plan.scheme(),
@@ -122,7 +124,8 @@ impl PlanFacts {
             new: draft.new,
             arming: draft.policy.arming.to_string(),
             drain: draft.policy.observer.to_string(),
-            smp_ns,
+            smp_ns: rate.smp_ns,
+            window: rate.window,
             smps: waves.iter().map(|wave| wave.cost.smps).sum(),
             expected_ns: waves.iter().map(|wave| wave.cost.expected_ns).sum(),
             waves,
@@ -137,11 +140,11 @@ impl PlanFacts {
 }
 
 impl WaveFacts {
-    fn of(plan: &Plan, wave: &reconfig::plan::Wave, smp_ns: u64) -> WaveFacts {
+    fn of(plan: &Plan, wave: &reconfig::plan::Wave, rate: SmpRate) -> WaveFacts {
         WaveFacts {
             name: wave.name.clone(),
             phase: wave.phase,
-            cost: plan.cost(wave, smp_ns),
+            cost: plan.cost(wave, rate),
             barriers: wave.barriers.iter().map(ToString::to_string).collect(),
         }
     }
@@ -256,7 +259,7 @@ impl PlanReport {
     }
 
     /// For a change that was planned and judged.
-    pub fn drawn(drawn: &Drawn, departure: Departure, engine: &'static str, smp_ns: u64) -> PlanReport {
+    pub fn drawn(drawn: &Drawn, departure: Departure, engine: &'static str, rate: SmpRate) -> PlanReport {
         let vetted = &drawn.prepared.plan;
         let name = |root: Option<NodeId>| root.map(|node| vetted.plan().draft().before.describe_node(node));
         let leaves = |guid: Guid| drawn.difference.nodes_gone.iter().any(|gone| gone.guid == guid);
@@ -265,7 +268,7 @@ impl PlanReport {
             engine_after: Some(drawn.prepared.routed_by.engine).filter(|&after| after != engine),
             root_before: name(drawn.root_before),
             root_after: name(drawn.prepared.routed_by.root),
-            plan: Some(PlanFacts::of(vetted.plan(), smp_ns).with_departures(vetted.plan(), leaves)),
+            plan: Some(PlanFacts::of(vetted.plan(), rate).with_departures(vetted.plan(), leaves)),
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
             cut_off: cut_off_by(vetted.plan(), leaves),
@@ -276,15 +279,20 @@ impl PlanReport {
     }
 
     /// For a change that was refused before there was a plan to keep; none where the error is no refusal.
-    pub fn refused(error: &ChangeError, departure: Departure, engine: &'static str, smp_ns: u64) -> Option<PlanReport> {
+    pub fn refused(
+        error: &ChangeError,
+        departure: Departure,
+        engine: &'static str,
+        rate: SmpRate,
+    ) -> Option<PlanReport> {
         let (plan, refusal, witnesses) = match error {
             ChangeError::Old(refusal) | ChangeError::New(refusal) => (None, refusal, Vec::new()),
             ChangeError::Refused { plan, refusal } => {
-                (Some(PlanFacts::of(plan, smp_ns)), refusal, Refused::of(plan, refusal).witnesses)
+                (Some(PlanFacts::of(plan, rate)), refusal, Refused::of(plan, refusal).witnesses)
             }
             // What stood against scheme `ordered` is in the text.
             ChangeError::NoScheme { double, .. } => {
-                let double = PlanReport::refused(double, departure, engine, smp_ns)?;
+                let double = PlanReport::refused(double, departure, engine, rate)?;
                 let refusal = double.refusal.map(|refused| Refused { text: error.to_string(), ..refused });
                 return Some(PlanReport { refusal, ..double });
             }
@@ -555,10 +563,11 @@ fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
         rows.add_row([Cell::new(&wave.name)].into_iter().chain(numbers).chain(texts));
     }
     show(text, &rows);
-    let each = duration(facts.smp_ns);
+    let at_once = facts.window.map_or(String::new(), |window| format!(", {window} at a time"));
+    let each = format!("{} each{at_once}", duration(facts.smp_ns));
     let (smps, time) = (count(facts.smps as u64), duration(facts.expected_ns));
     let waits = if waits_ns > 0 { format!(", and {} by the clock", duration(waits_ns)) } else { String::new() };
-    line(text, format_args!("expected {time} for {smps} SMPs of {each} each{waits}; barriers wait for traffic on top"));
+    line(text, format_args!("expected {time} for {smps} SMPs of {each}{waits}; barriers wait for traffic on top"));
     let DrainFacts { channels, depth } = facts.drain_graph;
     if channels > 0 {
         line(text, format_args!("drains   {} channels, {depth} on the longest path", count(channels as u64)));

@@ -10,7 +10,7 @@
 //! must have a way up and then down. Other switches may have none: two roots, or a switch that has lost its uplinks.
 //! They send wherever no cycle closes. Switches are reached likewise, by LIDs of their own. A switch without a way up
 //! and then down to such a LID uses turns of a spanning tree from a leaf, so that ways turn up again at that leaf and
-//! nowhere else.
+//! nowhere else. Where no tree of fewest hops agrees with the ways to end ports, one is grown channel by channel.
 
 use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
@@ -28,6 +28,9 @@ const FAR: u32 = u32::MAX;
 const ROUNDS: usize = 3;
 /// More forwarding entries to end ports than these, and d-mod-k stays as it is: a loss would wait for relief.
 const MOST_ENTRIES: usize = 1 << 20;
+
+/// The leaves from which a tree over all switches is grown channel by channel.
+const MOST_GROWN: usize = 8;
 
 /// The engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -437,7 +440,8 @@ impl<'a> Tree<'a> {
         let net = &self.problem.net;
         let is_leaf = |row: &&u32| self.levels.level[**row as usize] == 0;
         let others = self.levels.from_above.iter().filter(|row| !is_leaf(row));
-        for &root in self.levels.from_above.iter().rev().filter(is_leaf).chain(others) {
+        let leaves = self.levels.from_above.iter().rev().filter(is_leaf);
+        for &root in leaves.clone().chain(others) {
             let tree = SwitchTree::from(net, root as usize);
             let mut fresh = Vec::new();
             let agrees = tree.dependencies(net, &vec![true; net.rows()]).into_iter().all(|(before, after)| {
@@ -452,6 +456,14 @@ impl<'a> Tree<'a> {
                 self.dependencies.dismiss(net, before, after);
                 self.dependencies.forgive(net, before, after);
             });
+        }
+        // Among the trees of fewest hops the order of switches and ports chooses, and may have chosen none that agrees.
+        let leads_up = |at: u32| self.levels.leads_up(net.channel(at).from, net.channel(at).to);
+        let mut grown = leaves
+            .take(MOST_GROWN)
+            .map(|&root| SwitchTree::agreeing(net, root as usize, &mut self.dependencies, leads_up));
+        if let Some(tree) = grown.find_map(|tree| tree) {
+            return Ok(tree);
         }
         Err("no tree over its switches agrees with the ways up and then down between its end ports".into())
     }

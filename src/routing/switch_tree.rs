@@ -5,7 +5,9 @@
 //! dependencies are acyclic by themselves. The tree grows from a switch with hosts: in a fat tree, ways then turn up
 //! only at the neighbours of that leaf, which agrees with all ways of data.
 
-use super::flat_graph::{FlatGraph, NONE};
+use super::acyclic::Acyclic;
+use super::flat_graph::{Channel, FlatGraph, NONE};
+use std::collections::VecDeque;
 
 /// A spanning tree of the part that its root is in.
 pub(super) struct SwitchTree {
@@ -24,19 +26,12 @@ pub(super) struct SwitchTree {
 impl SwitchTree {
     /// The tree of fewest hops from a root.
     pub fn from(net: &FlatGraph, root: usize) -> SwitchTree {
-        let rows = net.rows();
-        let mut tree = SwitchTree {
-            up: vec![NONE; rows],
-            place: vec![NONE; rows],
-            end: vec![0; rows],
-            order: vec![root as u32],
-            order_by_place: Vec::new(),
-        };
+        let mut tree = SwitchTree::rooted(net, root);
         let mut next = 0;
         while let Some(&row) = tree.order.get(next) {
             next += 1;
             for channel in net.leaving(row as usize) {
-                if channel.to as usize != root && tree.up[channel.to as usize] == NONE {
+                if !tree.spans(channel.to as usize) {
                     tree.up[channel.to as usize] = channel.back;
                     tree.order.push(channel.to);
                 }
@@ -44,6 +39,87 @@ impl SwitchTree {
         }
         tree.number(net);
         tree
+    }
+
+    /// A tree that grows channel by channel, each of which agrees with `dependencies`, to which it adds its own.
+    /// `leads_up` says which channels turn a way up: two of them at one row come last, since a way over both turns up
+    /// again after going down. None, and nothing added, if some row of the part of the root joins by no channel.
+    pub fn agreeing(
+        net: &FlatGraph,
+        root: usize,
+        dependencies: &mut Acyclic,
+        leads_up: impl Fn(u32) -> bool,
+    ) -> Option<SwitchTree> {
+        let mut tree = SwitchTree::rooted(net, root);
+        let mut added = Vec::new();
+        let (mut rows, mut last) = (VecDeque::from([root]), VecDeque::new());
+        loop {
+            let (channels, may_turn) = match rows.pop_front() {
+                Some(row) => (net.out(row), false),
+                None => match last.pop_front() {
+                    Some(channel) => (channel..channel + 1, true),
+                    None => break,
+                },
+            };
+            for channel in channels {
+                let (from, to) = (net.channel(channel).from as usize, net.channel(channel).to as usize);
+                if tree.spans(to) {
+                    continue;
+                }
+                if !may_turn && leads_up(channel) && tree.channels_at(net, from).any(&leads_up) {
+                    last.push_back(channel);
+                } else if tree.join(net, channel, dependencies, &mut added) {
+                    rows.push_back(to);
+                }
+            }
+        }
+        if tree.order.len() < SwitchTree::from(net, root).order.len() {
+            added.iter().for_each(|&(before, after)| dependencies.dismiss(net, before, after));
+            return None;
+        }
+        tree.number(net);
+        Some(tree)
+    }
+
+    fn rooted(net: &FlatGraph, root: usize) -> SwitchTree {
+        let rows = net.rows();
+        SwitchTree {
+            up: vec![NONE; rows],
+            place: vec![NONE; rows],
+            end: vec![0; rows],
+            order: vec![root as u32],
+            order_by_place: Vec::new(),
+        }
+    }
+
+    fn spans(&self, row: usize) -> bool {
+        self.up[row] != NONE || self.order[0] as usize == row
+    }
+
+    /// The channels of the tree out of a row.
+    fn channels_at(&self, net: &FlatGraph, row: usize) -> impl Iterator<Item = u32> {
+        self.children(net, row).map(|(channel, _)| channel).chain(self.up(row))
+    }
+
+    /// Adds the row that a channel leads to, if all that follows agrees. Returns whether it did.
+    fn join(&mut self, net: &FlatGraph, channel: u32, dependencies: &mut Acyclic, added: &mut Vec<(u32, u32)>) -> bool {
+        let Channel { from, to, back, .. } = net.channel(channel);
+        let start = added.len();
+        let both = |other: u32| [(net.channel(other).back, channel), (back, other)];
+        let agrees = self.channels_at(net, from as usize).flat_map(both).all(|(before, after)| {
+            added.extend((!dependencies.has(net, before, after)).then_some((before, after)));
+            dependencies.admit(net, before, after)
+        });
+        if agrees {
+            self.up[to as usize] = back;
+            self.order.push(to);
+            return true;
+        }
+        for (before, after) in added.drain(start..) {
+            dependencies.dismiss(net, before, after);
+            dependencies.forgive(net, before, after);
+        }
+        false
     }
 
     fn number(&mut self, net: &FlatGraph) {

@@ -8,7 +8,7 @@
 
 use super::{SourceControl, Timing};
 use crate::drain::Observer;
-use crate::plan::Arming;
+use crate::plan::{Arming, SmpRate};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A lifetime limit as OpenSM programs it, code 18: 4.096 µs × 2^18.
@@ -130,6 +130,11 @@ impl DeviceProfile {
 }
 
 impl DeviceSettings {
+    /// How fast a manager gets SMPs served.
+    pub fn rate(&self) -> SmpRate {
+        SmpRate { smp_ns: self.smp_time_ns, window: self.window }
+    }
+
     /// The settings that differ from those of a named profile, by the options that set them.
     pub fn unlike(&self, devices: DeviceProfile) -> Vec<&'static str> {
         let named = devices.settings();

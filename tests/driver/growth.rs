@@ -12,13 +12,14 @@ use reconfig::ids::{Half, Lmc};
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::plan::{Draft, Lanes, Observer, Phase, Plan, Policy, Scheme};
-use reconfig::routing::{Connectivity, Demand, Engine, UpDown};
+use reconfig::routing::{Connectivity, Demand, Engine, FatTree, UpDown};
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Element, Ending, Scenario};
 use reconfig::sim::PacketCounts;
 use reconfig::subnet::SubnetManager;
-use reconfig::tables::{NodeSlToVl, Write};
+use reconfig::tables::{Lft, NodeSlToVl, Write};
 use reconfig::verify::{Refusal, prove};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const ENGINE: UpDown = UpDown { root: None };
@@ -202,6 +203,49 @@ fn loss_and_growth_at_once_are_two_changes() {
     let error = prepare(input).expect_err("it cannot be one");
     assert!(matches!(error, ChangeError::LostAndGained { .. }), "{error}");
     assert!(error.to_string().contains("spine-4") && error.to_string().contains("spine-2"), "{error}");
+}
+
+/// Pairs of end ports on the busiest channel between switches, each by the first LID of its destination.
+fn most_pairs(fabric: &Fabric, lfts: &[Arc<Lft>]) -> usize {
+    let mut pairs = BTreeMap::new();
+    for (from, to) in fabric.end_ports().flat_map(|from| fabric.end_ports().map(move |to| (from, to))) {
+        let lid = fabric.port(to).lid.expect("assigned");
+        let mut at = fabric.neighbour(from).expect("it is cabled");
+        while let Some(next) = lfts[at.index()].get(lid).and_then(|num| fabric.neighbour(fabric.port_at(at, num)?)) {
+            if !fabric.node(next).is_switch() {
+                break;
+            }
+            *pairs.entry((at, next)).or_insert(0) += 1;
+            at = next;
+        }
+    }
+    pairs.into_values().max().unwrap_or(0)
+}
+
+/// Three of four spines go and come back one by one: each carries its share again.
+#[test]
+fn what_comes_between_switches_carries_traffic() {
+    let whole = numbered(&bundled("fat-tree-4-2"), true);
+    let [first, second, third] = ["spine-1", "spine-2", "spine-3"].map(|name| node(&whole, name));
+    let mut before = whole.without_nodes(&[first, second, third]);
+    let function = FatTree.route(&before, &Demand::all(&before, 1)).expect("a tree");
+    let mut tables = lid::bring_up(&whole, &function, VLS);
+    assert_eq!(most_pairs(&before, &tables.lfts), 48);
+    for (gone, share) in [(vec![first, second], 24), (vec![first], 16), (vec![], 12)] {
+        let surviving = Arc::new(whole.without_nodes(&gone));
+        let prepared = prepare(ChangeInput {
+            before: Arc::new(before),
+            after: surviving.clone(),
+            surviving: surviving.clone(),
+            tables,
+            engine: &FatTree,
+            ..a_spine_comes(Scheme::Ordered)
+        });
+        let plan = prepared.unwrap_or_else(|error| panic!("{error}")).plan;
+        tables = plan.plan().tables_at(plan.plan().waves().len()).clone();
+        assert_eq!(most_pairs(&surviving, &tables.lfts), share, "without {gone:?}");
+        before = whole.without_nodes(&gone);
+    }
 }
 
 #[test]

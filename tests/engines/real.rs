@@ -4,6 +4,10 @@ use super::every::is_tried;
 use super::fabrics::demand;
 use super::oracle::examine;
 use crate::support::captures::captures;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+use reconfig::fabric::format::Format;
 use reconfig::fabric::{Fabric, format};
 use reconfig::routing::{Demand, Dfsssp, Engine, FatTree, Lash, MinHop, Nue, RouteError};
 use std::collections::BTreeMap;
@@ -48,6 +52,34 @@ pub fn follow(name: &str, fabric: &Fabric, engine: &dyn Engine) {
         }
         Err(RouteError::Unsuited { engine: "fat-tree", why }) => println!("{name}: {why}"),
         Err(error) => panic!("{name}: {error}"),
+    }
+}
+
+/// The same fabric with its nodes in another order.
+fn reordered(fabric: &Fabric, seed: u64) -> Fabric {
+    let text = format::write(fabric, Format::Ibnetdiscover).expect("it can be written");
+    let (mut nodes, rest): (Vec<&str>, Vec<&str>) = text
+        .split("\n\n")
+        .partition(|part| part.lines().any(|line| line.starts_with("Switch") || line.starts_with("Ca")));
+    nodes.shuffle(&mut Pcg64::seed_from_u64(seed));
+    let text = [rest, nodes].concat().join("\n\n") + "\n";
+    format::read(text.as_bytes(), "reordered").unwrap_or_else(|error| panic!("{}", error.render(false)))
+}
+
+/// A capture lists what its SM's host finds first; the same fabric is a fat tree from wherever it is seen.
+#[test]
+fn what_is_a_fat_tree_is_one_in_every_order_of_its_nodes() {
+    for (name, fabric) in fabrics() {
+        let orders = match fabric.switches().count() {
+            0..100 => 2,
+            100..300 => 6,
+            _ => 1,
+        };
+        let is_routed = |fabric: &Fabric| FatTree.route(fabric, &trimmed(fabric, demand(fabric, 1))).is_ok();
+        let as_captured = is_routed(&fabric);
+        for seed in 0..orders {
+            assert_eq!(is_routed(&reordered(&fabric, seed)), as_captured, "{name}, order {seed}");
+        }
     }
 }
 

@@ -65,9 +65,16 @@ fn prepared(inputs: Vec<(&'static str, ChangeInput<'static>)>) -> Vec<(&'static 
 fn ordered_plans(subnet: &Subnet) -> Vec<(&'static str, Arc<Vetted>)> {
     let scheme = Scheme::Ordered;
     let dies = |fabric| removal(&bring_up(&fabric, 1, true), scheme, Removal::Sudden);
-    let mut comes_and_leaves = unused_leaves(subnet, scheme);
-    comes_and_leaves.before = comes_and_leaves.after.clone();
-    let comes = ChangeInput { after: comes_and_leaves.surviving.clone(), ..comes_and_leaves.clone() };
+    let comes_and_leaves = |subnet: &Subnet| {
+        let leaves = unused_leaves(subnet, scheme);
+        ChangeInput { before: leaves.after.clone(), ..leaves }
+    };
+    let comes = |subnet: &Subnet| {
+        let both = comes_and_leaves(subnet);
+        ChangeInput { after: both.surviving.clone(), ..both }
+    };
+    // With engine up-down hosts of a tree send over its root alone.
+    let tree = bring_up(&bundled("fat-tree-4-2"), 1, true);
     // Entries for the LIDs of a host may outlive it.
     let mut host_comes = nothing_goes(subnet, scheme);
     let is_other = |&port: &PortId| port != subnet.sm;
@@ -81,11 +88,12 @@ fn ordered_plans(subnet: &Subnet) -> Vec<(&'static str, Arc<Vetted>)> {
         ("ordered, the root leaves", removal(&bring_up(&bundled("ghost-cycle"), 1, true), scheme, Removal::Planned)),
         ("ordered, the root comes back", root_comes_back(subnet, scheme)),
         ("ordered, the root comes back and another switch leaves", replaced(subnet, scheme)),
-        ("ordered, a cable comes", comes),
-        ("ordered, a cable comes, and is to leave", comes_and_leaves),
+        ("ordered, a cable comes", comes(subnet)),
+        ("ordered, a cable comes, and is to leave", comes_and_leaves(subnet)),
         ("ordered, a host comes", host_comes),
         ("ordered, a cable leaves, nothing to write", unused_leaves(subnet, scheme)),
         ("ordered, nothing to write", nothing_goes(subnet, scheme)),
+        ("ordered, a cable comes over which nobody sends", comes(&tree)),
     ]);
     let draft = |place: usize| -> Draft { plans[place].1.plan().draft().clone() };
     let empty = |name: &str| Wave {
@@ -153,7 +161,7 @@ fn replaced(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {
 fn unused_leaves(subnet: &Subnet, scheme: Scheme) -> ChangeInput<'static> {
     let is_switch = |port| subnet.fabric.node(subnet.fabric.port(port).node).is_switch();
     let inner = |&(one, other): &(PortId, PortId)| is_switch(one) && is_switch(other);
-    let (cable, _) = subnet.fabric.links().find(inner).expect("a ring has cables");
+    let (cable, _) = subnet.fabric.links().filter(inner).last().expect("switches are cabled");
     let mut leaves = removal(subnet, scheme, Removal::Planned);
     leaves.after = Arc::new(subnet.fabric.without_links(&[cable]));
     leaves.tables = tables_after(&leaves);

@@ -1,6 +1,6 @@
 //! Builds a [`Fabric`] piece by piece, and checks it as a whole.
 
-use super::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero};
+use super::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero, SharedDescriptions};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 
 /// Why a fabric cannot be built.
@@ -199,7 +199,8 @@ impl FabricBuilder {
             return Err(BuildError::DuplicateGuid(pair[0].0));
         }
         let lid_owner = index_lids(&self.nodes, &self.ports)?;
-        Ok(Fabric { nodes: self.nodes, ports: self.ports, by_guid, lid_owner, origin: self.origin })
+        let (nodes, ports, origin, shared) = (self.nodes, self.ports, self.origin, SharedDescriptions::default());
+        Ok(Fabric { nodes, ports, by_guid, lid_owner, origin, shared })
     }
 }
 

@@ -13,6 +13,7 @@ pub mod difference;
 pub mod format;
 pub mod generate;
 mod link;
+mod ranked;
 mod role;
 pub mod subnets;
 pub mod summary;
@@ -20,12 +21,15 @@ pub mod summary;
 pub use addition::AdditionError;
 pub use builder::{BuildError, FabricBuilder};
 pub use link::{LinkSpeed, LinkWidth};
+pub use ranked::RankedSwitches;
 pub use role::NodeRole;
 
 use crate::ids::{Guid, Half, Lid, Lmc, PortNum};
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A node's dense index within its fabric.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -172,6 +176,30 @@ pub struct Fabric {
     lid_owner: Vec<u32>,
     /// The origin of the capture, if the format gives it: node and port GUID.
     origin: Option<(Guid, Guid)>,
+    /// Found when the first name is asked for.
+    shared: SharedDescriptions,
+}
+
+/// The descriptions that several nodes have. They follow from the nodes, so all are equal where the nodes are.
+#[derive(Clone, Default, Debug)]
+struct SharedDescriptions(OnceLock<FxHashSet<String>>);
+
+impl PartialEq for SharedDescriptions {
+    fn eq(&self, _: &SharedDescriptions) -> bool {
+        true
+    }
+}
+
+impl Eq for SharedDescriptions {}
+
+impl SharedDescriptions {
+    fn of(&self, nodes: &[Node]) -> &FxHashSet<String> {
+        self.0.get_or_init(|| {
+            let mut seen = FxHashSet::default();
+            let again = nodes.iter().map(|node| node.description.trim()).filter(|&text| !seen.insert(text));
+            again.map(str::to_string).collect()
+        })
+    }
 }
 
 impl Fabric {
@@ -343,8 +371,7 @@ impl Fabric {
     pub fn describe_node(&self, id: NodeId) -> String {
         let node = self.node(id);
         let text = node.description.trim();
-        let shared = self.nodes.iter().filter(|other| other.description.trim() == text).take(2).count() > 1;
-        match (text.is_empty(), shared) {
+        match (text.is_empty(), self.shared.of(&self.nodes).contains(text)) {
             (true, _) => node.guid.to_string(),
             (false, true) => format!("{text} ({})", node.guid),
             (false, false) => text.to_string(),
@@ -392,7 +419,8 @@ impl Fabric {
     /// it.
     fn side_by_side<'a>(fabrics: impl Iterator<Item = &'a Fabric>) -> Fabric {
         let (nodes, ports, by_guid, lid_owner) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut whole = Fabric { nodes, ports, by_guid, lid_owner, origin: None };
+        let shared = SharedDescriptions::default();
+        let mut whole = Fabric { nodes, ports, by_guid, lid_owner, origin: None, shared };
         for fabric in fabrics {
             let (first_node, first_port) = (whole.nodes.len() as u32, whole.ports.len() as u32);
             whole.nodes.extend(fabric.nodes.iter().cloned().map(|mut node| {
@@ -441,7 +469,7 @@ impl Fabric {
     /// This fabric with other descriptions, where `describe` has one. A description that makes its node an aggregation
     /// node is kept.
     pub(in crate::fabric) fn with_descriptions<'a>(&self, describe: impl Fn(&Node) -> Option<&'a str>) -> Fabric {
-        let mut fabric = self.clone();
+        let mut fabric = Fabric { shared: SharedDescriptions::default(), ..self.clone() };
         for node in fabric.nodes.iter_mut().filter(|node| !role::is_described_as_aggregation(node)) {
             if let Some(text) = describe(node) {
                 node.description = text.to_string();

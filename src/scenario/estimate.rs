@@ -6,7 +6,7 @@ use super::elements::ScenarioChange;
 use super::setting::Scenario;
 use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{NodeId, PortId, RankedSwitches};
 use crate::plan::{Observer, Scheme};
 use crate::tables::PathLayers;
 use crate::verify;
@@ -172,68 +172,87 @@ fn by_pairs(setup: &SubnetSetup, ways: &PathLayers, ends: &[PortId], sends: impl
 
 /// The same if all sources share one tree of paths to each destination.
 fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
-    let mut sent = vec![0.0; setup.whole.node_count()];
-    let mut hosts = vec![0.0; setup.whole.node_count()];
-    for (&end, switch) in ends.iter().zip(ends.iter().map(|&end| setup.before.neighbour(end))) {
-        if let Some(switch) = switch {
-            sent[switch.index()] += sends(end);
-            hosts[switch.index()] += 1.0;
+    let ranked = RankedSwitches::of(&setup.before);
+    let (mut sent, mut hosts) = (vec![0.0; ranked.switches.len()], vec![0.0; ranked.switches.len()]);
+    for &end in ends {
+        if let Some(switch) = ranked.behind(end) {
+            sent[switch] += sends(end);
+            hosts[switch] += 1.0;
         }
     }
     let mut load = vec![0.0; setup.whole.port_count()];
     let mut visits = 0.0;
-    for (destination, &port) in setup.function.destinations().iter().enumerate() {
-        // Traffic goes to hosts; a switch and what is a part of it are destinations of management only.
-        if !setup.before.is_host_port(port) {
-            continue;
-        }
-        // Starts with what the switches' own hosts send. The destination is counted among them; one sender more does
-        // not matter for an estimate.
-        let (mut through, mut packets) = (sent.clone(), hosts.clone());
-        // Farthest first: when a switch is reached, all traffic that joins its tree farther away has been added.
-        for (switch, out) in towards(setup, destination) {
-            load[out.index()] += through[switch.index()];
-            visits += packets[switch.index()];
-            if let Some(next) = setup.before.neighbour(out) {
-                through[next.index()] += through[switch.index()];
-                packets[next.index()] += packets[switch.index()];
+    // Traffic goes to hosts; a switch and what is a part of it are destinations of management only.
+    let destinations = setup.function.destinations().iter().enumerate();
+    let wanted: Vec<usize> =
+        destinations.filter(|&(_, &port)| setup.before.is_host_port(port)).map(|(rank, _)| rank).collect();
+    for some in wanted.chunks(TOGETHER) {
+        let rows: Vec<[Option<PortId>; TOGETHER]> =
+            ranked.switches.iter().map(|&switch| outputs(setup, switch, some)).collect();
+        for own in 0..some.len() {
+            // Starts with what the switches' own hosts send. The destination is counted among them; one sender more
+            // does not matter for an estimate.
+            let (mut through, mut packets) = (sent.clone(), hosts.clone());
+            // Farthest first: when a switch is reached, all traffic that joins its tree farther away has been added.
+            for hop in farthest_first(&ranked, rows.iter().map(|row| row[own])) {
+                load[hop.out.index()] += through[hop.switch];
+                visits += packets[hop.switch];
+                if let Some(next) = hop.next {
+                    through[next] += through[hop.switch];
+                    packets[next] += packets[hop.switch];
+                }
             }
         }
     }
     (load, visits)
 }
 
-/// The switches with their output ports towards a destination, the farthest first.
-fn towards(setup: &SubnetSetup, destination: usize) -> Vec<(NodeId, PortId)> {
-    let switches = setup.before.switches();
-    let mut hops: Vec<(NodeId, PortId)> = switches
-        .filter_map(|switch| {
-            let out = setup.function.output(switch, destination, 0)?;
-            Some((switch, setup.before.port_at(switch, out)?))
-        })
-        .collect();
+/// Destinations for which a function is read at once: it lies switch by switch, and trees are followed from switch to
+/// switch.
+const TOGETHER: usize = 16;
+
+/// The ports by which a switch sends to these destinations.
+fn outputs(setup: &SubnetSetup, switch: NodeId, destinations: &[usize]) -> [Option<PortId>; TOGETHER] {
+    let mut outputs = [None; TOGETHER];
+    for (output, &destination) in outputs.iter_mut().zip(destinations) {
+        let num = setup.function.output(switch, destination, 0);
+        *output = num.and_then(|num| setup.before.port_at(switch, num));
+    }
+    outputs
+}
+
+/// A step towards a destination: switches by rank.
+struct TreeHop {
+    switch: usize,
+    out: PortId,
+    next: Option<usize>,
+}
+
+/// The steps of all switches towards a destination by these outputs of theirs, the farthest first.
+fn farthest_first(ranked: &RankedSwitches, outputs: impl Iterator<Item = Option<PortId>>) -> Vec<TreeHop> {
+    let hop = |(switch, out): (usize, Option<PortId>)| out.map(|out| TreeHop { switch, out, next: ranked.behind(out) });
+    let mut hops: Vec<TreeHop> = outputs.enumerate().filter_map(hop).collect();
     // Following each switch to the first one whose distance is known visits each switch once: a tree of any depth takes
     // linear time, without recursion.
-    let mut depth = vec![u32::MAX; setup.whole.node_count()];
-    let mut next = vec![None; setup.whole.node_count()];
-    for &(switch, out) in &hops {
-        next[switch.index()] = setup.before.neighbour(out).filter(|&node| setup.before.node(node).is_switch());
-    }
-    for &(switch, _) in &hops {
-        let (mut path, mut at) = (Vec::new(), Some(switch));
+    let mut depth = vec![u32::MAX; ranked.switches.len()];
+    let mut next = vec![None; ranked.switches.len()];
+    hops.iter().for_each(|hop| next[hop.switch] = hop.next);
+    let mut path = Vec::new();
+    for hop in &hops {
+        let mut at = Some(hop.switch);
         // The bound ends a path that runs in a loop; the proof refuses such a function later.
-        while let Some(node) = at.filter(|node| depth[node.index()] == u32::MAX && path.len() <= hops.len()) {
-            path.push(node);
-            at = next[node.index()];
+        while let Some(switch) = at.filter(|&switch| depth[switch] == u32::MAX && path.len() <= hops.len()) {
+            path.push(switch);
+            at = next[switch];
         }
         // `None`: the path ended at the switch of the destination, whose depth is 0.
-        let mut reached = at.map_or(0, |node| depth[node.index()].saturating_add(1));
-        for node in path.into_iter().rev() {
-            depth[node.index()] = reached;
+        let mut reached = at.map_or(0, |switch| depth[switch].saturating_add(1));
+        for switch in path.drain(..).rev() {
+            depth[switch] = reached;
             reached = reached.saturating_add(1);
         }
     }
-    hops.sort_by_key(|&(switch, _)| std::cmp::Reverse(depth[switch.index()]));
+    hops.sort_by_key(|hop| std::cmp::Reverse(depth[hop.switch]));
     hops
 }
 

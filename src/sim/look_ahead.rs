@@ -10,15 +10,15 @@ use super::index::{Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::out_port::PortRole;
 use super::wheel::{CHUNK, SimEvent};
 use super::{Sim, kind};
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::PortId;
 
 /// What the next step of an event reads, as far as the steps before have shown it.
 #[derive(Clone, Copy)]
 enum Sight {
     /// Nothing more.
     Nothing,
-    /// The way of a packet, by these tables: the switch, its input, DLID and service level.
-    Way(NodeId, u8, u16, u8),
+    /// The way of a packet from an input: its DLID and service level.
+    Way(PortId, u16, u8),
     /// An output and a lane of it.
     Output(PortId, u8),
     /// An output, its first lane that has a line.
@@ -60,10 +60,10 @@ impl Sim {
         match event.kind() {
             kind::ARRIVE => {
                 let (packet, lane) = (&plane.packets[PacketId(event.a())], InLane(event.b()));
-                let from = &plane.ports[plane.port_of(lane)];
+                let input = plane.port_of(lane);
                 *seen ^= plane.lanes[lane].count;
-                match from.role {
-                    PortRole::Switch => Sight::Way(from.node, from.num, packet.dlid, packet.sl),
+                match plane.ports[input].role {
+                    PortRole::Switch => Sight::Way(input, packet.dlid, packet.sl),
                     _ => Sight::Nothing,
                 }
             }
@@ -103,7 +103,7 @@ impl Sim {
     fn next_sight(&self, sight: Sight, seen: &mut u32) -> Sight {
         let plane = &self.plane;
         match sight {
-            Sight::Way(node, num, dlid, sl) => match plane.tables.way(node, num, dlid, sl) {
+            Sight::Way(input, dlid, sl) => match plane.tables.way(input, &plane.ports[input], dlid, sl) {
                 Some((port, vl)) => Sight::Output(port, vl.min(plane.data_vls - 1)),
                 None => Sight::Nothing,
             },

@@ -6,6 +6,7 @@ use super::clock::Clock;
 use super::index::{Dense, InLane, OutLane};
 use super::lanes::LaneEnds;
 use super::packet::Packet;
+use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{SimConfig, kind};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
@@ -52,6 +53,8 @@ pub struct OutPort {
     pub peer: PortId,
     /// The node that it belongs to.
     pub node: NodeId,
+    /// Which row of forwarding entries is its node's own.
+    pub row: u32,
     /// Bit mask by VL: lanes with a line of waiting queues.
     pub pending: u16,
     /// Credits that the lane in turn may still send.
@@ -60,6 +63,8 @@ pub struct OutPort {
     pub turn: u8,
     /// Its port number on its node.
     pub num: u8,
+    /// The external ports of its node.
+    pub fellows: u8,
     /// Data lanes in operation (PortInfo:OperationalVLs); packets mapped beyond them are discarded.
     pub lanes: u8,
     /// What its in lanes are.
@@ -82,7 +87,7 @@ pub struct OutPort {
 
 impl OutPort {
     /// A port that has sent nothing.
-    pub fn new(fabric: &Fabric, id: PortId, config: &SimConfig) -> OutPort {
+    pub fn new(fabric: &Fabric, tables: &Tables, id: PortId, config: &SimConfig) -> OutPort {
         let port = fabric.port(id);
         let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
         // Kilobytes per second to ticks per byte, times 65536.
@@ -96,10 +101,12 @@ impl OutPort {
             ticks_per_byte: ticks_per_byte as u32,
             peer: port.peer.unwrap_or(PortId::NONE),
             node: port.node,
+            row: tables.row(port.node),
             pending: 0,
             allowance: 0,
             turn: 0,
             num: port.num.0,
+            fellows: tables.num_ports(port.node),
             role: match (kind(id), port.peer, port.num) {
                 (NodeKind::Switch, ..) => PortRole::Switch,
                 (_, _, PortNum::ZERO) => PortRole::Own,

@@ -96,7 +96,9 @@ impl DataPlane {
         let (data_vls, capacity) = (config.data_vls, config.buffer_credits);
         // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
-        let ports: By<PortId, OutPort> = fabric.ports().map(|(id, _)| OutPort::new(fabric, id, config)).collect();
+        let tables = Tables::new(fabric, top, data_vls);
+        let ports: By<PortId, OutPort> =
+            fabric.ports().map(|(id, _)| OutPort::new(fabric, &tables, id, config)).collect();
         let lanes = LaneStore::new(ports.iter().map(|port| port.peer), shift, capacity);
         DataPlane {
             shift,
@@ -105,7 +107,7 @@ impl DataPlane {
             fewest_lanes: data_vls,
             ports,
             lanes,
-            tables: Tables::new(fabric, top, data_vls),
+            tables,
             capacity,
             packets: Packets::default(),
             returns: Returns::default(),
@@ -365,7 +367,7 @@ impl DataPlane {
     #[inline(always)]
     pub fn way(&self, input: PortId, from: &OutPort, packet: &Packet) -> OutLane {
         // Forwarding entry and lane are read as they stand at this moment: mixtures of old and new tables are real.
-        match self.tables.way(from.node, from.num, packet.dlid, packet.sl) {
+        match self.tables.way(input, from, packet.dlid, packet.sl) {
             Some((port, _)) if port == input && self.rules.discards_turned_back => OutLane::DISCARD,
             Some((port, vl)) => self.running(port, vl),
             None => OutLane::DISCARD,

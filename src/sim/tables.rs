@@ -1,6 +1,7 @@
 //! Forwarding and SL-to-VL tables of all nodes, flattened so that a packet-hop looks each of them up in one step.
 
 use super::index::By;
+use super::out_port::OutPort;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::wire::SlToVlModifier;
@@ -20,8 +21,8 @@ pub struct Tables {
 struct NodeTables {
     /// Its port 0.
     first_port: PortId,
-    /// Where its row of forwarding entries begins; [`NO_ROW`] where it is no switch.
-    row: usize,
+    /// Which row of forwarding entries is its own; [`NO_ROW`] where it is no switch.
+    row: u32,
     /// Its first SL-to-VL table.
     sl_base: u32,
     /// From one input to the next; 0 where all tables are alike.
@@ -33,7 +34,7 @@ struct NodeTables {
 }
 
 /// No row of forwarding entries.
-const NO_ROW: usize = usize::MAX;
+const NO_ROW: u32 = u32::MAX;
 
 impl Tables {
     pub(super) fn new(fabric: &Fabric, top: Lid, data_vls: u8) -> Tables {
@@ -47,7 +48,7 @@ impl Tables {
         });
         let mut nodes: By<NodeId, NodeTables> = nodes.collect();
         let lids = (top.index() + 1).next_multiple_of(64);
-        let rows = fabric.switches().zip((0..).step_by(lids)).map(|(id, begin)| nodes[id].row = begin).count();
+        let rows = fabric.switches().zip(0..).map(|(id, row)| nodes[id].row = row).count();
         let table = std::array::from_fn(|sl| sl as u8 % data_vls);
         Tables { lft: vec![255; rows * lids], lids, nodes, sl_to_vl: vec![table; fabric.node_count()] }
     }
@@ -81,26 +82,36 @@ impl Tables {
         self.nodes[node].row != NO_ROW
     }
 
+    /// Which row of forwarding entries is a node's own.
+    pub fn row(&self, node: NodeId) -> u32 {
+        self.nodes[node].row
+    }
+
     /// The output port of a switch for a DLID, 255 for none.
     #[inline]
     pub fn output(&self, node: NodeId, dlid: u16) -> u8 {
-        self.entry(&self.nodes[node], dlid)
+        self.entry(self.nodes[node].row, dlid)
     }
 
     #[inline(always)]
-    fn entry(&self, node: &NodeTables, dlid: u16) -> u8 {
+    fn entry(&self, row: u32, dlid: u16) -> u8 {
         let dlid = usize::from(dlid);
-        if dlid < self.lids { self.lft[node.row + place(dlid, self.lids)] } else { 255 }
+        // What wraps is no row, and beyond the end.
+        let begin = (row as usize).wrapping_mul(self.lids);
+        if dlid < self.lids { self.lft[begin.wrapping_add(place(dlid, self.lids))] } else { 255 }
     }
 
     /// Output port (dense index) and lane of a switch for a DLID and a service level that come in at `input`; none
     /// where the entry names no port.
     #[inline(always)]
-    pub fn way(&self, node: NodeId, input: u8, dlid: u16, sl: u8) -> Option<(PortId, u8)> {
-        let node = &self.nodes[node];
-        let out = self.entry(node, dlid);
-        let exists = out != 0 && out <= node.num_ports;
-        exists.then(|| (node.port_at(out), self.sl_table_of(node, input, out)[usize::from(sl & 15)]))
+    pub fn way(&self, input: PortId, from: &OutPort, dlid: u16, sl: u8) -> Option<(PortId, u8)> {
+        // The port has what the entry takes, since a hop waits for each step to the entry.
+        let out = self.entry(from.row, dlid);
+        let exists = out != 0 && out <= from.fellows;
+        exists.then(|| {
+            let port = PortId(input.0.wrapping_sub(from.num.into()).wrapping_add(out.into()));
+            (port, self.lane(from.node, from.num, out, sl))
+        })
     }
 
     /// Extends every forwarding table to LID `end` − 1 at least; new entries name no port.
@@ -115,9 +126,6 @@ impl Tables {
         for (new, old) in longer.chunks_exact_mut(lids).zip(self.lft.chunks_exact(self.lids)) {
             (0..self.lids).for_each(|lid| new[place(lid, lids)] = old[place(lid, self.lids)]);
         }
-        for node in self.nodes.iter_mut().filter(|node| node.row != NO_ROW) {
-            node.row = node.row / self.lids * lids;
-        }
         (self.lft, self.lids) = (longer, lids);
     }
 
@@ -125,9 +133,9 @@ impl Tables {
     /// block.
     pub fn replace_block(&mut self, node: NodeId, block: usize, entries: &[u8; 64]) -> Option<[u8; 64]> {
         let fits = self.is_switch(node) && (block + 1) * 64 <= self.lids;
-        let row = self.nodes[node].row;
+        let begin = if fits { self.nodes[node].row as usize * self.lids } else { 0 };
         let mut replace = |at: usize| {
-            let place = row + place(block * 64 + at, self.lids);
+            let place = begin + place(block * 64 + at, self.lids);
             std::mem::replace(&mut self.lft[place], entries[at])
         };
         fits.then(|| std::array::from_fn(&mut replace))

@@ -2,11 +2,14 @@
 //! every device sends off the packets that stood in it when the round began (section W of docs/PROTOCOL.md).
 
 use super::ways::{WayEnds, WayStep};
-use crate::fabric::{Fabric, NodeId};
+use crate::fabric::{Fabric, RankedSwitches};
 use crate::ids::{Half, Lid};
 use crate::tables::SubnetTables;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
+
+/// LIDs for which a table is read at once: it lies switch by switch, and ways lead from switch to switch.
+const TOGETHER: usize = 16;
 
 /// Rounds after which no packet is left that was sent before these tables were acknowledged everywhere: one for packets
 /// that an older entry has latched or that were on a cable, and one for each switch of the longest way by the tables
@@ -21,29 +24,35 @@ pub fn rounds_to_age(before: &Fabric, surviving: &Fabric, tables: &SubnetTables)
 /// and as many rounds and a flush every packet that waits in an end port. Where a way ends at a hole its last switch
 /// counts, too: a packet waits there behind others before it is discarded. Fabrics are those of [`rounds_to_age`].
 pub fn longest_way(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -> usize {
-    let mut ways = WayEnds::new(surviving.node_count());
     let lids =
         before.end_ports().flat_map(|port| HALVES.into_iter().flat_map(move |half| before.half_lids(port, half)));
-    lids.map(|lid| longest(&mut ways, surviving, tables, lid)).max().unwrap_or(0)
-}
-
-/// The most switches on a way to a LID.
-fn longest(ways: &mut WayEnds<()>, fabric: &Fabric, tables: &SubnetTables, lid: Lid) -> usize {
-    ways.clear();
-    let hop = |at| {
-        let at = NodeId(at as u32);
-        let output = tables.lfts[at.index()].get(lid).and_then(|port| fabric.port_at(at, port));
-        match output.and_then(|port| fabric.neighbour(port)) {
-            Some(next) if fabric.node(next).is_switch() => WayStep::Switch(next.index()),
-            _ => WayStep::End(()),
+    let lids: Vec<Lid> = lids.collect();
+    let ranked = RankedSwitches::of(surviving);
+    let switches = &ranked.switches;
+    let (mut ways, mut next) = (WayEnds::new(switches.len()), vec![[None; TOGETHER]; switches.len()]);
+    let mut longest = 0;
+    for lids in lids.chunks(TOGETHER) {
+        for (&switch, next) in switches.iter().zip(&mut next) {
+            let lft = &tables.lfts[switch.index()];
+            for (next, &lid) in next.iter_mut().zip(lids) {
+                let output = lft.get(lid).and_then(|port| surviving.port_at(switch, port));
+                *next = output.and_then(|port| ranked.behind(port));
+            }
         }
-    };
-    fabric.switches().filter_map(|start| ways.from(start.index(), hop)).map(|way| way.switches).max().unwrap_or(0)
+        for own in 0..lids.len() {
+            ways.clear();
+            let hop = |at: usize| next[at][own].map_or(WayStep::End(()), WayStep::Switch);
+            let of = (0..switches.len()).filter_map(|start| ways.from(start, hop)).map(|way| way.switches);
+            longest = of.max().unwrap_or(0).max(longest);
+        }
+    }
+    longest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::NodeId;
     use crate::fabric::generate::{Options, Topology, generate};
     use crate::ids::{Lmc, PortNum};
     use crate::lid;

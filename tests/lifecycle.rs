@@ -79,6 +79,8 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
         LifecycleEvent::Prepared(Box::new(prepared.clone())),
         LifecycleEvent::Prepared(Box::new(cutting_off())),
         LifecycleEvent::Failed("a switch is silent".to_string()),
+        LifecycleEvent::Refused { why: Some("nothing proves it".to_string()), in_vain: 0 },
+        LifecycleEvent::Refused { why: None, in_vain: u8::MAX },
         LifecycleEvent::Noticed,
         LifecycleEvent::Due,
         LifecycleEvent::Summoned,

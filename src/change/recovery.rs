@@ -15,8 +15,8 @@ use crate::ids::{Half, Lid, PortNum, Sl, Vl};
 use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
 use crate::repair::{Budget, RepairError, RepairInput, RepairWave};
-use crate::routing::{self, chosen_root, switch_order};
-use crate::tables::{Lft, NodeSlToVl, RoutingFunction, SlToVl, SubnetTables, Write};
+use crate::routing::{self, switch_order};
+use crate::tables::{Lft, NodeSlToVl, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write};
 use crate::verify::{self, InjectionRules, Refusal, Scope};
 use std::sync::Arc;
 
@@ -315,8 +315,8 @@ fn repaired(
     senders.injected[kept.index()] = true;
     let alike = input.function.path_layers().is_none();
     let target = lid::merge(fabric, &input.tables.lfts, &input.function, &[Half::Lower, Half::Upper]);
-    let engine = input.function.engine();
-    let order = chosen_root(engine, fabric).and_then(|root| switch_order(engine, fabric, root));
+    let RoutedBy { engine, root } = input.function.routed_by();
+    let order = root.and_then(|root| switch_order(engine, fabric, root));
     let tables = steadied(input, lfts);
     let asked = RepairInput {
         target: alike.then_some(&target),

@@ -1,11 +1,11 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
 use super::{ChangeError, Groundwork, InForce, Outset};
-use crate::fabric::PortId;
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
 use crate::repair::{self, Budget, Repair, RepairBase, RepairInput, RepairWave, repair_from};
-use crate::routing::{chosen_root, switch_order};
+use crate::routing::{Engine, chosen_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
 use std::sync::Arc;
@@ -29,8 +29,7 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
     let sending = Sending::of(&outset.in_force());
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
-    let engine = ground.function.engine();
-    let order = chosen_root(engine, &input.before).and_then(|root| switch_order(engine, &input.before, root));
+    let order = order_in_force(input.engine, ground.function.engine(), &input.before);
     let asked = RepairInput {
         target: alike.then_some(target),
         order: order.as_deref(),
@@ -38,6 +37,13 @@ pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<Repa
         ..sending.asked(outset)
     };
     Ok(sending.followed(outset, solved(&asked, outset.repair_base())?))
+}
+
+/// The order of switches by which an engine's routing of a fabric goes up and down, if it has one; `made_by` names the
+/// engine itself, or one of its list.
+fn order_in_force(engine: &dyn Engine, made_by: &str, fabric: &Fabric) -> Option<Vec<NodeId>> {
+    let root = engine.given_root().or_else(|| chosen_root(made_by, fabric))?;
+    switch_order(made_by, fabric, root)
 }
 
 /// The same where there is no full re-route.
@@ -168,5 +174,23 @@ fn follow(outset: &Outset<'_>, steps: &mut Vec<TableStep>) {
         Some(step) => step.lfts = lfts,
         None if differs => steps.push(TableStep { lfts, aged_before: false }),
         None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::routing::{FatTree, UpDown, UpDownRobust};
+
+    #[test]
+    fn a_repair_is_led_by_the_root_that_the_routing_in_force_has() {
+        let fabric = generate(&"torus:4x4,1".parse().unwrap(), &Options::default()).unwrap();
+        let front = |engine: &dyn Engine| Some(order_in_force(engine, engine.name(), &fabric)?[0]);
+        let chosen = front(&UpDown::default()).expect("it has an order");
+        let given = fabric.switches().find(|&switch| switch != chosen);
+        assert_eq!(front(&UpDown { root: given }), given);
+        assert_eq!(front(&UpDownRobust { root: given }), given);
+        assert_eq!(front(&FatTree), None);
     }
 }

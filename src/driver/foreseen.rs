@@ -60,16 +60,18 @@ impl Drop for Work {
 
 /// What plans are prepared from.
 #[derive(Clone)]
-struct Base {
-    running: Running,
-    intent: Intent,
-    settle_ns: Option<u64>,
+pub(super) struct Base {
+    pub running: Running,
+    pub intent: Intent,
+    pub settle_ns: Option<u64>,
+    /// See [`super::Driver::plan_whole`].
+    pub in_turn: bool,
 }
 
 impl Base {
-    /// Whether plans from it are plans from this state.
-    fn is(&self, running: &Running, intent: &Intent, settle_ns: Option<u64>) -> bool {
-        let own = &self.running;
+    /// Whether plans from it are plans from this state, whatever is present.
+    fn is(&self, other: &Base) -> bool {
+        let (own, running) = (&self.running, &other.running);
         Arc::ptr_eq(&own.routed, &running.routed)
             && own.tables == running.tables
             && own.layers == running.layers
@@ -77,8 +79,22 @@ impl Base {
             && own.half == running.half
             && own.both_halves == running.both_halves
             && own.sm == running.sm
-            && self.intent.is(intent)
-            && self.settle_ns == settle_ns
+            && self.intent.is(&other.intent)
+            && (self.settle_ns, self.in_turn) == (other.settle_ns, other.in_turn)
+    }
+}
+
+/// A change that was prepared for later, and what it was prepared from: a driver takes it from that state alone.
+#[derive(Clone)]
+pub struct PreparedAhead {
+    pub(super) change: Prepared,
+    pub(super) base: Base,
+}
+
+impl PreparedAhead {
+    /// The change.
+    pub fn change(&self) -> &Prepared {
+        &self.change
     }
 }
 
@@ -118,12 +134,11 @@ impl Foreseer {
         Foreseer { most_bytes, at_work: None, turn: Arc::default() }
     }
 
-    /// One that knows this change, prepared before from this very state, and prepares no other.
-    pub(super) fn of_one(running: &Running, intent: &Intent, settle_ns: Option<u64>, prepared: Prepared) -> Foreseer {
-        let base = Base { running: running.clone(), intent: intent.clone(), settle_ns };
+    /// One that knows this change, and prepares no other.
+    pub(super) fn of_one(PreparedAhead { change, base }: PreparedAhead) -> Foreseer {
         let shared = Arc::<Shared>::default();
-        let key = missing(&running.routed, &prepared.plan.plan().draft().surviving);
-        shared.plans().by_rest.insert(key, vec![prepared]);
+        let key = missing(&base.running.routed, &change.plan.plan().draft().surviving);
+        shared.plans().by_rest.insert(key, vec![change]);
         Foreseer { at_work: Some(Work { base, shared }), ..Foreseer::new(0) }
     }
 
@@ -134,12 +149,15 @@ impl Foreseer {
 
     /// Begins with the losses that may come next, unless it has begun from this very state.
     pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: Option<u64>) {
-        if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(running, intent, settle_ns)) {
+        self.begin_from(Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true });
+    }
+
+    pub(super) fn begin_from(&mut self, base: Base) {
+        if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(&base)) {
             work.shared.pause.store(false, Ordering::Relaxed);
             return;
         }
-        let base = Base { running: running.clone(), intent: intent.clone(), settle_ns };
-        let losses = losses(&running.routed);
+        let losses = losses(&base.running.routed);
         let shared = Arc::<Shared>::default();
         shared.plans().count.losses = losses.len();
         let (thread_base, thread_shared) = (base.clone(), shared.clone());
@@ -175,7 +193,13 @@ impl Foreseer {
         surviving: &Fabric,
         after: &Fabric,
     ) -> Option<Prepared> {
-        let work = self.at_work.as_ref().filter(|work| work.base.is(running, intent, settle_ns))?;
+        let base = Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true };
+        self.find_from(&base, surviving, after)
+    }
+
+    pub(super) fn find_from(&self, base: &Base, surviving: &Fabric, after: &Fabric) -> Option<Prepared> {
+        let work = self.at_work.as_ref().filter(|work| work.base.is(base))?;
+        let running = &base.running;
         let rest = change::within_reach(surviving, running.sm);
         let key = missing(&running.routed, &rest);
         let whole = if lacks(&running.routed, surviving) { surviving } else { &running.routed };
@@ -197,7 +221,7 @@ fn losses(fabric: &Fabric) -> Vec<Loss> {
 }
 
 fn prepare_all(base: &Base, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<()>, shared: &Shared) {
-    let Base { running, intent, settle_ns } = base;
+    let Base { running, intent, settle_ns, in_turn } = base;
     let mut ground: Option<Option<ChangeBase>> = None;
     for loss in losses {
         while shared.pause.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
@@ -217,7 +241,7 @@ fn prepare_all(base: &Base, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<(
         let ground =
             ground.get_or_insert_with(|| ChangeBase::of(&running.in_force(super::policy(intent, *settle_ns))).ok());
         let input = running.change(intent, rest.clone(), rest.clone(), *settle_ns, ground.as_ref());
-        let found = prepared(intent, input, *settle_ns, true);
+        let found = prepared(intent, input, *settle_ns, *in_turn);
         let mut plans = shared.plans();
         let Ok(found) = found else {
             plans.count.without += 1;
@@ -294,6 +318,10 @@ mod tests {
         Intent { auto: true, ..Intent::by(Arc::new(UpDown::default()), Scheme::Double, Policy::default()) }
     }
 
+    fn base(running: &Running, intent: &Intent, settle_ns: Option<u64>) -> Base {
+        Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true }
+    }
+
     fn foreseer(most_bytes: usize) -> Foreseer {
         Foreseer::new(most_bytes)
     }
@@ -322,7 +350,7 @@ mod tests {
     #[test]
     fn what_was_prepared_before_is_what_is_prepared_now() {
         let (running, intent, mut foreseer) = (running(), intent(), foreseer(1 << 30));
-        foreseer.begin(&running, &intent, SETTLE_NS);
+        foreseer.begin_from(base(&running, &intent, SETTLE_NS));
         let count = awaited(&foreseer);
         // The SM's leaf has no plan.
         assert_eq!((count.losses, count.ready, count.without), (8 + 16, 23, 1), "{count:?}");
@@ -330,7 +358,7 @@ mod tests {
         for rest in rests(&running) {
             let input = running.change(&intent, rest.clone(), rest.clone(), SETTLE_NS, None);
             let now = prepared(&intent, input, SETTLE_NS, true);
-            let before = foreseer.find(&running, &intent, SETTLE_NS, &rest, &rest);
+            let before = foreseer.find_from(&base(&running, &intent, SETTLE_NS), &rest, &rest);
             assert_eq!(before.is_some(), now.is_ok());
             let (Some(before), Ok(now)) = (before, now) else { continue };
             assert!(before.plan == now.plan && before.function == now.function && before.stranded == now.stranded);
@@ -343,11 +371,11 @@ mod tests {
     #[test]
     fn a_plan_from_another_state_or_for_another_loss_is_not_taken() {
         let (running, intent, mut foreseer) = (running(), intent(), foreseer(1 << 30));
-        foreseer.begin(&running, &intent, SETTLE_NS);
+        foreseer.begin_from(base(&running, &intent, SETTLE_NS));
         awaited(&foreseer);
         let rest = rests(&running).pop().unwrap();
         let finds = |running: &Running, intent: &Intent, settle_ns, surviving: &Fabric, after: &Fabric| {
-            foreseer.find(running, intent, settle_ns, surviving, after).is_some()
+            foreseer.find_from(&base(running, intent, settle_ns), surviving, after).is_some()
         };
         assert!(finds(&running, &intent, SETTLE_NS, &rest, &rest));
         // As a planned removal, it is not dead while the change runs.
@@ -368,11 +396,34 @@ mod tests {
         assert!(!finds(&written, &intent, SETTLE_NS, &rest, &rest));
     }
 
+    /// Whatever hands a change to a driver: in another state, or with another intent, the driver prepares its own.
+    #[test]
+    fn a_change_that_was_prepared_for_later_is_taken_with_what_it_was_prepared_with_alone() {
+        let (running, intent) = (running(), intent());
+        let rest = rests(&running).pop().unwrap();
+        let input = running.change(&intent, rest.clone(), rest.clone(), SETTLE_NS, None);
+        let change = prepared(&intent, input, SETTLE_NS, true).unwrap();
+        let own = base(&running, &intent, SETTLE_NS);
+        let foreseer = Foreseer::of_one(PreparedAhead { change, base: own.clone() });
+        let takes = |other: &Base| foreseer.find_from(other, &rest, &rest).is_some();
+        assert!(takes(&own) && takes(&Base { running: Running { alive: rest.clone(), ..running }, ..own.clone() }));
+        let other_engine = Intent { engine: Arc::new(UpDown::default()), ..intent.clone() };
+        for other in [
+            Base { intent: Intent { auto: false, ..intent.clone() }, ..own.clone() },
+            Base { intent: other_engine, ..own.clone() },
+            Base { settle_ns: None, ..own.clone() },
+            Base { in_turn: false, ..own.clone() },
+            Base { running: Running { both_halves: true, ..own.running.clone() }, ..own.clone() },
+        ] {
+            assert!(!takes(&other));
+        }
+    }
+
     #[test]
     fn memory_is_bounded_and_said() {
         const MOST: usize = 200_000;
         let (running, intent, mut foreseer) = (running(), intent(), foreseer(MOST));
-        foreseer.begin(&running, &intent, SETTLE_NS);
+        foreseer.begin_from(base(&running, &intent, SETTLE_NS));
         let count = awaited(&foreseer);
         assert!(count.full && count.bytes <= MOST && count.ready < count.losses - 1, "{count:?}");
     }

@@ -19,7 +19,8 @@ mod standing;
 
 use ahead::BaseKeeper;
 pub use error::DriverError;
-pub use foreseen::{ForeseenCount, Foreseer};
+use foreseen::Base;
+pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use sighting::Sighting;
 pub use standing::StandingChange;
@@ -312,17 +313,31 @@ impl<S: SubnetManager> Driver<S> {
 
     /// The same as work that any thread may do: it takes seconds on a thousand switches.
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
-        let Driver { running, intent, .. } = self;
+        let (base, running) = (self.base(), &self.running);
         // An element that has left the routing, and does not return, takes no part.
         let surviving = Arc::new(sighting::in_either(&running.alive, [&running.routed, &after]));
-        let settle_ns = self.subnet.settle_ns();
-        let foreseen = self.foreseer.as_ref().and_then(|own| own.find(running, intent, settle_ns, &surviving, &after));
+        let foreseen = self.foreseer.as_ref().and_then(|own| own.find_from(&base, &surviving, &after));
         match foreseen {
             Some(_) => tracing::info!("the plan was prepared before it was asked for"),
             None => self.foreseer.iter().for_each(Foreseer::pause),
         }
-        let (running, intent, base, in_turn) = (running.clone(), intent.clone(), self.bases.known(), self.in_turn);
+        let Base { running, intent, settle_ns, in_turn } = base;
+        let base = self.bases.known();
         Preparation { foreseen, hurries: false, in_turn, running, intent, surviving, after, settle_ns, base }
+    }
+
+    /// The same as [`Driver::prepare`], for a driver to come: [`Driver::expect`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prepare_ahead(&self, after: Arc<Fabric>) -> Result<PreparedAhead, DriverError> {
+        Ok(PreparedAhead { change: self.prepare(after)?, base: self.base() })
+    }
+
+    /// What a change is prepared from.
+    fn base(&self) -> Base {
+        let (running, intent) = (self.running.clone(), self.intent.clone());
+        Base { running, intent, settle_ns: self.subnet.settle_ns(), in_turn: self.in_turn }
     }
 
     /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as
@@ -342,19 +357,21 @@ impl<S: SubnetManager> Driver<S> {
         self.foreseer = Some(foreseer);
     }
 
-    /// Has this change taken where it is the next one wanted. A driver must have prepared it that began in this state
-    /// and with this intent, whatever it took to be present.
-    pub fn expect(&mut self, prepared: Prepared) {
-        let settle_ns = self.subnet.settle_ns();
-        self.foreseer = Some(Foreseer::of_one(&self.running, &self.intent, settle_ns, prepared));
+    /// Has this change taken where it is the next one wanted, if the driver that prepared it began in this state and
+    /// with this intent, whatever it took to be present.
+    pub fn expect(&mut self, ahead: PreparedAhead) {
+        self.foreseer = Some(Foreseer::of_one(ahead));
     }
 
     /// Sees to it that plans are being prepared for the losses that may come next. For use between changes, as often as
     /// wanted; nothing happens while something is missing, since the next change restores what plans would begin from.
     pub fn foresee(&mut self) {
-        let settle_ns = self.subnet.settle_ns();
-        if let Some(foreseer) = self.foreseer.as_mut().filter(|_| !self.running.has_lost_something()) {
-            foreseer.begin(&self.running, &self.intent, settle_ns);
+        if self.foreseer.is_none() || self.running.has_lost_something() {
+            return;
+        }
+        let base = self.base();
+        if let Some(foreseer) = &mut self.foreseer {
+            foreseer.begin_from(base);
         }
     }
 

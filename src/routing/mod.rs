@@ -195,6 +195,11 @@ pub trait Engine: Send + Sync {
     /// Demanded ports are not connected, or parameters do not suit the fabric.
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
 
+    /// The root that it was given, if it has an order of switches. It chooses one by itself otherwise ([`chosen_root`]).
+    fn given_root(&self) -> Option<NodeId> {
+        None
+    }
+
     /// The switches that are connected to `root`, in the order by which its routes go up to the front of that order and
     /// down from it: a guide for repairs of tables that it made. None if it has no such order, or if `root` is not a
     /// present switch.

@@ -31,6 +31,10 @@ impl Engine for UpDown {
         route_by(NAME, self.root, fabric, demand, Ranking::of)
     }
 
+    fn given_root(&self) -> Option<NodeId> {
+        self.root
+    }
+
     fn switch_order(&self, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
         order_by(fabric, root, Ranking::of)
     }

@@ -37,6 +37,10 @@ impl Engine for UpDownRobust {
         route_by(NAME, root, fabric, demand, robust)
     }
 
+    fn given_root(&self) -> Option<NodeId> {
+        self.root
+    }
+
     fn switch_order(&self, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
         order_by(fabric, root, robust)
     }

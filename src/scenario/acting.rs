@@ -12,7 +12,7 @@ use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::time::ManagerTask;
 use super::witness::Witnessed;
 use crate::change::{Departure, Prepared};
-use crate::driver::{ChangeRecord, ComputeTime, Driver, DriverError, Intent, Running};
+use crate::driver::{ChangeRecord, ComputeTime, Driver, DriverError, Intent, PreparedAhead, Running};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
@@ -56,7 +56,7 @@ pub(super) struct ActingSubnet<'a> {
 impl ActingSubnet<'_> {
     /// Plans the change before anything has happened, so that an impossible change is an error and not an outcome. The
     /// plan assumes that newcomers are present, and that a sudden departure is over.
-    pub fn prepare(&self, engines: &Engines) -> Result<Prepared, ScenarioError> {
+    pub fn prepare(&self, engines: &Engines) -> Result<PreparedAhead, ScenarioError> {
         let own = self.setup;
         let mixed = self.is_sudden() && !own.moves.leaving.is_empty() && !own.moves.coming.is_empty();
         // Of a loss and an arrival, the change for the loss comes first (G.6).
@@ -66,7 +66,7 @@ impl ActingSubnet<'_> {
         // Where the first event takes the manager away, it is the change of the one that stands by.
         let mut driver = self.driver_at(own.sm_in(&own.after_first), engines.after.clone(), alive);
         driver.computes_for(ComputeTime::default());
-        driver.prepare(after.clone()).map_err(|error| match error {
+        driver.prepare_ahead(after.clone()).map_err(|error| match error {
             DriverError::Change(error) => ScenarioError::Change(error),
             other => unreachable!("preparing a change sends nothing: {other}"),
         })

@@ -31,7 +31,8 @@ pub fn run(
 ) -> Result<SimulationReport, ScenarioError> {
     let engines = engines.into();
     let setup = Setup::new(scenario, &engines)?;
-    let prepared = setup.prepare(&engines)?;
+    let ahead = setup.prepare(&engines)?;
+    let prepared: Vec<Prepared> = ahead.iter().map(|ahead| ahead.change().clone()).collect();
     let RunOutlook { load, hops, usual } = load::outlook(&setup, &prepared);
     let transports = setup.simulation(load)?;
     let acting = setup.acting_subnets(&transports);
@@ -68,6 +69,7 @@ pub fn run(
         settings: scenario,
         acting: &acting,
         prepared: &prepared,
+        ahead: &ahead,
         routes,
         later: later.clone(),
         connections,
@@ -98,9 +100,8 @@ pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vett
 /// As for [`plan`].
 pub fn prepared(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Prepared, ScenarioError> {
     let engines = engines.into();
-    let mut prepared = Setup::new(scenario, &engines)?.prepare(&engines)?;
-    match prepared.len() {
-        1 => Ok(prepared.remove(0)),
+    match &Setup::new(scenario, &engines)?.prepare(&engines)?[..] {
+        [only] => Ok(only.change().clone()),
         _ => Err(ScenarioError::Unsupported(
             "there is one plan only if one subnet changes: name the element that changes in it",
         )),

@@ -5,7 +5,8 @@ use super::acting::ActingSubnet;
 use super::engines::Engines;
 use super::setting::{Detection, Scenario};
 use super::subnet_setup::{Placement, SubnetRequest, SubnetSetup};
-use crate::change::{DataVls, Prepared};
+use crate::change::DataVls;
+use crate::driver::PreparedAhead;
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, SubnetId};
@@ -146,7 +147,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Plans the changes before anything has happened, on a simulation without traffic.
-    pub fn prepare(&self, engines: &Engines) -> Result<Vec<Prepared>, ScenarioError> {
+    pub fn prepare(&self, engines: &Engines) -> Result<Vec<PreparedAhead>, ScenarioError> {
         let transports = self.simulation(0.0)?;
         let prepare = |own: &ActingSubnet<'_>| {
             own.prepare(engines).map_err(|error| named(self.scenario, own.placement.subnet, error))

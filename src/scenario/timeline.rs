@@ -10,6 +10,7 @@ use super::setting::{Detection, Scenario};
 use super::standby::take_over;
 use super::time::Time;
 use crate::change::{Departure, Prepared};
+use crate::driver::PreparedAhead;
 use crate::fabric::PortId;
 use crate::routers::Routes;
 use crate::sim::{Elements, Sim};
@@ -30,6 +31,8 @@ pub(super) struct Timeline<'a> {
     pub acting: &'a [ActingSubnet<'a>],
     /// By subnet: the change as planned beforehand.
     pub prepared: &'a [Prepared],
+    /// The same, with what each was prepared with.
+    pub ahead: &'a [PreparedAhead],
     /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
     /// The connections that hosts set up, by ports of the simulation.
@@ -88,15 +91,15 @@ impl Timeline<'_> {
     /// The element dies, comes or is announced, and all managers concerned act at the same time. Subnet administrations
     /// and routers know of a planned change beforehand, of a loss once the first manager has noticed it.
     fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
-        let driver = |(acting, prepared): (&ActingSubnet<'_>, &Prepared)| {
+        let driver = |(acting, ahead): (&ActingSubnet<'_>, &PreparedAhead)| {
             let mut driver = acting.driver(engines.after.clone(), &acting.setup.before);
-            driver.expect(prepared.clone());
+            driver.expect(ahead.clone());
             if let Some(journal) = acting.journal.take() {
                 driver.record_in(journal);
             }
             driver
         };
-        let mut drivers: Vec<_> = self.pairs().map(driver).collect();
+        let mut drivers: Vec<_> = self.acting.iter().zip(self.ahead).map(driver).collect();
         let polling = self.acting.iter().zip(&mut drivers).filter_map(|(acting, driver)| acting.polling(driver));
         // A manager that cannot sweep ends with the same error below. A deadlock under R ends the change as any does.
         let _ = time.drive(polling.collect(), &LaterEvents::new(None, self.settings.departure), |_| {});

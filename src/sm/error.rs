@@ -37,6 +37,16 @@ pub enum SmError {
         /// Why they cannot be proved.
         why: String,
     },
+    /// Nothing shows that packets that met earlier tables have left.
+    #[error(
+        "the SL-to-VL tables of the running subnet are others than wanted, and are not replaced, since nothing shows that what \
+         was sent before this manager came has come to its end ({why}): --takeover proved asks for that; without it they are \
+         replaced with a warning; until then hosts send as they did, and the manager looks again"
+    )]
+    Unaged {
+        /// What the wait failed at.
+        why: String,
+    },
     /// A service level that everybody's packets are on cannot be reserved.
     #[error(
         "SL {sl} cannot be reserved: it is the first of its half, on which the SA's answers put data; reserve another (--reserved-sl)"
@@ -140,6 +150,11 @@ impl From<DriverError> for SmError {
 }
 
 impl SmError {
+    /// Whether the user asked for a proof that there is not.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, SmError::Foreign { .. } | SmError::Unaged { .. })
+    }
+
     /// Whether no part of the subnet can do better than the whole: the manager's own port failed, or the key is wrong.
     pub(super) fn is_of_all(&self) -> bool {
         match self {

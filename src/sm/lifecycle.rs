@@ -31,8 +31,12 @@ const RETRY_NS: u64 = 5_000_000_000;
 /// where nobody is: then the subnet is taken over as if a manager had died amid the change.
 pub(super) const RESUMED: u8 = 12;
 
-/// Pause before the manager retries a subnet that could not be swept or brought up.
-const BACK_OFF_NS: u64 = 2_000_000_000;
+/// Pause before the manager retries a subnet that could not be swept or brought up; and how long after an event in a
+/// longer pause.
+pub(super) const BACK_OFF_NS: u64 = 2_000_000_000;
+
+/// The longest pause before it looks again at a subnet that it does not take over without a proof.
+const MOST_BACK_OFF_NS: u64 = 60_000_000_000;
 
 /// The state of a subnet manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,6 +188,13 @@ pub enum LifecycleEvent {
     Changed(Box<ChangeRecord>),
     /// A command failed.
     Failed(String),
+    /// The subnet is not taken over without a proof; hosts send as before.
+    Refused {
+        /// Why, unless that was said before.
+        why: Option<String>,
+        /// How often it was refused before, with no event since.
+        in_vain: u8,
+    },
     /// A trap or a light sweep reports a change.
     Noticed,
     /// The deadline of the state has come.
@@ -217,7 +228,7 @@ pub enum LifecycleEvent {
 pub enum LifecycleCommand {
     /// Sweep, and query the other managers; answer with `Looked` or `Failed`.
     Look,
-    /// Bring up what the last sweep found; answer with `BroughtUp` or `Failed`.
+    /// Bring up what the last sweep found; answer with `BroughtUp`, `Failed` or `Refused`.
     BringUp,
     /// Look whether something is gone, without a sweep; answer with `Glanced` or `Failed`.
     Glance,
@@ -312,6 +323,7 @@ impl LifecycleEvent {
             LifecycleEvent::Prepared(_) => "prepared",
             LifecycleEvent::Changed(_) => "changed",
             LifecycleEvent::Failed(_) => "failed",
+            LifecycleEvent::Refused { .. } => "refused",
             LifecycleEvent::Noticed => "noticed",
             LifecycleEvent::Due => "due",
             LifecycleEvent::Summoned => "summoned",
@@ -389,9 +401,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Looking, E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp, vec![C::BringUp]),
         (S::Looking, E::Looked) => (S::Standby, Vec::new()),
         (S::BringingUp, E::BroughtUp(retired)) => up(retired, at),
-        (S::Looking | S::BringingUp, E::Failed(why)) => back_off(why, at),
-        (S::Standby, E::Summoned) => begin(),
-        (S::BackingOff { .. }, E::Due) => begin(),
+        (S::Looking | S::BringingUp, E::Failed(why)) => back_off(Some(why), BACK_OFF_NS, at),
+        // Nothing is worse for waiting: a user is to act, or a device to get well.
+        (S::BringingUp, E::Refused { why, in_vain }) => {
+            let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(MOST_BACK_OFF_NS);
+            back_off(why, pause_ns, at)
+        }
+        (S::Standby | S::BackingOff { .. }, E::Summoned) => begin(),
+        (S::BackingOff { .. }, E::Due | E::Noticed | E::Deposed) => begin(),
         (S::Idle(_) | S::Halted { .. }, E::Deposed) => (S::Looking, vec![C::StepDown, C::Look]),
 
         // What is gone is routed around before the rest of the subnet is asked anything.
@@ -478,9 +495,9 @@ fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
 }
 
-fn back_off(why: String, at: LifecycleInput) -> Next {
-    let until_ns = at.now_ns.saturating_add(BACK_OFF_NS);
-    (LifecycleState::BackingOff { until_ns }, vec![LifecycleCommand::Report(why)])
+fn back_off(why: Option<String>, pause_ns: u64, at: LifecycleInput) -> Next {
+    let until_ns = at.now_ns.saturating_add(pause_ns);
+    (LifecycleState::BackingOff { until_ns }, why.map(LifecycleCommand::Report).into_iter().collect())
 }
 
 fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {

@@ -28,6 +28,7 @@ pub mod lifecycle;
 mod mailbox;
 pub mod metrics;
 mod mirroring;
+mod moving;
 pub mod pace;
 mod peers;
 mod pending;

@@ -13,17 +13,12 @@ use super::upkeep::{Upkeep, intent};
 use crate::change::{Recovery, RecoveryWay};
 use crate::drain::Ticket;
 use crate::driver::{Intent, Running, StandingChange};
-use crate::fabric::PortId;
-use crate::ids::Half;
 use crate::machine::{Outcome, UNFINISHABLE};
-use crate::plan::{Lanes, Scheme};
+use crate::plan::{Lanes, Scheme, writes_between};
 use crate::subnet::{Leaving, REQUESTS_AT_A_TIME, SubnetManager as _, in_turn};
-use crate::tables::{SlToVl, Write};
+use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::Transport;
 use crate::verify;
-
-/// How long the manager waits for each answer to whether sources have moved, before it closes the half that they leave.
-const MOVING_NS: u64 = 2_000_000_000;
 
 /// What is still to be run before a subnet is up.
 pub(super) enum Pending {
@@ -45,8 +40,6 @@ impl<T: Transport> Upkeep<T> {
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
         let (record, name, retired) = match pending {
             Pending::Lanes { writes, ages } => {
-                self.publish();
-                context.post(self.now_ns(), Happening::HostsUp);
                 self.replace_lanes(context, &writes, ages).await?;
                 return Ok(RetiredHalf::Current);
             }
@@ -74,12 +67,31 @@ impl<T: Transport> Upkeep<T> {
             }
         };
         check_end(&record.outcome, name)?;
+        let writes = self.lanes_left(context);
+        if !writes.is_empty() {
+            self.replace_lanes(context, &writes, true).await?;
+        }
         Ok(retired.after_later(&record))
+    }
+
+    /// SL-to-VL tables that are still to be replaced: the change that an earlier manager left was for a loss before it
+    /// had replaced them, and devices hold what that change begins with.
+    fn lanes_left(&self, context: &Context) -> Vec<Write> {
+        let Running { alive, tables, .. } = self.driver.running();
+        let policy = context.config.policy;
+        let steady = Lanes::of_fabric(alive, policy.reserved_sl).steady(policy.partition);
+        let is_of_a_loss = tables.sl_to_vl.iter().any(|table| **table == NodeSlToVl::Uniform(SlToVl::ONE));
+        match is_of_a_loss && steady != SlToVl::ONE {
+            true => writes_between(alive, Some(tables), &tables.lfts, steady),
+            false => Vec::new(),
+        }
     }
 
     /// Replaces SL-to-VL tables under traffic, beside forwarding tables that are proved on any lanes. What dies
     /// meanwhile is routed around before the rest is replaced.
     async fn replace_lanes(&mut self, context: &Context, writes: &[Write], ages: bool) -> Result<(), SmError> {
+        self.publish();
+        context.post(self.now_ns(), Happening::HostsUp);
         let alive = self.driver.running().alive.clone();
         let policy = context.config.policy;
         let steady = Lanes::of_fabric(&alive, policy.reserved_sl).steady(policy.partition);
@@ -110,7 +122,10 @@ impl<T: Transport> Upkeep<T> {
             left = match aged {
                 _ if is_led_anew => self.rounds_to_age(),
                 Ok(()) => left - 1,
-                Err(error) if is_fatal(&error) || context.config.takeover == Takeover::Proved => return Err(error),
+                Err(error) if is_fatal(&error) => return Err(error),
+                Err(error) if context.config.takeover == Takeover::Proved => {
+                    return Err(SmError::Unaged { why: error.to_string() });
+                }
                 Err(error) => {
                     tracing::warn!(%error, "SL-to-VL tables are replaced beside what was sent under others, of which nothing \
                         is proved");
@@ -168,46 +183,14 @@ impl<T: Transport> Upkeep<T> {
         Ok(true)
     }
 
-    /// Has end ports with agents send on the kept half alone before the other one is closed, so that closing it takes
-    /// nobody away (E.8). Who does not follow in time loses what it sends there.
-    async fn move_sources(&mut self, context: &Context, kept: Half) -> Result<(), SmError> {
-        if self.driver.subnet().settle_ns().is_some() {
-            return Ok(());
-        }
-        let patience_ns = self.driver.subnet_mut().manager.set_patience(MOVING_NS);
-        let moved = self.moved_sources(context, kept).await;
-        self.driver.subnet_mut().manager.set_patience(patience_ns);
-        match moved {
-            Err(error) if !is_fatal(&error) => {
-                tracing::warn!(%error, %kept, "the other half is closed before all sources are known to have left it");
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
-    async fn moved_sources(&mut self, context: &Context, kept: Half) -> Result<(), SmError> {
-        let fabric = self.driver.running().alive.clone();
-        let ports: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
-        let told: Vec<Write> = ports.iter().map(|&port| Write::ActiveHalf { port, half: kept }).collect();
-        self.driver.subnet_mut().manager.apply_each(&fabric, &told).await?;
-        let ticket = self.ticket(context);
-        self.driver.subnet_mut().manager.confirm_sources(ticket, &ports, kept).await?;
-        // A reply copies the half of its request (P3.6): no more of them are owed once all requests have arrived.
-        self.age(context, self.rounds_to_age()).await?;
-        let ticket = self.ticket(context);
-        self.driver.subnet_mut().manager.confirm_sources(ticket, &ports, kept).await?;
-        Ok(())
-    }
-
     /// Rounds after which all that was sent before has come to its end (W.3).
-    fn rounds_to_age(&self) -> usize {
+    pub(super) fn rounds_to_age(&self) -> usize {
         let Running { alive, tables, .. } = self.driver.running();
         verify::rounds_to_age(alive, alive, tables)
     }
 
     /// Lets so many rounds pass.
-    async fn age(&mut self, context: &Context, rounds: usize) -> Result<(), SmError> {
+    pub(super) async fn age(&mut self, context: &Context, rounds: usize) -> Result<(), SmError> {
         let alive = self.driver.running().alive.clone();
         let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, ages: true, fenced: false };
         for _ in 0..rounds {
@@ -225,7 +208,7 @@ impl<T: Transport> Upkeep<T> {
     }
 }
 
-fn is_fatal(error: &SmError) -> bool {
+pub(super) fn is_fatal(error: &SmError) -> bool {
     matches!(error, SmError::Subnet(error) if error.is_fatal())
 }
 

@@ -8,7 +8,7 @@ use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
 use super::error::SmError;
 use super::keys;
-use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
+use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder};
 use super::peers::PeerManagers;
 use super::pending::Pending;
@@ -53,8 +53,13 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
     }
-    let mut service =
-        Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until, in_vain: 0 };
+    let mut service = Service {
+        subnet: Subnet::Down(Box::new(manager), None),
+        peers: PeerManagers::default(),
+        until,
+        in_vain: 0,
+        refusals: Refusals::default(),
+    };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
         let event = match commands.pop_front() {
@@ -79,6 +84,27 @@ struct Service<T> {
     until: RunUntil,
     /// How often a change of the journal was gone on with and stood still again.
     in_vain: u8,
+    refusals: Refusals,
+}
+
+/// Refusals to take the subnet over without a proof, one after the other.
+#[derive(Default)]
+struct Refusals {
+    last: Option<String>,
+    count: u8,
+    /// When the subnet first reported a change after the last of them.
+    noticed_ns: Option<u64>,
+}
+
+impl Refusals {
+    /// One more; the first again where the subnet has reported a change.
+    fn refused(&mut self, why: String) -> LifecycleEvent {
+        let in_vain = if self.noticed_ns.take().is_some() { 0 } else { self.count };
+        self.count = in_vain.saturating_add(1);
+        let is_news = self.last.as_ref() != Some(&why);
+        self.last = Some(why.clone());
+        LifecycleEvent::Refused { why: is_news.then_some(why), in_vain }
+    }
 }
 
 /// The port, with what is known of its subnet.
@@ -156,9 +182,13 @@ impl<T: Transport> Service<T> {
         let answer = match answer {
             Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
             Err(error) if self.until == RunUntil::Up => return Err(error),
+            Err(error) if error.is_refusal() => Some(self.refusals.refused(error.to_string())),
             Err(error) => Some(LifecycleEvent::Failed(error.to_string())),
             Ok(event) => event,
         };
+        if matches!(answer, Some(LifecycleEvent::BroughtUp(_) | LifecycleEvent::Failed(_))) {
+            self.refusals = Refusals::default();
+        }
         Ok((self, answer))
     }
 
@@ -174,13 +204,9 @@ impl<T: Transport> Service<T> {
         let state = context.mailbox.borrow().lifecycle();
         match &mut self.subnet {
             Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context, SLICE_NS).await,
-            Subnet::Down(manager, _) => match state.due_ns() {
-                Some(until_ns) => {
-                    manager.idle(until_ns).await?;
-                    Ok(next_order(context).unwrap_or(LifecycleEvent::Due))
-                }
-                None => watch(manager, &mut self.peers, context).await,
-            },
+            Subnet::Down(manager, _) => {
+                watch(manager, &mut self.peers, context, state.due_ns(), &mut self.refusals.noticed_ns).await
+            }
         }
     }
 }
@@ -194,21 +220,36 @@ fn next_order(context: &Context) -> Option<LifecycleEvent> {
     })
 }
 
-/// Watches the master until the election requests a sweep or an order comes.
+/// Watches the master until the election requests a sweep or an order comes; or, without a master, until it is time to
+/// look again, or a while after the subnet has reported a change.
 async fn watch<T: Transport>(
     manager: &mut Manager<T>,
     peers: &mut PeerManagers,
     context: &Context,
+    due_ns: Option<u64>,
+    noticed_ns: &mut Option<u64>,
 ) -> Result<LifecycleEvent, SmError> {
     loop {
-        manager.idle(manager.now_ns() + SLICE_NS).await?;
-        // The subnet has another master, so its changes are not ours to handle.
-        while manager.pending_event().is_some() {}
+        let slice_ns = manager.now_ns().saturating_add(SLICE_NS);
+        manager.idle(due_ns.map_or(slice_ns, |due_ns| due_ns.min(slice_ns))).await?;
+        while manager.pending_event().is_some() {
+            // Where the subnet has another master, its changes are not ours to handle.
+            if due_ns.is_some() {
+                noticed_ns.get_or_insert(manager.now_ns());
+            }
+        }
         if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
             return Ok(event);
         }
         if let Some(event) = next_order(context) {
             return Ok(event);
+        }
+        let now_ns = manager.now_ns();
+        if due_ns.is_some_and(|due_ns| now_ns >= due_ns) {
+            return Ok(LifecycleEvent::Due);
+        }
+        if noticed_ns.is_some_and(|since_ns| now_ns >= since_ns.saturating_add(BACK_OFF_NS)) {
+            return Ok(LifecycleEvent::Noticed);
         }
     }
 }

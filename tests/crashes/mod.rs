@@ -4,6 +4,7 @@
 
 mod drawn;
 mod files;
+mod lanes;
 mod live;
 mod lossy;
 mod world;
@@ -13,9 +14,10 @@ use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::Half;
 use reconfig::plan::Arming;
-use reconfig::sim::StandingLane;
+use reconfig::sim::{SickAttribute, Sickness, StandingLane};
 use reconfig::sm::Takeover;
 use reconfig::verify::{Scope, prove_tables};
+use reconfig::wire::AttributeId;
 use std::collections::{BTreeMap, BTreeSet};
 use world::{Death, Deed, Held, Life, Setting, World, tear};
 
@@ -254,7 +256,8 @@ fn a_change_is_given_up_at_once_if_the_managers_own_switch_comes_up_anew() {
     let mut given_up = 0;
     for (setting, state) in [DOUBLE, FENCED].iter().flat_map(|&setting| STATES.map(|state| (setting, state))) {
         let at = format!("{setting:?}: the manager's switch goes off and on while {state}");
-        let world = World::new(setting);
+        let mut world = World::new(setting);
+        world.limit_ns = 5_000_000_000;
         let own = world.fabric.neighbour(world.sm).expect("at a switch");
         world.amid(state, 10_000, Deed::Restarts(own));
         let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
@@ -394,6 +397,28 @@ fn a_standby_recovers_what_a_fence_closed() {
 #[test]
 fn a_standby_recovers_a_loss_repaired_by_entries_alone() {
     recovered_by_a_standby(AUTO, Going::Sudden);
+}
+
+/// E.8: a host whose agent fails at our attribute stays on the half that is closed. All others are waited for all the
+/// same: each is asked whether it has left that half, before and after all has aged that was sent.
+#[test]
+fn a_host_that_does_not_leave_a_half_ends_the_wait_for_no_other() {
+    for sickness in [Sickness::Refuses, Sickness::Silent, Sickness::Ignores] {
+        let at = format!("{sickness:?}");
+        let world = World::new(DOUBLE);
+        let death = Death::Before(309);
+        let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+        assert!(killed.was_killed, "{at}: {killed:?}");
+        world.pass(200_000);
+        let host = world.fabric.port(world.fabric.end_ports().last().expect("a host")).node;
+        world.sicken(host, SickAttribute { attribute: AttributeId::ActiveHalf, sickness, writes_only: false });
+        let next = world.manage(world.other_port(), None, &[], Death::Never);
+        sound(&world, world.other_port(), &next, true, &at);
+        assert!(next.closed_a_half, "{at}: {next:?}");
+        let others = world.fabric.end_ports().count() - 1;
+        assert!(next.halves_asked >= 2 * others, "{at}: {} questions to {others} hosts", next.halves_asked);
+        assert!(next.degraded.iter().any(|what| what.contains("ActiveHalf")), "{at}: {:?}", next.degraded);
+    }
 }
 
 /// Hosts know the manager before by a LID of its own, not of the port at which the standby is.

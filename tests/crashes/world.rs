@@ -13,8 +13,8 @@ use reconfig::sim::{Halt, PacketCounts, SickAttribute, Sim, SimConfig, SimTransp
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::lifecycle::LifecycleState;
 use reconfig::sm::{
-    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil, SharedMailbox,
-    SharedResponder, SubnetArrival, SubnetElement, Takeover,
+    self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil,
+    SharedMailbox, SharedResponder, SubnetArrival, SubnetElement, Takeover,
 };
 use reconfig::subnet::{Attendant, DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
@@ -37,6 +37,8 @@ const LIMIT_NS: u64 = 200_000_000_000;
 /// The same where MADs are lost: a device that is asked one thing after the other answers each only after seconds.
 const LIMIT_UNDER_LOSS_NS: u64 = 10 * LIMIT_NS;
 const DATA_VLS: u8 = 4;
+/// Hosts have ways to each other, and SL-to-VL tables are still to be replaced.
+pub const HOSTS_UP: &str = "hosts-up";
 
 /// A subnet, and how its manager is to react.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +148,12 @@ impl Held {
             .collect()
     }
 
+    /// The devices that have another SL-to-VL table than this, SL 15 apart.
+    pub fn on_other_lanes(&self, lane: fn(Sl) -> Vl) -> BTreeSet<Guid> {
+        let is_other = |table: &SlToVl| Sl::all().any(|sl| sl != Sl::MAX && table.get(sl) != lane(sl));
+        self.lanes.iter().filter(|(_, table)| is_other(table)).map(|((guid, ..), _)| *guid).collect()
+    }
+
     /// The devices that discard a level: at rest, no manager closes any.
     pub fn closed(&self) -> BTreeSet<Guid> {
         let is_closed = |table: &SlToVl| Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT);
@@ -178,14 +186,21 @@ pub struct Life {
     pub responder: Option<SharedResponder>,
     /// What it has set aside.
     pub aside: Vec<String>,
+    /// What devices fail at, in words.
+    pub degraded: Vec<String>,
     /// The halves that the SA answered with, one after the other.
     pub answered: Vec<Half>,
     /// How many deeds were done.
     pub deeds: usize,
     /// The states that its changes entered, and when.
     pub entered: Vec<(&'static str, u64)>,
+    /// MADs that it had sent when the first deed amid something was done, and when each of its changes had ended.
+    pub amid_at: Option<usize>,
+    pub changed_at: Vec<usize>,
     /// When it first wrote a forwarding or an SL-to-VL table, counted as the MADs are.
     pub first_table_ns: Option<u64>,
+    /// How often it had asked for the half that a host sends on, before it wrote such a table.
+    pub halves_asked: usize,
     pub was_killed: bool,
 }
 
@@ -256,6 +271,8 @@ pub struct World {
     pub setting: Setting,
     /// What managers do with tables that they cannot mend with a proof.
     pub takeover: Takeover,
+    /// By when a manager must be at rest, in simulated nanoseconds from its start.
+    pub limit_ns: u64,
     transport: SimTransport,
     folder: TempDir,
     dead: RefCell<(BTreeSet<NodeId>, BTreeSet<PortId>)>,
@@ -296,10 +313,17 @@ impl World {
         let is_whole = Cell::new(true);
         let amid = RefCell::default();
         let takeover = Takeover::default();
-        World { fabric, root, sm, setting, takeover, transport, folder, dead, aside, sick, is_whole, amid }
+        let limit_ns = if setting.loss == 0.0 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
+        World { fabric, root, sm, setting, takeover, limit_ns, transport, folder, dead, aside, sick, is_whole, amid }
     }
 
-    /// Has something happen so many nanoseconds after a change has entered a state.
+    /// Gives every pair of ports a table that no manager of ours leaves.
+    pub fn load_lanes(&self, lane: fn(Sl) -> Vl) {
+        let nodes = self.fabric.nodes().map(|(id, _)| id);
+        self.transport.with(|sim| nodes.for_each(|node| sim.load_sl_to_vl(node, lane)));
+    }
+
+    /// Has something happen so many nanoseconds after a change has entered a state, or after [`HOSTS_UP`].
     pub fn amid(&self, state: &'static str, delay_ns: u64, deed: Deed) {
         self.amid.borrow_mut().push((state, delay_ns, deed));
     }
@@ -341,7 +365,7 @@ impl World {
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light
         // sweeps come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
-        let end_ns = busy_ns + if self.setting.loss == 0.0 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
+        let end_ns = busy_ns + self.limit_ns;
         loop {
             assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
             let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();
@@ -354,14 +378,19 @@ impl World {
                     Happening::Begun { .. } | Happening::Failed(_) if death == Death::OnceAnnounced => {
                         fate.borrow_mut().dies_now()
                     }
-                    Happening::Entered { state, .. } => {
-                        life.entered.push((state, now_ns));
-                        let mut amid = self.amid.borrow_mut();
-                        next.extend(
-                            amid.extract_if(.., |(at, ..)| at == state).map(|(_, ns, deed)| (now_ns + ns, deed)),
-                        );
-                    }
+                    Happening::Entered { state, .. } => life.entered.push((state, now_ns)),
+                    Happening::Changed(_) => life.changed_at.push(fate.borrow().sent),
                     _ => {}
+                }
+                let reached = match &happening {
+                    Happening::Entered { state } => Some(*state),
+                    Happening::HostsUp => Some(HOSTS_UP),
+                    _ => None,
+                };
+                if let Some(reached) = reached {
+                    let mut amid = self.amid.borrow_mut();
+                    let due = amid.extract_if(.., |(at, ..)| *at == reached);
+                    next.extend(due.map(|(_, ns, deed)| (now_ns + ns, deed)));
                 }
                 life.note(happening);
             }
@@ -379,8 +408,10 @@ impl World {
                 attached.hang_up();
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
+                life.degraded = view.degraded.iter().map(Degraded::in_words).collect();
                 life.responder = Some(responder);
                 life.first_table_ns = fate.borrow().first_table_ns;
+                life.halves_asked = fate.borrow().halves_asked;
                 (life.sent, life.records) = fate.take().counts();
                 life.took_ns = begun_ns.map_or(0, |begun_ns| busy_ns - begun_ns);
                 return life;
@@ -398,6 +429,7 @@ impl World {
             }
             for (_, deed) in next.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
                 busy_ns = now_ns;
+                life.amid_at.get_or_insert(fate.borrow().sent);
                 orders.extend(self.act(deed, port, &mailbox));
             }
             assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
@@ -452,8 +484,7 @@ impl World {
                 None
             }
             Deed::Sickens(node, sick) => {
-                self.sick.borrow_mut().insert(node);
-                self.transport.with(|sim| sim.sicken_node(node, sick));
+                self.sicken(node, sick);
                 None
             }
             Deed::Heals(node) => {
@@ -501,6 +532,12 @@ impl World {
             self.is_whole.set(false);
         }
         order.map(|order| mailbox.borrow_mut().order(order))
+    }
+
+    /// Has a device's agent fail at an attribute from now on.
+    pub fn sicken(&self, node: NodeId, sick: SickAttribute) {
+        self.sick.borrow_mut().insert(node);
+        self.transport.with(|sim| sim.sicken_node(node, sick));
     }
 
     /// Switches a device off and on while no manager is there; not one that has died and not come back. Whether it did.
@@ -701,6 +738,7 @@ struct Fate {
     sent: usize,
     /// When the first Set of a forwarding or an SL-to-VL table was sent.
     first_table_ns: Option<u64>,
+    halves_asked: usize,
     dies_before: Option<usize>,
     dies_once_written: bool,
     is_dead: bool,
@@ -734,6 +772,10 @@ impl Fate {
         self.is_dead = self.dies_before.is_some_and(|count| self.sent >= count)
             || self.dies_once_written && self.first_table_ns.is_some() && !is_table;
         self.sent += usize::from(!self.is_dead);
+        let [method, attribute] = [u16::from(mad[3]), u16::from_be_bytes([mad[16], mad[17]])];
+        if (method, attribute) == (1, AttributeId::ActiveHalf.into()) && self.first_table_ns.is_none() {
+            self.halves_asked += 1;
+        }
         if !self.is_dead && is_table {
             self.first_table_ns.get_or_insert(now_ns);
         }

@@ -26,6 +26,7 @@ const SETUP: Setup = Setup {
     auto: true,
     falls_back: false,
     observer: Observer::Token,
+    port_breaks_at: None,
 };
 
 /// The plans of all changes so far, each completed.

@@ -5,8 +5,8 @@ use super::scene::{MS, S, Scene, Setup};
 use reconfig::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, PortNum, Sl, Vl};
 use reconfig::plan::Observer;
-use reconfig::sim::SimConfig;
-use reconfig::sm::{Happening, SubnetArrival};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::{Happening, SmError, SubnetArrival, Takeover};
 use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier};
 
 /// As devices may be when their power comes: each service level on the lane of its number, most of them not in
@@ -150,6 +150,107 @@ fn a_loss_while_sl_to_vl_tables_are_written_does_not_wait_for_the_rest() {
         assert_eq!(written[0], written[1], "{adopts} {bounces}");
         scene.pass(S);
         assert_eq!(scene.unreached(&[spine]), [], "{adopts} {bounces}");
+    }
+}
+
+fn refuses_to_flush() -> SickAttribute {
+    SickAttribute { attribute: AttributeId::Flush, sickness: Sickness::Refuses, writes_only: false }
+}
+
+/// A subnet on other lanes than wanted, and a manager that comes to it, of which a spine does not say what it has sent
+/// off.
+fn unseen(setup: Setup) -> Scene {
+    let scene = hosts_up(setup);
+    let spine = scene.node("spine-2");
+    scene.transport.with(|sim| sim.sicken_node(spine, refuses_to_flush()));
+    scene.another(setup)
+}
+
+fn count(scene: &Scene, what: fn(&Happening) -> bool) -> usize {
+    scene.said.borrow().iter().filter(|said| what(said)).count()
+}
+
+/// The plans of all changes that have ended.
+fn count_plans(scene: &Scene) -> usize {
+    let said = scene.said.borrow();
+    let plans = |said: &Happening| if let Happening::Changed(record) = said { record.plans.len() } else { 0 };
+    said.iter().map(plans).sum()
+}
+
+/// Hosts send, and the SA answers: nothing is worse for waiting. It is said once, and tried again less and less often;
+/// at once where the subnet reports something.
+#[test]
+fn where_nothing_shows_that_packets_have_left_it_is_said_once_and_tried_again_ever_later() {
+    let mut scene = unseen(Setup::default());
+    scene.pass(300 * S);
+    let failures = scene.failures();
+    let [why] = &failures[..] else { panic!("said {} times: {failures:?}", failures.len()) };
+    assert!(why.contains("Flush") && why.contains("--takeover proved asks for that"), "{why}");
+    // After 2, 4, 8, 16 and 32 seconds, and then after each minute.
+    let sweeps = count(&scene, |said| matches!(said, Happening::HostsUp));
+    assert_eq!((scene.arrival(), sweeps), (None, 1 + 5 + 3));
+    assert_eq!(tables_by(&scene, "leaf-1", in_turn), [0, 56]);
+    assert_eq!((scene.unreached(&[]), scene.sa_names_a_path("host-2 HCA-1", "host-9 HCA-1")), (vec![], true));
+    // An event ends the pause.
+    let spine = scene.node("spine-2");
+    scene.transport.with(|sim| sim.heal_node(spine));
+    let port = scene.fabric.end_ports().last().expect("hosts");
+    scene.transport.with(|sim| {
+        sim.kill(port);
+        sim.revive(port);
+    });
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted));
+    scene.pass(10 * S);
+    assert_eq!((scene.unreached(&[]), tables_by(&scene, "leaf-1", in_turn)), (vec![], [56, 56]));
+}
+
+#[test]
+fn where_nothing_shows_that_packets_have_left_a_user_may_go_on_all_the_same() {
+    let mut scene = unseen(Setup { takeover: Takeover::Rewrite, ..Setup::default() });
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!((scene.arrival(), scene.failures()), (Some(SubnetArrival::Adopted), vec![]));
+    assert_eq!((scene.unreached(&[]), tables_by(&scene, "leaf-1", in_turn)), (vec![], [56, 56]));
+}
+
+#[test]
+fn a_port_that_fails_amid_the_wait_ends_the_manager() {
+    for takeover in [Takeover::Proved, Takeover::Rewrite] {
+        let setup = Setup { takeover, port_breaks_at: Some(AttributeId::Flush), ..Setup::default() };
+        let mut scene = hosts_up(Setup { takeover, ..Setup::default() }).another(setup);
+        let ended = scene.ended(S);
+        assert!(matches!(&ended, Some(Err(SmError::Subnet(error))) if error.is_fatal()), "{takeover:?}: {ended:?}");
+    }
+}
+
+/// A second spine dies while the first is routed around: both are, before the rest of the tables is written.
+#[test]
+fn a_second_loss_amid_the_change_for_the_first_is_routed_around_too() {
+    for adopts in [false, true] {
+        // Every spine carries traffic.
+        let setup = Setup { engine: "fat-tree", ..Setup::default() };
+        let mut scene = hosts_up_on("fat-tree:16,2", setup);
+        if adopts {
+            scene = scene.another(setup);
+            assert!(scene.until(S, is_hosts_up), "{:?}", scene.failures());
+        }
+        let spines = ["spine-1", "spine-2"].map(|name| scene.node(name));
+        scene.transport.with(|sim| sim.kill(spines[0]));
+        let is_under_way = |scene: &Scene| count(scene, |said| matches!(said, Happening::Begun { .. })) == 1;
+        assert!(scene.until(S, is_under_way), "{adopts}: {:?}", scene.failures());
+        assert_eq!(count(&scene, |said| matches!(said, Happening::Changed(_))), 0, "{adopts}");
+        scene.transport.with(|sim| sim.kill(spines[1]));
+        // By a plan that follows the first, or by a change of its own.
+        let are_led = |scene: &Scene| count_plans(scene) >= 2;
+        assert!(scene.until(S, are_led), "{adopts}: {:?}", scene.failures());
+        assert_eq!((scene.arrival(), scene.unreached(&spines)), (None, vec![]), "{adopts}");
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{adopts}: {:?}", scene.failures());
+        let arrival = if adopts { SubnetArrival::Adopted } else { SubnetArrival::Cold };
+        assert_eq!((scene.arrival(), scene.failures()), (Some(arrival), vec![]), "{adopts}");
+        scene.pass(S);
+        assert_eq!(scene.unreached(&spines), [], "{adopts}");
+        let written = tables_by(&scene, "leaf-8", in_turn);
+        assert_eq!(written[0], written[1], "{adopts}");
     }
 }
 

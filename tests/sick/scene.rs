@@ -3,7 +3,7 @@
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Guid, Lid, Lmc, PortNum};
+use reconfig::ids::{Guid, Lid, Lmc, PortNum, Sl};
 use reconfig::journal::Journal;
 use reconfig::lid;
 use reconfig::plan::{Observer, Policy};
@@ -14,9 +14,10 @@ use reconfig::sm::{
     self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SharedResponder,
     SmError, SubnetArrival, Takeover,
 };
-use reconfig::subnet::{Manager, SourceControl, Timing};
-use reconfig::transport::{AnyTransport, Datagram};
-use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp};
+use reconfig::subnet::{Attendant, Manager, SourceControl, Timing};
+use reconfig::transport::{Datagram, Transport, TransportError};
+use reconfig::wire::sa::{ComponentMask, PathRecord, SaMad};
+use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 use std::cell::RefCell;
 use std::future::Future;
 use std::path::Path;
@@ -67,6 +68,8 @@ pub struct Setup {
     pub is_threaded: bool,
     /// What shows that packets have left.
     pub observer: Observer,
+    /// The attribute with whose first MAD the manager's own port fails.
+    pub port_breaks_at: Option<AttributeId>,
 }
 
 impl Default for Setup {
@@ -82,7 +85,33 @@ impl Default for Setup {
             falls_back: false,
             is_threaded: false,
             observer: Observer::Token,
+            port_breaks_at: None,
         }
+    }
+}
+
+/// The manager's port, which may fail.
+struct Port {
+    inner: SimTransport,
+    breaks_at: Option<AttributeId>,
+}
+
+#[async_trait::async_trait(?Send)]
+impl Transport for Port {
+    fn now_ns(&self) -> u64 {
+        self.inner.now_ns()
+    }
+
+    async fn send(&mut self, datagram: Datagram) -> Result<(), TransportError> {
+        let attribute = AttributeId::from(u16::from_be_bytes([datagram.bytes[16], datagram.bytes[17]]));
+        match self.breaks_at == Some(attribute) {
+            true => Err(TransportError::Closed("it was pulled".to_string())),
+            false => self.inner.send(datagram).await,
+        }
+    }
+
+    async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError> {
+        self.inner.recv(until_ns).await
     }
 }
 
@@ -144,7 +173,8 @@ impl Scene {
     fn on(transport: SimTransport, fabric: Fabric, setup: Setup, sm: PortId, journal: Option<&Path>) -> Scene {
         let mailbox = Mailbox::new(false);
         let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
-        let manager = Manager::new(Box::new(transport.clone()) as AnyTransport, timing(), setup.m_key);
+        let port = Port { inner: transport.clone(), breaks_at: setup.port_breaks_at };
+        let manager = Manager::new(port.boxed(), timing(), setup.m_key);
         let context = context(setup, guid, mailbox.clone(), journal);
         let responder = context.responder.clone();
         let manager = sm::run(manager, context, RunUntil::Stopped);
@@ -190,6 +220,31 @@ impl Scene {
 
     pub fn now_ns(&self) -> u64 {
         self.transport.with(|sim| sim.now_ns())
+    }
+
+    /// How the manager ends within so much time, if it does by itself.
+    pub fn ended(&mut self, limit_ns: u64) -> Option<Result<(), SmError>> {
+        let mut polls = std::task::Context::from_waker(Waker::noop());
+        let end_ns = self.now_ns() + limit_ns;
+        while self.now_ns() < end_ns {
+            if let Poll::Ready(ended) = self.manager.as_mut().poll(&mut polls) {
+                return Some(ended);
+            }
+            assert_ne!(self.transport.advance(end_ns), Halt::Deadlock, "deadlock");
+        }
+        None
+    }
+
+    /// Whether the SA names a path from one host to another.
+    pub fn sa_names_a_path(&self, from: &str, to: &str) -> bool {
+        let [slid, dlid] = [from, to].map(|name| self.transport.with(|sim| sim.port_lid(self.port(name))));
+        let components = [PathRecord::SLID, PathRecord::DLID, PathRecord::NUMB_PATH];
+        let asked = PathRecord { slid, dlid, numb_path: 1, ..PathRecord::default() };
+        let mad = SaMad::request(Method::Get, ComponentMask::of(&components), &asked);
+        let bytes = Box::new(mad.encode());
+        let datagram = Datagram { lid: slid, from: None, qp: 1, sl: Sl::default(), bytes };
+        let answers = self.responder.borrow_mut().take(&datagram, self.now_ns()).unwrap_or_default();
+        answers.iter().any(|answer| SaMad::decode(&answer.bytes).is_ok_and(|answer| answer.status == status::SUCCESS))
     }
 
     /// Lets the manager do what it can now.

@@ -67,7 +67,7 @@ pub fn run(
             "the adversary works against the change of a single subnet: give the subnet's own file",
         ));
     }
-    let prepared = setup.prepare(&engines)?.remove(0);
+    let prepared = setup.prepare(&engines)?.remove(0).change().clone();
     match prepared.plan.refusal() {
         None => generic(scenario, engines, watch),
         Some(_) => steered(&setup, prepared),

@@ -79,6 +79,38 @@ fn shards_and_interruptions_change_no_row() {
     assert_eq!(first.stdout, whole.stdout);
 }
 
+/// Every 300th of the 3,024 runs whose figures README and docs/CAMPAIGNS.md give: number, scheme, trace.
+const PRINTED: [&str; 11] = [
+    "0 in-place a0dfb33cedefd7e7",
+    "300 in-place 22001c5d9d5b0f3d",
+    "600 in-place 114de168b6316813",
+    "900 in-place f05e04679c2890df",
+    "1200 double 70cbbb74e811b598",
+    "1500 double 3fc9667c08d0f9b9",
+    "1800 double 55a1b9147b9a9865",
+    "2100 double 51f9db95d8a3b253",
+    "2400 auto 756954ecdcbbb010",
+    "2700 auto 861de24c45d73036",
+    "3000 auto 52ff18bce57f62fe",
+];
+
+/// Where this fails, the figures of README and docs/CAMPAIGNS.md are of other code: `reconfig campaign
+/// examples/in-place.yaml --into FOLDER` prints those of today.
+#[test]
+fn the_figures_of_rewriting_in_place_are_of_this_code() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/in-place.yaml");
+    let place = Place::with(&text(&file));
+    let run = place.run("into", &["--shard", "1/300"]);
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let mut rows = csv::Reader::from_path(place.file("into/runs-1-of-300.csv")).expect("written");
+    let names: Vec<String> = rows.headers().expect("names").iter().map(str::to_string).collect();
+    let columns = ["run", "scheme", "trace"].map(|name| names.iter().position(|own| own == name).expect("a column"));
+    let mut runs: Vec<[String; 3]> =
+        rows.records().map(|row| row.expect("whole")).map(|row| columns.map(|at| row[at].to_string())).collect();
+    runs.sort_by_key(|[number, ..]| number.parse::<usize>().expect("a number"));
+    assert_eq!(runs.iter().map(|run| run.join(" ")).collect::<Vec<_>>(), PRINTED);
+}
+
 #[test]
 fn an_engine_that_does_not_suit_is_a_row_with_the_reason() {
     let place = Place::with(&SMALL.replace("schemes:", "engines: [fat-tree]\nschemes:"));

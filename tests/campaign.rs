@@ -45,6 +45,23 @@ fn text(file: &Path) -> String {
 }
 
 #[test]
+fn what_is_no_campaign_or_no_generator_is_said_to_be_none() {
+    let capture = fs::read_to_string("fixtures/topologies/ring-8.ibnetdiscover").expect("a capture");
+    let misspelled = SMALL.replace("torus:3x3,1", "torsu:3x3,1");
+    for (description, said) in [
+        (
+            capture.as_str(),
+            "it is no description of a campaign, which is YAML and begins with `schema: reconfig.campaign/1`",
+        ),
+        (&misspelled, "as a generator: `torsu` is no topology: choose one of fat-tree, leaf-spine,"),
+    ] {
+        let output = Place::with(description).run("into", &[]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && told.contains(said), "{told}");
+    }
+}
+
+#[test]
 fn shards_and_interruptions_change_no_row() {
     let place = Place::with(SMALL);
     let whole = place.run("whole", &[]);

@@ -98,6 +98,72 @@ fn help_and_version_are_answers() {
     }
 }
 
+/// However the name of an input is spelled, no result replaces it.
+#[test]
+fn no_option_replaces_an_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let text = std::fs::read("fixtures/topologies/fat-tree-4-2.ibnetdiscover").unwrap();
+    std::fs::write(at("own.ib"), &text).unwrap();
+    std::fs::write(at("after.ib"), &text).unwrap();
+    std::os::unix::fs::symlink("own.ib", at("symbolic")).unwrap();
+    std::fs::hard_link(at("own.ib"), at("hard")).unwrap();
+    std::fs::create_dir(at("routed")).unwrap();
+    std::fs::hard_link(at("own.ib"), at("routed/guid2lid")).unwrap();
+    let removal = ["--remove-switch", "spine-1", "--planned"];
+    let cases: [(&[&str], &[&str]); 12] = [
+        (&["what-if", "own.ib"], &["--csv"]),
+        (&["what-if", "own.ib"], &["--csv", "losses.csv", "--report"]),
+        (&["what-if", "--names", "after.ib", "own.ib"], &["--csv"]),
+        (&["simulate", "own.ib"], &["--report"]),
+        (&["simulate", "own.ib"], &["--certificate", "c", "--plan"]),
+        (&["plan", "own.ib"], &["-o"]),
+        (&["plan", "after.ib", "own.ib"], &["-o"]),
+        (&["plan", "own.ib"], &["-o", "plan", "--certificate"]),
+        (&["route", "own.ib"], &["--report"]),
+        (&["route", "own.ib"], &["--lfts"]),
+        (&["fabric", "convert", "own.ib"], &["--to", "json", "-o"]),
+        (&["lids", "own.ib"], &["--guid2lid"]),
+    ];
+    let run = |arguments: &[&str]| {
+        let output = command(arguments).current_dir(&folder).output().unwrap();
+        let said = stderr(&output);
+        let shown: String = said.lines().next().unwrap_or_default().chars().take(300).collect();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {shown}");
+        assert!(said.contains("is an input, and an option names it for a result"), "{arguments:?}: {shown}");
+        assert_eq!(std::fs::read(at("own.ib")).unwrap(), text, "{arguments:?}");
+        let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["after.ib", "hard", "own.ib", "routed", "symbolic"], "{arguments:?}");
+    };
+    for (asked, option) in cases {
+        let change: &[&str] = match asked {
+            ["simulate", ..] | ["plan", _] => &removal,
+            _ => &[],
+        };
+        for name in ["own.ib", "./own.ib", "symbolic", "hard"] {
+            run(&[asked, change, option, &[name]].concat());
+        }
+    }
+    run(&["route", "own.ib", "-o", "routed"]);
+    // A device may be both.
+    let both =
+        command(&["fabric", "convert", "own.ib", "--to", "dot", "-o", "/dev/null"]).current_dir(&folder).output();
+    assert_eq!(both.unwrap().status.code(), Some(0));
+}
+
+/// Where the terminal is wide, no line of a paragraph ends early.
+#[test]
+fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
+    for (asked, line) in [
+        (&["--help"][..], "RECONFIG_MAX_INPUT is the size in MiB up to which a file is read [default: 1024]."),
+        (&["watch", "--help"], "m shows and hides the facts of the manager. If the manager ends,"),
+    ] {
+        let output = command(asked).env("COLUMNS", "1000").output().unwrap();
+        assert!(stdout(&output).contains(line), "{asked:?}: {}", stdout(&output));
+    }
+}
+
 #[test]
 fn completions_are_there_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

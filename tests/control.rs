@@ -7,7 +7,7 @@ use reconfig::ids::{Half, Lid};
 use reconfig::sm::SubnetElement;
 use reconfig::sm::control::{
     Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
-    ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status,
+    ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status, SweepStatus,
 };
 use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer};
 use reconfig::sm::web::{PageFiles, PageParts, WebServer};
@@ -316,6 +316,21 @@ fn the_commands_show_what_the_manager_says() {
     assert_keeps("status", &serde_json::from_str(&printed).expect("JSON"));
     let (code, shown, _) = reconfig(&["change", "--abort"], &manager.path);
     assert_eq!((code, shown.as_str()), (0, "as you say\n"));
+}
+
+/// A manager that goes on with a change of one before knows the subnet and serves it.
+#[test]
+fn a_subnet_that_is_being_taken_over_is_not_called_down() {
+    let manager = Manager::start(|ControlRequest { answers, .. }| {
+        let sweeps = SweepStatus { heavy: 0, last_heavy_ns: 0, ..status().sweeps };
+        let state = "vacating".to_string();
+        let status = Status { subnet_up: false, arrival: None, state, sweeps, ..status() };
+        answers.finish(Reply::Status(Box::new(status)));
+    });
+    let (code, shown, _) = reconfig(&["status"], &manager.path);
+    let told = "the subnet is not up yet, going on with a change of an earlier manager (vacating): 20 switches";
+    assert!(code == 1 && shown.contains(told), "{shown}");
+    assert!(shown.contains(" sweeps       none yet, a light one every"), "{shown}");
 }
 
 #[test]

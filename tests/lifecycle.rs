@@ -255,7 +255,8 @@ fn a_removal_that_cuts_off_end_ports_is_made_only_if_that_is_meant() {
     let name = whole.plan.plan().draft().before.describe_port(sm);
     let cutting_off = Prepared { stranded: vec![sm], ..whole };
     for (dry_run, meant) in [(false, false), (true, false), (false, true), (true, true)] {
-        let preparing = step(idle, removal(goal.clone(), dry_run, meant), at).0;
+        let (preparing, prepares) = step(idle, removal(goal.clone(), dry_run, meant), at);
+        assert!(matches!(&prepares[..], [LifecycleCommand::Prepare(_)]), "it may be refused yet: {prepares:?}");
         let (state, commands) = step(preparing, LifecycleEvent::Prepared(Box::new(cutting_off.clone())), at);
         match (dry_run, meant) {
             (_, false) => {
@@ -270,7 +271,13 @@ fn a_removal_that_cuts_off_end_ports_is_made_only_if_that_is_meant() {
                 };
                 assert_eq!((state, &stranded[..]), (idle, &[name.clone()][..]));
             }
-            (false, true) => assert_eq!(state.name(), "changing"),
+            (false, true) => {
+                let [LifecycleCommand::Announce(why), LifecycleCommand::Change(_)] = &commands[..] else {
+                    panic!("{commands:?}")
+                };
+                assert!(why.ends_with(" is set aside"), "{why}");
+                assert_eq!(state.name(), "changing");
+            }
         }
     }
     for glanced in [true, false] {
@@ -406,5 +413,5 @@ fn a_subnet_that_always_changes_is_listened_to_after_eight_changes() {
     }
     assert_eq!((changes, state.name()), (8, "idle"));
     assert!(state.due_ns().is_some(), "and surveyed again");
-    assert!(matches!(commands.last(), Some(LifecycleCommand::Answer(ORDER, OrderAnswer::Nothing))));
+    assert!(matches!(commands.last(), Some(LifecycleCommand::Answer(ORDER, OrderAnswer::Surveyed))));
 }

@@ -105,6 +105,78 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
     }
 }
 
+/// No verdict is green where something is left open or somebody is cut off.
+#[test]
+fn a_page_of_losses_says_how_many_were_planned_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fat_tree = "topologies/fat-tree-4-2.ibnetdiscover";
+    let (text, json) = page(&["what-if", fat_tree, "--worst", "3"], folder.path());
+    let all = json["losses"].as_array().expect("losses").len();
+    assert_eq!(word(&text), format!("3 of {all} losses planned, each answered"));
+    assert!(text.contains("<span class=\"word part\">"), "it is not green");
+    let (text, _) = page(&["what-if", fat_tree], folder.path());
+    assert!(text.contains("<span class=\"word part\">every loss answered"), "hosts are cut off");
+}
+
+/// Where the numbers of a table begin, at every width: names of any length break.
+#[test]
+fn numbers_beside_long_names_are_in_sight() {
+    if !browser::is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = fs::read_to_string(Path::new(FIXTURES).join("topologies/fat-tree-4-2.ibnetdiscover")).expect("a fabric");
+    let named = folder.path().join("named.ibnetdiscover");
+    let long = |name: &str| format!("{name}_MT47396_Infiniscale-III_0x0002c90000000602");
+    let text = text.replace("\"spine-1\"", &format!("\"{}\"", long("spine-1")));
+    fs::write(&named, text.replace("\"leaf-1\"", &format!("\"{}\"", long("leaf-1")))).expect("written");
+    let named = named.to_str().expect("UTF-8");
+    let (losses, json) = page(&["what-if", named], folder.path());
+    assert!(json.to_string().contains("Infiniscale-III_0x0002c90000000602"), "the names are long");
+    let (hosts, _) = page(&["simulate", named, "--remove-root"], folder.path());
+    let mut browser = Browser::start(folder.path());
+    for (name, text) in [("what-if", &losses), ("simulate", &hosts)] {
+        for width in [500, 900, 1400] {
+            browser.load(text, width, folder.path());
+            let beyond = browser.value(
+                "[...document.querySelectorAll('table.sortable')].flatMap(table => {
+                   const number = table.querySelector('tbody td.number');
+                   return number && number.offsetParent && number.getBoundingClientRect().right > innerWidth
+                     ? [table.caption.innerText] : [];
+                 })",
+            );
+            assert_eq!(beyond, Value::Array(Vec::new()), "{name} at {width}");
+        }
+    }
+}
+
+/// A change that no scheme can make has a page too, which says why, a line for each scheme, and what would help.
+#[test]
+fn what_cannot_be_planned_has_a_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mesh = "topologies/mesh-4x4.ibnetdiscover";
+    let asked = ["plan", mesh, "--remove-switch", "switch-1-1", "--lmc", "0", "--engine", "lash"];
+    let (text, json) = page(&asked, folder.path());
+    assert_eq!((word(&text), &json["outcome"]), ("not planned", &"not-planned".into()));
+    let why = json["unplanned"].as_str().expect("a reason");
+    let begins: Vec<&str> = why.lines().map(|line| line.split(':').next().unwrap_or_default()).collect();
+    assert_eq!(begins, ["no scheme makes this change", "scheme ordered", "scheme double", "What would help"], "{why}");
+    assert!(text.contains("<p>What would help: LMC 1 or more"), "{text}");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_reconfig")).args(asked).current_dir(FIXTURES).output().expect("it runs");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b""[..]));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(why), "the screen says the same");
+}
+
+#[test]
+fn no_line_breaks_within_a_number_of_writes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked =
+        ["plan", "topologies/fat-tree-three-level.ibnetdiscover", "--remove-switch", "spine-1", "--scheme", "double"];
+    let (text, _) = page(&asked, folder.path());
+    assert!(text.contains("<td class=\"\">1\u{a0}416\u{a0}SLtoVLMappingTable</td>"), "{text}");
+}
+
 /// What a page says of files: their names, and what sha256sum prints of them.
 fn digests(page: &str) -> Vec<(String, String)> {
     let rows = page.split("<th scope=\"row\">SHA-256 of ").skip(1);

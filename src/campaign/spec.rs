@@ -122,6 +122,12 @@ pub enum CampaignError {
     /// It is not of the form that is expected.
     #[error("{0}")]
     Form(#[from] serde_yaml::Error),
+    /// It names no schema.
+    #[error(
+        "it is no description of a campaign, which is YAML and begins with `schema: {}` (docs/CAMPAIGNS.md has an example)",
+        SCHEMA
+    )]
+    Foreign,
     /// A value cannot be.
     #[error("`{field}`: {why}")]
     Value {
@@ -158,6 +164,9 @@ impl Campaign {
     /// # Errors
     /// It is no YAML of the expected form (the error says the line), or a value cannot be.
     pub fn from_yaml(text: &str) -> Result<Campaign, CampaignError> {
+        if !text.contains("schema") {
+            return Err(CampaignError::Foreign);
+        }
         let campaign: Campaign = serde_yaml::from_str(text)?;
         campaign.check()?;
         Ok(campaign)

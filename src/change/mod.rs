@@ -232,6 +232,25 @@ pub enum ChangeError {
 }
 
 impl ChangeError {
+    /// The error; where several schemes were tried, a line for each, and what would help, if that is known.
+    pub fn in_lines(&self) -> String {
+        let ChangeError::NoScheme { ordered, double } = self else { return self.to_string() };
+        let helps = match &**double {
+            ChangeError::Plan(PlanError::LmcZero { .. }) => {
+                "\nWhat would help: LMC 1 or more, which gives scheme double its second half of LIDs"
+            }
+            ChangeError::Plan(PlanError::OneDataVl { .. }) => {
+                "\nWhat would help: two data VLs or more on every link, which scheme double needs"
+            }
+            _ => "",
+        };
+        format!(
+            "no scheme makes this change\nscheme {}: {ordered}\nscheme {}: {double}{helps}",
+            Scheme::Ordered,
+            Scheme::Double
+        )
+    }
+
     fn objected((plan, objection): (Plan, Objection)) -> ChangeError {
         let plan = Box::new(plan);
         match objection {

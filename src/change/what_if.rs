@@ -66,6 +66,8 @@ pub struct AfterLoss {
     pub pairs: u64,
     /// The change that a manager makes, or why there is none that is proved. None where no change was to be planned.
     pub change: Option<Result<AnsweringChange, String>>,
+    /// Whether no host is left that could manage what is left: then there is no change either.
+    pub nobody_left: bool,
 }
 
 /// A change that answers a loss.
@@ -182,9 +184,7 @@ impl<'a> WhatIf<'a> {
     /// What becomes of it after a loss.
     pub fn after(&self, loss: &Loss) -> AfterLoss {
         let (rest, after) = self.rest(loss);
-        let Some(Rest { fabric, sm }) = rest else {
-            return AfterLoss { change: Some(Err("no host is left that could manage it".to_string())), ..after };
-        };
+        let Some(Rest { fabric, sm }) = rest else { return after };
         let input = ChangeInput {
             surviving: fabric.clone(),
             after: fabric,
@@ -208,7 +208,8 @@ impl<'a> WhatIf<'a> {
             let all: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
             let cut_off = of_their_own(fabric, all);
             let at_the_dead = at_dead(&rest, &cut_off);
-            return (None, AfterLoss { cut_off, at_the_dead, needs_standby, pairs: 0, change: None });
+            let after = AfterLoss { cut_off, at_the_dead, needs_standby, pairs: 0, change: None, nobody_left: true };
+            return (None, after);
         };
         let cut_off = stranded(fabric, &rest, sm);
         let lfts = &self.begun.tables.lfts;
@@ -217,7 +218,8 @@ impl<'a> WhatIf<'a> {
         let pairs = unserved::pairs(proved, among, lfts);
         let cut_off = of_their_own(fabric, cut_off);
         let at_the_dead = at_dead(&rest, &cut_off);
-        (Some(Rest { fabric: rest, sm }), AfterLoss { cut_off, at_the_dead, needs_standby, pairs, change: None })
+        let after = AfterLoss { cut_off, at_the_dead, needs_standby, pairs, change: None, nobody_left: false };
+        (Some(Rest { fabric: rest, sm }), after)
     }
 }
 

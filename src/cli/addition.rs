@@ -69,8 +69,8 @@ impl AdditionArguments {
         for (rank, text) in self.add_switch.iter().enumerate() {
             let expected = || {
                 let form = "expected NAME=LIKE:NODE, such as `spine-5=LIKE:spine-1`";
-                let alone = "the name of a switch of the file stands alone, for `simulate`, where that switch comes";
-                Failure::input(anyhow!("--add-switch {text}: {form} ({alone})"))
+                let alone = "`simulate` also takes the name alone of a switch that the file has, which then comes";
+                Failure::input(anyhow!("--add-switch {text}: {form}; {alone}"))
             };
             let (name, like) = text.split_once(LIKE).ok_or_else(expected)?;
             let like = find_node(&growing.fabric, like)?;

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use rayon::prelude::*;
 use reconfig::campaign::{Campaign, RunKey, RunRow, SchemeSummary, pooled, summaries};
 use reconfig::fabric::Fabric;
+use reconfig::fabric::generate::Topology;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -123,7 +124,18 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 /// The fabrics of files, which are beside the description.
 fn fabrics(campaign: &Campaign, file: &Path, common: Common) -> Result<BTreeMap<String, Fabric>, Failure> {
     let beside = file.parent().unwrap_or(Path::new(""));
-    campaign.files().map(|name| Ok((name.to_string(), read_fabric(&beside.join(name), common)?))).collect()
+    let read = |name: &str| {
+        let path = beside.join(name);
+        // A generator whose name is misspelled is taken for a file.
+        match name.parse::<Topology>() {
+            Err(error) if name.contains(':') && !path.exists() => {
+                let none = path.display();
+                Err(Failure::input(anyhow!("fabrics: `{name}`: there is no file {none}, and as a generator: {error}")))
+            }
+            _ => Ok((name.to_string(), read_fabric(&path, common)?)),
+        }
+    };
+    campaign.files().map(read).collect()
 }
 
 /// Creates the folder with the description, or checks that it is of the same one.

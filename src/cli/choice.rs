@@ -5,7 +5,7 @@ use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use reconfig::change::{self, AbsentRows, BringUpError, absent_rows};
+use reconfig::change::{self, AbsentRows, BringUpError, ChangeError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, Observer, Scheme, SmpRate, TurnedBack, UnknownName};
@@ -15,6 +15,7 @@ use reconfig::scenario::Engines;
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 use reconfig::tables::dump::{Lfts, read_fdbs, read_path_sls};
+use reconfig::verify::Refusal;
 use std::fmt;
 use std::path::PathBuf;
 use std::slice;
@@ -364,6 +365,19 @@ impl FromArguments {
             Some((running, _)) => Engines { before: Arc::new(running), ..named },
             None => named,
         })
+    }
+
+    /// What is to be asked of a change from these tables that cannot be made, if they do not suit the fabric; else
+    /// nothing.
+    pub(super) fn doubt(&self, error: &ChangeError) -> &'static str {
+        match error {
+            ChangeError::Old(Refusal::BlackHole(_) | Refusal::Loop(_) | Refusal::WrongArrival(_))
+                if self.is_given() =>
+            {
+                "; are both files of the same moment?"
+            }
+            _ => "",
+        }
     }
 
     /// The tables of these files, read for the fabric that they run on, and what they lack, which reports of changes

@@ -1,6 +1,7 @@
 //! Reads the user's input, fabrics and plans, from files or standard input.
 
 use super::Common;
+use super::clobber;
 use super::outcome::Failure;
 use super::output::{colours_errors, remark};
 use anyhow::{Context, anyhow};
@@ -348,6 +349,7 @@ fn read_named(file: &Path) -> Result<Vec<u8>, Failure> {
 fn read_bytes(file: &Path) -> std::io::Result<Vec<u8>> {
     const HEAD: u64 = 4096;
     let most = most_bytes()?;
+    clobber::will_read(if is_stdin(file) { Path::new("/dev/stdin") } else { file })?;
     let refused = |why: String| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
     let mut source: Box<dyn Read> = match is_stdin(file) {
         true => Box::new(std::io::stdin()),

@@ -1,7 +1,9 @@
 //! `reconfig journal`: what a manager recorded before it acted.
 
+use super::clobber;
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
+use crate::report::counted;
 use anyhow::anyhow;
 use clap::Subcommand;
 use reconfig::ids::Guid;
@@ -68,6 +70,7 @@ pub(super) struct JournalReport<'a> {
 pub(super) fn run(command: &JournalCommand, common: Common) -> Result<Answer, Failure> {
     let JournalCommand::Show { journal, plan } = command;
     let path = found(journal.clone().map_or_else(default_folder, Ok)?)?;
+    clobber::will_read(&path).map_err(Failure::input)?;
     let (entries, torn) = read(&path).map_err(Failure::input)?;
     let begun = entries.iter().rev().find_map(|entry| match &entry.record {
         JournalRecord::Begun(begun) => Some(&**begun),
@@ -171,7 +174,8 @@ fn in_words(record: &JournalRecord) -> (&str, String) {
         JournalRecord::Begun(begun) => {
             let root = begun.root.map_or(String::new(), |root| format!(", root {root}"));
             let ChangeBegun { scheme, waves, writes, engine, .. } = &**begun;
-            ("begun", format!("{scheme}: {writes} writes in {waves} waves; routing by {engine}{root}"))
+            let (writes, waves) = (counted(*writes as u64, "write"), counted(*waves as u64, "wave"));
+            ("begun", format!("{scheme}: {writes} in {waves}; routing by {engine}{root}"))
         }
         JournalRecord::Asked { command, name, position } => (command, format!("{position} ({name})")),
         JournalRecord::Completed => ("completed", String::new()),

@@ -13,6 +13,7 @@ mod campaign;
 mod change;
 mod check;
 mod choice;
+mod clobber;
 mod completions;
 mod element;
 mod events;
@@ -67,9 +68,9 @@ Examples:
   reconfig man | man -l -
 
 Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 the work could not be carried out.
-A file named `-` is standard input, or standard output if it is written.
-RECONFIG_LOG filters the log (for example `reconfig::sim=debug`). RECONFIG_MAX_INPUT is the size in MiB up to which a file
-is read [default: 1024].";
+A file named `-` is standard input, or standard output if it is written. An option that would replace an input is refused.
+RECONFIG_LOG filters the log (for example `reconfig::sim=debug`).
+RECONFIG_MAX_INPUT is the size in MiB up to which a file is read [default: 1024].";
 
 /// Changes the routing of a running InfiniBand subnet without stopping traffic.
 #[derive(Debug, Parser)]

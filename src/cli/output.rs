@@ -2,6 +2,7 @@
 //! output; the command's report then goes to standard error.
 
 use super::Common;
+use super::clobber;
 use super::outcome::Failure;
 use anyhow::Context;
 use clap::ColorChoice;
@@ -121,12 +122,14 @@ pub(super) fn name_of(file: &Path) -> String {
     if is_stdout(file) { "standard output".to_string() } else { file.display().to_string() }
 }
 
-/// Checks in advance that output files can be written: their folders exist and accept new files.
+/// Checks in advance that output files can be written: their folders exist and accept new files. From then on none of
+/// them is read.
 ///
 /// # Errors
 /// A file cannot be written.
 pub(super) fn check_places<'a>(files: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Result<(), Failure> {
     let check = |file: &PathBuf| {
+        clobber::will_write(file).map_err(Failure::input)?;
         let cannot = || format!("cannot write {}: nothing was done", file.display());
         check_place(file).with_context(cannot).map_err(Failure::undone)
     };
@@ -153,9 +156,11 @@ pub(super) fn remark(text: &str) {
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file.filter(|file| !is_stdout(file)) {
         None => print(text),
-        Some(file) => write_whole(file, text.as_bytes())
-            .with_context(|| format!("cannot write {}: the file is as it was before", file.display()))
-            .map_err(Failure::undone),
+        Some(file) => clobber::will_write(file).map_err(Failure::input).and_then(|()| {
+            write_whole(file, text.as_bytes())
+                .with_context(|| format!("cannot write {}: the file is as it was before", file.display()))
+                .map_err(Failure::undone)
+        }),
     }
 }
 
@@ -195,6 +200,7 @@ impl Batch {
             let text: String = parts.collect::<Result<_, _>>().with_context(name).map_err(Failure::undone)?;
             return self.printed.replace(text).map_or(Ok(()), |_| Err(two_for_stdout()));
         }
+        clobber::will_write(file).map_err(Failure::input)?;
         let target = target_of(file).with_context(name).map_err(Failure::undone)?;
         if self.staged.iter().any(|(_, other)| *other == target) {
             return Err(Failure::input(anyhow::anyhow!("two options name one file, {}", file.display())));

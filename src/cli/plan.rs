@@ -144,11 +144,19 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         }
         Err(without) => (*without, None),
     };
-    arguments.evidence.draw_either(report.refusal.as_ref(), drawing, &mut batch)?;
+    if report.unplanned.is_none() {
+        arguments.evidence.draw_either(report.refusal.as_ref(), drawing, &mut batch)?;
+    }
     if let Some(page) = page {
         page.stage(report::plan_page(&report, &page.origin), &mut batch)?;
     }
     batch.finish()?;
+    if let Some(why) = &report.unplanned {
+        if screen.is_json() {
+            screen.show(&report, String::new)?;
+        }
+        return Err(Failure::undone(anyhow!("{why}")));
+    }
     screen.show(&report, || report::plan(&report))?;
     arguments.evidence.show(report.refusal.as_ref(), screen)?;
     Ok(report.is_yes().into())
@@ -253,7 +261,16 @@ impl Arguments {
                 let notes = change::renumbered(&union(&before, &after).map_err(not_united)?);
                 Ok(Err(Box::new(PlanReport { notes: notes.into_iter().collect(), ..report })))
             }
-            Err(error) => self.refusal(&error).map(|report| Err(Box::new(report))).ok_or_else(|| failure(error)),
+            Err(CapturesError::Change(error)) => {
+                let (departure, engine) = (self.departure(), self.engine_in_force());
+                let refused = PlanReport::refused(&error, departure, engine, self.device_settings().rate());
+                let mut report = refused.unwrap_or_else(|| PlanReport::not_planned(&error, departure, engine));
+                if let Some(refusal) = &mut report.refusal {
+                    refusal.text += self.from.doubt(&error);
+                }
+                Ok(Err(Box::new(report)))
+            }
+            Err(error) => Err(failure(error)),
         }
     }
 
@@ -265,12 +282,6 @@ impl Arguments {
         }
         let union = union(before, after).map_err(not_united)?;
         self.to.read(self.scheme, &union.after(), change::renumbered(&union).as_deref())
-    }
-
-    /// The report of a refusal, if the error is one.
-    fn refusal(&self, error: &CapturesError) -> Option<PlanReport> {
-        let CapturesError::Change(error) = error else { return None };
-        PlanReport::refused(error, self.departure(), self.engine_in_force(), self.device_settings().rate())
     }
 
     /// Stages the plan if it may be written, and reports it.

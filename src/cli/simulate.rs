@@ -53,6 +53,9 @@ Examples:
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
+In the report, the *glance* is the manager's look at what switches report as changed, by which it finds a loss before it \
+sweeps the subnet (docs/GLOSSARY.md has the other words).
+
 Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
@@ -270,7 +273,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         draw_across(arguments.dot.as_deref(), Some(refusal), &mut drawn)?;
         drawn.finish()?;
     }
-    let mut report = outcome.map_err(failure)?;
+    let mut report = outcome.map_err(|error| match &error {
+        ScenarioError::Change(change) => Failure::undone(anyhow!("{error}{}", arguments.method.from.doubt(change))),
+        _ => failure(error),
+    })?;
     report.notes.extend(in_place_refused(&routers, &scenario, &report));
     tell_renumbered(&report);
     let loads = shown_loads(&mut report, arguments.traffic.sources.hot_links.into());

@@ -11,7 +11,7 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
-use reconfig::sm::control::{ControlEvent, ControlOrder, EventKind, Reply, Status};
+use reconfig::sm::control::{ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status};
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
@@ -28,8 +28,9 @@ Examples:
   reconfig watch
   reconfig watch --socket /run/reconfig/mlx5_0.sock --every 200
 
-Keys: q or Esc ends; arrows, Page Up, Page Down, Home and End scroll the events; m shows and hides the facts of the
-manager. `reconfig events` prints the same events line by line, for programs and pipes.")]
+Keys: q or Esc ends; arrows, Page Up, Page Down, Home and End scroll the events; m shows and hides the facts of the \
+manager. If the manager ends, the screen stays as it was and says so, until a manager is there again. `reconfig events` \
+prints the same events line by line, for programs and pipes.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
@@ -45,34 +46,60 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "standard output is no terminal: use `reconfig status` or `reconfig events`"
         )));
     }
-    let mut client = arguments.socket.connect(Some(PATIENCE))?;
-    let mut listener = arguments.socket.connect(None)?;
-    let (heard, events) = channel();
-    // It ends with the process: it waits for the next event.
-    std::thread::spawn(move || listener.listen(|event| heard.send(event).is_ok()));
-    let mut look = || match ask(&mut client, &ControlOrder::Status, |_| {})? {
-        Reply::Status(status) => Ok(*status),
-        other => Err(unexpected(&other)),
-    };
-    let mut seen = Watched::of(look()?);
+    let mut source = Source::open(&arguments.socket)?;
+    let mut seen = Watched::of(source.status()?);
     let mut terminal = ratatui::try_init().map_err(Failure::undone)?;
-    let ended = follow(&mut terminal, &mut seen, &events, &mut look, Duration::from_millis(arguments.every));
+    let ended = follow(&mut terminal, &mut seen, source, &arguments.socket, Duration::from_millis(arguments.every));
     ratatui::restore();
     ended.map(|()| Answer::Yes)
+}
+
+/// Two connections to one manager: one is asked, the other listens.
+struct Source {
+    client: ControlClient,
+    events: Receiver<ControlEvent>,
+}
+
+impl Source {
+    fn open(socket: &Socket) -> Result<Source, Failure> {
+        let client = socket.connect(Some(PATIENCE))?;
+        let mut listener = socket.connect(None)?;
+        let (heard, events) = channel();
+        // It ends with the manager or with the process: it waits for the next event.
+        std::thread::spawn(move || listener.listen(|event| heard.send(event).is_ok()));
+        Ok(Source { client, events })
+    }
+
+    fn status(&mut self) -> Result<Status, Failure> {
+        match ask(&mut self.client, &ControlOrder::Status, |_| {})? {
+            Reply::Status(status) => Ok(*status),
+            other => Err(unexpected(&other)),
+        }
+    }
 }
 
 fn follow(
     terminal: &mut ratatui::DefaultTerminal,
     seen: &mut Watched,
-    events: &Receiver<ControlEvent>,
-    look: &mut impl FnMut() -> Result<Status, Failure>,
+    source: Source,
+    socket: &Socket,
     every: Duration,
 ) -> Result<(), Failure> {
     let mut looked = Instant::now();
+    let mut source = Some(source);
     loop {
-        events.try_iter().for_each(|event| seen.hear(event));
+        source.iter().flat_map(|source| source.events.try_iter()).for_each(|event| seen.hear(event));
         if looked.elapsed() >= every {
-            seen.status = look()?;
+            source = source.or_else(|| Source::open(socket).ok());
+            match source.as_mut().map(Source::status) {
+                Some(Ok(status)) => seen.sees(status),
+                _ => {
+                    // What was heard before the end counts.
+                    source.iter().flat_map(|source| source.events.try_iter()).for_each(|event| seen.hear(event));
+                    source = None;
+                    seen.is_gone();
+                }
+            }
             looked = Instant::now();
         }
         terminal.draw(|frame| seen.draw(frame)).map_err(Failure::undone)?;
@@ -101,6 +128,8 @@ struct Watched {
     scrolled: u16,
     /// The most lines that can be, and how many are shown, as drawn last.
     reach: (u16, u16),
+    /// Whether the manager has ended, and no other one answers.
+    gone: bool,
     /// Whether the user wants to see the facts of the manager; none where room decides.
     facts: Option<bool>,
 }
@@ -110,7 +139,21 @@ const EVENTS: u16 = 8;
 
 impl Watched {
     fn of(status: Status) -> Watched {
-        Watched { status, events: VecDeque::new(), state: None, begun: None, scrolled: 0, reach: (0, 0), facts: None }
+        let (events, reach) = (VecDeque::new(), (0, 0));
+        Watched { status, events, state: None, begun: None, scrolled: 0, reach, gone: false, facts: None }
+    }
+
+    fn sees(&mut self, status: Status) {
+        (self.status, self.gone) = (status, false);
+    }
+
+    /// Nobody answers: what is shown is the last that was seen.
+    fn is_gone(&mut self) {
+        if !std::mem::replace(&mut self.gone, true) {
+            let text = "the manager is gone; times above are those of the one that follows".to_string();
+            self.hear(ControlEvent::at(self.status.uptime_ns, EventKind::Warning { text }));
+            (self.state, self.begun) = (None, None);
+        }
     }
 
     fn hear(&mut self, event: ControlEvent) {
@@ -192,9 +235,12 @@ impl Watched {
     fn head(&self, width: usize) -> Vec<Line<'static>> {
         let status = &self.status;
         let state = self.state.as_deref().unwrap_or(&status.state);
-        let changes = report::change_course(state, None).is_some();
+        let changes = report::is_under_way(state);
         let (word, colour) = match (status.subnet_up, status.degraded.is_empty()) {
+            _ if self.gone => ("GONE", Color::Red),
+            _ if state == "failed" => ("STANDS STILL", Color::Red),
             (true, _) if changes => ("CHANGING", Color::Yellow),
+            (false, _) if changes && status.half.is_some() => ("TAKING OVER", Color::Yellow),
             (true, true) => ("UP", Color::Green),
             (true, false) => ("UP, DEGRADED", Color::Yellow),
             (false, _) => ("NOT UP", Color::Red),
@@ -215,8 +261,13 @@ impl Watched {
 
     /// The first sentence.
     fn verdict(&self, state: &str, changes: bool) -> String {
+        if self.gone {
+            return "The manager has ended. This is the last that was seen of it; the next one is waited for."
+                .to_string();
+        }
         let beside = report::change_beside(&self.status, self.begun.as_deref());
         let sentence = match (self.status.subnet_up, changes) {
+            _ if state == "failed" => "A change stands still, and will be tried again.".to_string(),
             (true, true) => format!("A change is under way: {state}."),
             (true, false) if self.status.held.is_some() => format!("A change stands still: {state}."),
             _ => return report::change_sentence(&self.status, None),
@@ -227,7 +278,7 @@ impl Watched {
     /// The states of the change under way.
     fn course(&self) -> Option<Line<'static>> {
         let state = self.state.as_deref().unwrap_or(&self.status.state);
-        let (course, at) = report::change_course(state, None)?;
+        let (course, at) = report::change_course(state, None).filter(|_| !self.gone)?;
         let spans = course.iter().enumerate().flat_map(|(rank, own)| {
             let style = match rank.cmp(&at) {
                 std::cmp::Ordering::Less => Style::new().fg(Color::Green),
@@ -368,10 +419,43 @@ mod tests {
         seen.status.held = None;
         seen.hear(ControlEvent::at(8_000_000_000, EventKind::State { state: "rewriting".to_string() }));
         assert!(screen(&mut seen).contains("│rewriting "));
-        seen.status.subnet_up = false;
+        (seen.status.subnet_up, seen.status.half) = (false, None);
         seen.hear(ControlEvent::at(9_000_000_000, EventKind::Warning { text: "a port is silent".to_string() }));
         let last = screen(&mut seen);
         assert!(last.contains(" NOT UP ") && last.find("a port is silent") < last.find("state: rewriting"), "{last}");
+    }
+
+    /// A planned removal spends most of its time in a state that is on no course.
+    #[test]
+    fn every_state_of_a_change_is_a_change_under_way() {
+        for (state, word, said) in [
+            ("vacating", " CHANGING ", "A change is under way: vacating."),
+            ("calling-off", " CHANGING ", "A change is under way: calling-off."),
+            ("failed", " STANDS STILL ", "A change stands still, and will be tried again."),
+            ("called-off", " UP ", "The subnet is up; no change is under way."),
+        ] {
+            let mut seen = Watched::of(serde_json::from_str(STATUS).unwrap());
+            seen.status.state = state.to_string();
+            let shown = screen(&mut seen);
+            assert!(shown.contains(word) && shown.contains(said), "{state}:\n{shown}");
+            seen.status.subnet_up = false;
+            assert_eq!(screen(&mut seen).contains(" TAKING OVER "), word == " CHANGING ", "{state}");
+        }
+    }
+
+    #[test]
+    fn a_manager_that_is_gone_is_waited_for() {
+        let status: Status = serde_json::from_str(STATUS).unwrap();
+        let mut seen = Watched::of(status.clone());
+        seen.hear(ControlEvent::at(7_000_000_000, EventKind::State { state: "draining".to_string() }));
+        seen.is_gone();
+        seen.is_gone();
+        let gone = screen(&mut seen);
+        assert!(gone.contains(" GONE   The manager has ended.") && !gone.contains("draining →"), "{gone}");
+        assert_eq!(gone.matches("the manager is gone").count(), 1, "{gone}");
+        seen.sees(status);
+        let back = screen(&mut seen);
+        assert!(back.contains(" UP   The subnet is up") && back.contains("the manager is gone"), "{back}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::progress::{Counted, Waiting};
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
-use reconfig::change::{self, AfterLoss, BringUp, Captures, Departure, Loss, Pace, WhatIf};
+use reconfig::change::{self, AfterLoss, BringUp, Captures, CapturesError, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
 use reconfig::plan::{MovedBy, Policy, Scheme};
 use reconfig::scenario::{DeviceReport, FabricSize};
@@ -43,7 +43,7 @@ Examples:
   reconfig what-if large.ibnetdiscover --worst 100
   reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
 
-Exit codes: 0 a proved change answers every loss (with --worst, each that one was planned for); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
+Exit codes: 0 a proved change answers every loss (with --worst, every loss for which one was planned); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
 cannot be proved, or a file cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
@@ -157,7 +157,11 @@ impl Arguments {
             },
         };
         let proving = Waiting::at("routing the fabric, and proving the routing");
-        let whole = WhatIf::of(&captures, pace).map_err(Failure::undone)?;
+        let doubted = |error: CapturesError| match &error {
+            CapturesError::Change(change) => Failure::undone(anyhow!("{error}{}", self.from.doubt(change))),
+            _ => Failure::undone(error),
+        };
+        let whole = WhatIf::of(&captures, pace).map_err(doubted)?;
         drop(proving);
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);

@@ -37,7 +37,11 @@ pub fn manager_facts(status: &Status) -> String {
 /// A screen about a running manager.
 pub fn manager_status(status: &Status) -> String {
     let mut text = manager_line(status) + "\n";
-    let up = if status.subnet_up { "up" } else { "NOT up" };
+    let up = match (status.subnet_up, takes_over(status)) {
+        (true, _) => "up".to_string(),
+        (false, None) => "NOT up".to_string(),
+        (false, Some(how)) => format!("not up yet, {how}"),
+    };
     let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
     let fabric = &status.fabric;
     line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric)));
@@ -73,7 +77,7 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
     let mut row = |name, value| rows.push((name, value));
     let held = status.held.as_ref().map_or_else(String::new, |barrier| format!(", held at barrier {barrier}"));
-    let idle = if ["steady", "completed"].contains(&&*status.state) { ": no change is under way" } else { "" };
+    let idle = if is_under_way(&status.state) { "" } else { ": no change is under way" };
     row("state", format!("{}{idle}{held}", status.state));
     let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
     row("half", format!("{half} (LMC {})", status.lids.lmc));
@@ -99,7 +103,7 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
         ),
     );
     if let Some(instead) = &status.instead {
-        row("instead of that", instead.clone());
+        row("stands in", instead.clone());
     }
     if let Some(why) = &status.without_double {
         row("", format!("by forwarding entries alone, never by double: {why}"));
@@ -126,12 +130,25 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     rows
 }
 
+/// Whether a manager in this state has a change to bring to its end.
+pub fn is_under_way(state: &str) -> bool {
+    !["steady", "completed", "called-off", "abandoned"].contains(&state)
+}
+
+/// How a manager comes to a subnet that it knows and serves, and that is not up yet.
+fn takes_over(status: &Status) -> Option<String> {
+    (!status.subnet_up && status.half.is_some()).then(|| match is_under_way(&status.state) {
+        true => format!("going on with a change of an earlier manager ({})", status.state),
+        false => "and its tables are being completed".to_string(),
+    })
+}
+
 /// States of a change in their order, by scheme: `state-machines/change.yaml`.
 const BY_DOUBLE: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
 const BY_ENTRIES: [&str; 1] = ["rewriting"];
 
-/// The states of the change that is in this state, and the rank of the state among them; none between changes. Without
-/// the plan nobody can say which change ends with vacating.
+/// The states of the change that is in this state, and the rank of the state among them; none between changes, and in
+/// states off the common course. Without the plan nobody can say which change ends with vacating.
 pub fn change_course(state: &str, plan: Option<&Plan>) -> Option<(Vec<&'static str>, usize)> {
     let courses = match plan.map(Plan::scheme) {
         Some(Scheme::Double) => vec![&BY_DOUBLE[..]],
@@ -162,7 +179,10 @@ pub fn change_sentence(status: &Status, progress: Option<&ChangeProgress>) -> St
         return match (status.subnet_up, status.role.as_str()) {
             (true, _) => "The subnet is up; no change is under way.",
             (false, "standby") => "This manager stands by: another is master of the subnet.",
-            (false, _) => "The subnet is not up under this manager.",
+            (false, _) => match takes_over(status) {
+                Some(how) => return format!("The subnet is not up yet, {how}."),
+                None => "The subnet is not up under this manager.",
+            },
         }
         .to_string();
     };
@@ -190,7 +210,11 @@ fn sweeps(sweeps: &SweepStatus) -> String {
         .map_or_else(|| "no light ones".to_string(), |ns| format!("a light one every {}", duration(ns)));
     let traps: Vec<String> = sweeps.traps.iter().map(|(number, count)| format!("{count} × {number}")).collect();
     let traps = if traps.is_empty() { "none".to_string() } else { traps.join(", ") };
-    format!("{} (the last took {}), {light}; traps: {traps}", count(sweeps.heavy), duration(sweeps.last_heavy_ns))
+    let heavy = match sweeps.heavy {
+        0 => "none yet".to_string(),
+        heavy => format!("{} (the last took {})", count(heavy), duration(sweeps.last_heavy_ns)),
+    };
+    format!("{heavy}, {light}; traps: {traps}")
 }
 
 fn smps(status: &Status) -> comfy_table::Table {

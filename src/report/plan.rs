@@ -183,8 +183,11 @@ fn missing_cables(here: &Fabric, there: &Fabric) -> Vec<String> {
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct PlanReport {
     pub schema: &'static str,
-    /// `proved`, `refused` or `nothing-to-change`.
+    /// `proved`, `refused`, `not-planned` or `nothing-to-change`.
     pub outcome: &'static str,
+    /// Why no plan could be drawn up at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unplanned: Option<String>,
     /// `planned` or `sudden`.
     pub departure: &'static str,
     /// The engine of R.
@@ -238,6 +241,7 @@ impl PlanReport {
         PlanReport {
             schema: "reconfig.plan-report/1",
             outcome: "nothing-to-change",
+            unplanned: None,
             departure: departure.name(),
             engine,
             engine_after: None,
@@ -293,7 +297,7 @@ impl PlanReport {
             // What stood against scheme `ordered` is in the text.
             ChangeError::NoScheme { double, .. } => {
                 let double = PlanReport::refused(double, departure, engine, rate)?;
-                let refusal = double.refusal.map(|refused| Refused { text: error.to_string(), ..refused });
+                let refusal = double.refusal.map(|refused| Refused { text: error.in_lines(), ..refused });
                 return Some(PlanReport { refusal, ..double });
             }
             ChangeError::SmLeaves { .. }
@@ -323,6 +327,15 @@ impl PlanReport {
         })
     }
 
+    /// For a change that cannot be planned at all.
+    pub fn not_planned(error: &ChangeError, departure: Departure, engine: &'static str) -> PlanReport {
+        PlanReport {
+            outcome: "not-planned",
+            unplanned: Some(error.in_lines()),
+            ..PlanReport::nothing_to_change(departure, engine)
+        }
+    }
+
     /// The first end port that a planned change cuts off though nobody said that this is meant.
     pub fn strands(&self) -> Option<&CutOffPort> {
         let asked = self.departure == Departure::Planned.name() && !self.cut_off_meant;
@@ -330,7 +343,7 @@ impl PlanReport {
     }
 
     pub fn is_yes(&self) -> bool {
-        let own = self.refusal.is_none() && self.strands().is_none();
+        let own = self.unplanned.is_none() && self.refusal.is_none() && self.strands().is_none();
         own && self.then.as_ref().is_none_or(|then| then.is_yes())
     }
 }
@@ -465,9 +478,10 @@ fn one_plan(report: &PlanReport) -> String {
 }
 
 fn without_plan(report: &PlanReport) -> String {
-    match &report.refusal {
-        Some(refusal) => format!("{}\n\nNO, refused: nothing was written\n", refusal.text),
-        None => {
+    match (&report.refusal, &report.unplanned) {
+        (Some(refusal), _) => format!("{}\n\nNO, refused: nothing was written\n", refusal.text),
+        (None, Some(why)) => format!("{why}\n\nNO, it cannot be planned: nothing was written\n"),
+        (None, None) => {
             let notes: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
             format!("nothing to change: both captures have the same nodes and cables\n{notes}")
         }

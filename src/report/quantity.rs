@@ -34,7 +34,7 @@ pub fn count(number: u64) -> String {
 }
 
 /// So many things, by the name of one: `1 wave`, `1 200 switches`, `0 dependencies`.
-pub(super) fn counted(number: u64, name: &str) -> String {
+pub fn counted(number: u64, name: &str) -> String {
     let number_of = count(number);
     match name.strip_suffix('y') {
         _ if number == 1 => format!("{number_of} {name}"),

@@ -91,7 +91,7 @@ fn phases(report: &SimulationReport) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-const HOSTS: [&str; 8] = [
+const HOSTS: [&str; 9] = [
     "end_port",
     "lost_sent_packets",
     "lost_received_packets",
@@ -100,12 +100,13 @@ const HOSTS: [&str; 8] = [
     "longest_outage_ns",
     "stranded_packets",
     "pairs_cut_off",
+    "pairs_not_seen_again",
 ];
 
 fn host(host: &HostLosses) -> Vec<String> {
     let longest = host.longest_ns.map_or_else(String::new, |ns| ns.to_string());
     let numbers = [host.lost_sent, host.lost_received, host.pairs, host.not_back].map(|number| number.to_string());
-    let cut_off = [host.stranded, host.cut_off].map(|number| number.to_string());
+    let cut_off = [host.stranded, host.cut_off, host.not_seen_again].map(|number| number.to_string());
     [host.name.clone()].into_iter().chain(numbers).chain([longest]).chain(cut_off).collect()
 }
 

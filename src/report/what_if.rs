@@ -59,6 +59,9 @@ pub struct LossReport {
     pub change: Option<ChangeFacts>,
     /// Why none is proved.
     pub refusal: Option<String>,
+    /// Whether no host is left that could manage the subnet, so that there is no change to look for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nobody_left: bool,
     /// How long it took to find this out. It is measured, so no two runs have the same: only people are shown it.
     #[serde(skip)]
     pub took_ns: u64,
@@ -105,6 +108,7 @@ impl LossReport {
             pairs: after.pairs,
             change,
             refusal,
+            nobody_left: after.nobody_left,
             took_ns,
         }
     }
@@ -171,6 +175,16 @@ impl WhatIfReport {
         Some(format!("{mean} on average and {most} at most ({})", longest.dies.join(" and ")))
     }
 
+    /// Losses for which a change was planned, proved or not.
+    pub(super) fn planned(&self) -> usize {
+        self.losses.iter().filter(|loss| loss.change.is_some()).count() + self.refused()
+    }
+
+    /// Losses that a change could answer: of the others nobody is left who could make one.
+    pub(super) fn to_answer(&self) -> usize {
+        self.losses.iter().filter(|loss| !loss.nobody_left).count()
+    }
+
     fn with_scheme(&self, scheme: Scheme) -> usize {
         let by = |loss: &&LossReport| loss.change.as_ref().is_some_and(|own| own.scheme == scheme && own.waves > 0);
         self.losses.iter().filter(by).count()
@@ -206,7 +220,16 @@ pub fn what_if(report: &WhatIfReport) -> String {
     }
     let others = report.longest_out_beyond(most);
     if !others.is_empty() {
-        line(&mut text, format_args!("\nof these {}, by which most pairs are out for longest:", others.len()));
+        let unlisted = count((report.losses.len() - most) as u64);
+        let which = match others.len() {
+            1 => "the one".to_string(),
+            LISTED_BY_PAIRS => "the ten".to_string(),
+            several => format!("the {several}"),
+        };
+        line(
+            &mut text,
+            format_args!("\nof the {unlisted} not listed, {which} by which most pairs are out for longest:"),
+        );
         rows(&others).to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     }
     text.push('\n');
@@ -261,6 +284,7 @@ pub(super) fn scheme_name(loss: &LossReport) -> &'static str {
         Some(own) if own.waves == 0 => "none needed",
         Some(own) => own.scheme.name(),
         None if loss.refusal.is_some() => "NONE PROVED",
+        None if loss.nobody_left => "no host left",
         None => "not planned",
     }
 }
@@ -287,13 +311,16 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
         ),
     };
     let unproved = report.refused();
-    let planned = report.losses.iter().filter(|loss| loss.change.is_some()).count() + unproved;
+    let (planned, to_answer) = (report.planned(), report.to_answer());
+    let others = if to_answer < all { " other" } else { "" };
     let answered = match unproved {
+        0 if to_answer == 0 && all > 0 => "no host is left that could manage the subnet".to_string(),
         0 if planned == 0 && all > 0 => "no change was planned".to_string(),
-        0 if planned < all => {
-            format!("a proved change answers each of the {} that one was planned for", count(planned as u64))
+        0 if planned < to_answer => {
+            let (planned, all) = (count(planned as u64), counted(to_answer as u64, "loss"));
+            format!("changes were planned for {planned} of {all}; each is proved")
         }
-        0 => "a proved change answers every loss".to_string(),
+        0 => format!("a proved change answers every{others} loss"),
         _ => format!("NO PROVED CHANGE answers {} of {}", count(unproved as u64), count(planned as u64)),
     };
     let moving = match report.with_scheme(Scheme::Double) {
@@ -306,7 +333,12 @@ pub(super) fn answer(report: &WhatIfReport) -> String {
     text
 }
 
-/// One line for each loss, the worst first (RFC 4180).
+/// A text of several lines as one.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+/// One line for each loss, the worst first (RFC 4180). Refusals of several lines, and names, are joined by `; `.
 ///
 /// # Errors
 /// None that a buffer in memory can have.
@@ -324,6 +356,7 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
         "waves",
         "smps",
         "refusal",
+        "names_cut_off",
     ])?;
     for loss in &report.losses {
         let own = loss.change.as_ref();
@@ -335,11 +368,12 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
             loss.needs_standby.to_string(),
             loss.pairs.to_string(),
             of(|own| own.reconnected_ns.to_string()),
-            of(|own| own.scheme.to_string()),
+            scheme_name(loss).to_lowercase(),
             of(|own| own.waits.to_string()),
             of(|own| own.waves.to_string()),
             of(|own| own.smps.to_string()),
-            loss.refusal.clone().unwrap_or_default(),
+            loss.refusal.as_ref().map_or_else(String::new, |why| one_line(why)),
+            loss.cut_off.join("; "),
         ])?;
     }
     Ok(String::from_utf8(rows.into_inner()?)?)

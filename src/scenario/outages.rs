@@ -55,6 +55,8 @@ pub struct HostLosses {
     pub pairs: u64,
     /// Pairs of these that were not back when the run ended.
     pub not_back: u64,
+    /// Those of them whose source has sent nothing since, so that nobody can tell.
+    pub not_seen_again: u64,
     /// Packets of pairs that are cut off, sent by it or for it, that were discarded.
     pub stranded: u64,
     /// Pairs with it at either end that are cut off and lost packets.
@@ -77,6 +79,7 @@ pub(super) fn hosts(setup: &Setup<'_>, sim: &Sim) -> Vec<HostLosses> {
             *of(host) += pair.lost;
             host.pairs += 1;
             host.not_back += u64::from(pair.length_ns().is_none());
+            host.not_seen_again += u64::from(matches!(pair.end, OutageEnd::NotSeenAgain));
             host.longest_ns = host.longest_ns.max(pair.length_ns());
         };
         count(pair.source, |host| &mut host.lost_sent);

@@ -113,7 +113,8 @@ fn report(start_ns: u64, bin: &Bin) -> BinReport {
     }
 }
 
-/// Counts each pair in every bin in which it was out. A pair that is not back is out to the end.
+/// Counts each pair in every bin in which it was out. A pair that has sent since, and is not back, is out to the end.
+/// Of one that sent nothing more nothing is known beyond what it lost.
 fn count_pairs(bins: &mut [BinReport], bin_ns: u64, pairs: &[PairOutage]) {
     // By bin: how many more pairs are out in it than in the one before.
     let mut steps = vec![0i64; bins.len() + 1];
@@ -121,7 +122,8 @@ fn count_pairs(bins: &mut [BinReport], bin_ns: u64, pairs: &[PairOutage]) {
     for pair in pairs {
         let last = match pair.end {
             OutageEnd::Back { at_ns } => bin_of(at_ns),
-            OutageEnd::Out | OutageEnd::NotSeenAgain => bins.len().saturating_sub(1),
+            OutageEnd::Out => bins.len().saturating_sub(1),
+            OutageEnd::NotSeenAgain => bin_of(pair.last_sent_ns.max(pair.since_ns)),
             OutageEnd::CutOff => continue,
         };
         steps[bin_of(pair.since_ns)] += 1;
@@ -152,11 +154,12 @@ mod tests {
         let pairs = [
             pair(15, OutageEnd::Back { at_ns: 20 }),
             pair(22, OutageEnd::Back { at_ns: 29 }),
-            pair(31, OutageEnd::NotSeenAgain),
+            pair(21, OutageEnd::NotSeenAgain),
+            pair(31, OutageEnd::Out),
             pair(0, OutageEnd::CutOff),
         ];
         let mut bins = vec![BinReport::default(); 5];
         count_pairs(&mut bins, 10, &pairs);
-        assert_eq!(bins.iter().map(|bin| bin.pairs_out).collect::<Vec<_>>(), [0, 1, 2, 1, 1]);
+        assert_eq!(bins.iter().map(|bin| bin.pairs_out).collect::<Vec<_>>(), [0, 1, 3, 1, 1]);
     }
 }

@@ -51,10 +51,11 @@ pub(super) async fn prepared<T: Transport>(
     };
     let by_auto = (!config.auto).then(|| (config.engine.clone(), "scheme auto".to_string()));
     let by_engine = (fallback.clone(), format!("scheme auto, engine {}", fallback.name()));
+    let chosen = format!("scheme {}, engine {}", if config.auto { "auto" } else { "double" }, config.engine.name());
     for (engine, name) in by_auto.into_iter().chain([by_engine]) {
         match attempt(driver, config, preparation.clone().otherwise(engine)).await? {
             Ok(prepared) => {
-                let instead = format!("{name}, since as settled there is no change: {settled}");
+                let instead = format!("{name}, in place of {chosen}, by which no change can be made: {settled}");
                 return Ok(FoundChange { prepared, instead: Some(instead), is_partial: false });
             }
             Err(error) => tracing::warn!(%error, "{name} finds no change either"),
@@ -64,7 +65,9 @@ pub(super) async fn prepared<T: Transport>(
     let manager = &mut driver.subnet_mut().manager;
     match computed(manager, config.planning, || preparation.partly()).await? {
         Some(prepared) => {
-            let instead = format!("what forwarding entries alone serve, since there is no change for all: {settled}");
+            let instead = format!(
+                "forwarding entries alone, which serve some of the hosts, in place of {chosen}: no change serves all: {settled}"
+            );
             Ok(FoundChange { prepared, instead: Some(instead), is_partial: true })
         }
         None => Err(settled.into()),
@@ -118,7 +121,20 @@ pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<Fou
     let Some(fallback) = &config.fallback else { return Err(settled) };
     match routed_by(&**fallback, config, fabric, sm) {
         Ok(found) => {
-            let instead = format!("engine {}, since as settled there is no routing: {settled}", fallback.name());
+            let (other, chosen) = (fallback.name(), config.engine.name());
+            let instead = match &settled {
+                SmError::Route(why) => {
+                    // One engine has named itself.
+                    let why = why.to_string();
+                    let why = why.strip_prefix(&format!("{chosen}: ")).unwrap_or(&why);
+                    let why = why.trim_end_matches("; choose another engine");
+                    format!("engine {other} in place of {chosen}, which cannot route this fabric: {why}")
+                }
+                SmError::Unproved(why) => {
+                    format!("engine {other} in place of {chosen}, whose routing cannot be proved: {why}")
+                }
+                why => format!("engine {other} in place of {chosen}, whose routing cannot be used: {why}"),
+            };
             Ok(FoundRouting { instead: Some(instead), ..found })
         }
         Err(error) => {

@@ -42,6 +42,9 @@ const SHOW: Duration = Duration::from_millis(100);
 /// How long a status waits for the use of channels.
 const COUNTING: Duration = Duration::from_millis(10);
 
+/// What begins the cause of an order to use an element again.
+const TAKES_BACK: &str = "return of ";
+
 /// The change machine's state before the first change.
 const STEADY: &str = "steady";
 
@@ -378,6 +381,7 @@ impl Frontend {
     /// An order was carried out or refused.
     fn answered(&mut self, order: OrderId, answer: OrderAnswer) {
         let Some((cause, answers)) = self.waiting.remove(&order) else { return };
+        let takes_back = cause.starts_with(TAKES_BACK);
         let half = self.running().map_or(Half::default(), |running| running.half);
         let unwritten = |outcome, reason| ChangeDone::unwritten(outcome, half, cause.clone(), reason);
         answers.finish(match answer {
@@ -399,7 +403,16 @@ impl Frontend {
                 let refused = unwritten(ChangeOutcome::Refused, Some(cuts_off(&stranded)));
                 Reply::Changed(Box::new(ChangeDone { stranded, ..refused }))
             }
-            OrderAnswer::Nothing => Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None))),
+            OrderAnswer::Nothing if takes_back => {
+                Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, Some("it is not set aside".to_string()))))
+            }
+            OrderAnswer::Surveyed if takes_back => {
+                let used = "it is set aside no longer, and every sweep counts it in".to_string();
+                Reply::Changed(Box::new(unwritten(ChangeOutcome::Completed, Some(used))))
+            }
+            OrderAnswer::Nothing | OrderAnswer::Surveyed => {
+                Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None)))
+            }
             OrderAnswer::Refused(why) => Reply::Changed(Box::new(unwritten(ChangeOutcome::Refused, Some(why)))),
         });
     }
@@ -420,7 +433,7 @@ impl Frontend {
                 });
             }
             ControlOrder::TakeBack { element } => {
-                let cause = format!("return of {}", element.name());
+                let cause = format!("{TAKES_BACK}{}", element.name());
                 return self.give(element, cause, answers, ManagerOrder::TakeBack);
             }
             ControlOrder::Sweep => {
@@ -689,6 +702,29 @@ mod tests {
         let reason = done.reason.expect("a refusal has one");
         assert!(reason.starts_with("2 end ports would be cut off, node-5 HCA-1[1] first: "), "{reason}");
         assert!(reason.ends_with("(--allow-cut-off)"), "{reason}");
+    }
+
+    #[test]
+    fn an_element_that_is_used_again_is_not_called_nothing() {
+        for (answer, outcome, said) in [
+            (
+                OrderAnswer::Surveyed,
+                ChangeOutcome::Completed,
+                "it is set aside no longer, and every sweep counts it in",
+            ),
+            (OrderAnswer::Nothing, ChangeOutcome::Nothing, "it is not set aside"),
+        ] {
+            let (mut frontend, mailbox) = frontend();
+            let (answers, mut replies) = Answers::channel();
+            frontend.wait_for(ManagerOrder::Sweep, format!("{TAKES_BACK}spine-2"), answers);
+            let (order, _) = mailbox.borrow_mut().next_order().expect("it is in the mailbox");
+            mailbox.borrow_mut().post(6, Happening::Answered(order, answer));
+            frontend.look(|_, _| {});
+            let std::task::Poll::Ready(Some(Reply::Changed(done))) = spawn(replies.recv()).poll() else {
+                panic!("it is answered")
+            };
+            assert_eq!((done.outcome, done.reason.as_deref()), (outcome, Some(said)));
+        }
     }
 
     #[test]

@@ -253,7 +253,7 @@ pub enum LifecycleCommand {
     SetAside(FoundElement),
     /// Answer an order.
     Answer(OrderId, OrderAnswer),
-    /// Announce the change about to be prepared, with its reason.
+    /// Announce the change about to be prepared, or a removal about to be made, with its reason.
     Announce(String),
     /// Report a failure to the user.
     Report(String),
@@ -545,11 +545,12 @@ fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
 
 /// The order behind a reaction is answered at its end; its changes were reported as they ended.
 fn answered(reaction: Reaction) -> impl Iterator<Item = LifecycleCommand> {
-    reaction.order.map(|order| LifecycleCommand::Answer(order, OrderAnswer::Nothing)).into_iter()
+    reaction.order.map(|order| LifecycleCommand::Answer(order, OrderAnswer::Surveyed)).into_iter()
 }
 
 fn prepare(purpose: Purpose, goal: Goal) -> Next {
-    let announced = !matches!(purpose, Purpose::Remove { dry_run: true, .. });
+    // A removal may still be refused.
+    let announced = !matches!(purpose, Purpose::Remove { .. });
     let announce = announced.then(|| LifecycleCommand::Announce(goal.why.clone()));
     let commands = announce.into_iter().chain([LifecycleCommand::Prepare(goal)]).collect();
     (LifecycleState::Preparing(purpose), commands)
@@ -578,6 +579,11 @@ impl RetiredHalf {
     }
 }
 
+/// Why a removal is made, in words.
+pub(super) fn set_aside(element: FoundElement, fabric: &Fabric) -> String {
+    format!("{} is set aside", element.describe(fabric))
+}
+
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
     let before = &plan.draft().before;
@@ -588,6 +594,7 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     // What ends before the first write adds no work.
     let unwritten =
         |order, unfinished, answer| (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
+    let mut announce = None;
     let purpose = match purpose {
         // Hosts that a loss cuts off are cut off already; those of a planned removal still work.
         Purpose::Remove { order, cut_off_meant: false, unfinished, .. } if cut_off().next().is_some() => {
@@ -606,6 +613,7 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
             return unwritten(order, unfinished, answer);
         }
         Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
+            announce = Some(LifecycleCommand::Announce(set_aside(element, before)));
             let unfinished = Unfinished { retired: unfinished.retired.after_all(&prepared), ..unfinished };
             Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished }
         }
@@ -616,7 +624,8 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
             Purpose::Glanced(Reaction { retired: reaction.retired.after_all(&prepared), ..reaction })
         }
     };
-    (LifecycleState::Changing(purpose), vec![LifecycleCommand::Change(prepared)])
+    let commands = announce.into_iter().chain([LifecycleCommand::Change(prepared)]).collect();
+    (LifecycleState::Changing(purpose), commands)
 }
 
 /// A change could not be prepared or completed. What a glance saw may be half of what happened, so the subnet is

@@ -66,6 +66,8 @@ pub enum OrderAnswer {
     Changed(Box<ChangeRecord>),
     /// Nothing had to change.
     Nothing,
+    /// The subnet was surveyed, and what that showed was reported as it happened.
+    Surveyed,
     /// The order cannot be carried out, and why.
     Refused(String),
 }

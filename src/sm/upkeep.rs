@@ -14,7 +14,7 @@ use super::election::ElectionEvent;
 use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
-use super::lifecycle::{Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate};
+use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
 use super::pace::{Seen, SweepPace};
@@ -317,7 +317,7 @@ impl<T: Transport> Upkeep<T> {
                     return Err(OrderAnswer::Nothing);
                 }
                 let fabric = Arc::new(element.taken_out_of(&self.without_aside(&running.alive)));
-                let why = format!("{} is set aside", element.describe(&running.known));
+                let why = lifecycle::set_aside(element, &running.known);
                 let goal = Goal { fabric, why };
                 Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, cut_off_meant, goal })
             }

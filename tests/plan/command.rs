@@ -132,7 +132,7 @@ fn without_a_scheme_the_cheapest_is_planned() {
     let desk = Desk::losing_the_root("torus-4x4");
     let asked = ["plan", "before", "after", "--allow-cut-off", "--lmc", "0"];
     desk.run(&asked)
-        .says(3, &["scheme ordered: repairing the routing in force: ", "; scheme double: ", "has LMC 0, one LID"]);
+        .says(3, &["\nscheme ordered: repairing the routing in force: ", "\nscheme double: ", "has LMC 0, one LID"]);
 }
 
 #[test]

@@ -13,12 +13,16 @@ fn instead(scene: &Scene) -> Option<String> {
 /// that is refused.
 #[test]
 fn where_the_engine_finds_nothing_that_is_proved_another_one_routes() {
-    for (engine, why) in [("fat-tree", "fat-tree: "), ("min-hop", "cannot be proved")] {
+    for (engine, why, which) in [
+        ("fat-tree", "fat-tree: ", "which cannot route this fabric"),
+        ("min-hop", "cannot be proved", "whose routing cannot be proved"),
+    ] {
         let setup = |falls_back| Setup { engine, falls_back, ..Setup::default() };
         let mut scene = Scene::cold("torus:4x4,1", SimConfig::default(), setup(true), &[]);
         assert!(scene.until(S, |scene| scene.arrival().is_some()), "{engine}: {:?}", scene.failures());
         let said = instead(&scene).expect("somebody stands in");
-        assert!(said.starts_with("engine up-down-robust, ") && said.contains(why), "{said}");
+        let begins = format!("engine up-down-robust in place of {engine}, {which}: ");
+        assert!(said.starts_with(&begins) && !said[begins.len()..].starts_with(engine), "{said}");
         scene.pass(S);
         assert_eq!(scene.unreached(&[]), [], "{engine}");
 
@@ -42,7 +46,7 @@ fn where_the_scheme_has_no_change_auto_does() {
         assert_eq!(scene.unreached(&[spine]).is_empty(), falls_back, "{:?}", scene.failures());
         let said = instead(&scene);
         assert_eq!(said.is_some(), falls_back, "{said:?}");
-        assert!(said.is_none_or(|said| said.starts_with("scheme auto, since as settled there is no change: ")));
+        assert!(said.is_none_or(|said| said.starts_with("scheme auto, in place of scheme double, engine ")));
         scene.pass(100 * MS);
     }
 }

@@ -44,11 +44,11 @@ pub struct Origin {
 }
 
 /// A page of any command.
-struct ResultPage {
+struct ResultPage<'a> {
     /// The command.
     command: &'static str,
     /// The verdict in a word, with its class: `good` or `bad`.
-    word: (&'static str, &'static str),
+    word: (&'a str, &'static str),
     /// The verdict in a sentence.
     sentence: String,
     /// Sentences that qualify it.
@@ -59,7 +59,7 @@ struct ResultPage {
     body: Markup,
 }
 
-impl ResultPage {
+impl ResultPage<'_> {
     fn render(&self, version: &str) -> String {
         let (word, class) = self.word;
         document(HtmlPage {

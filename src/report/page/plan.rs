@@ -10,6 +10,7 @@ use reconfig::verify::{ProofStatistics, Refusal};
 /// The page of `reconfig plan`.
 pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
     let word = match (&report.plan, &report.refusal, report.strands()) {
+        _ if report.unplanned.is_some() => ("not planned", "bad"),
         (_, Some(_), _) => ("refused", "bad"),
         (_, None, Some(_)) => ("cuts hosts off", "bad"),
         (None, ..) => ("nothing to change", "good"),
@@ -26,8 +27,11 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
         body: html! {
             @if let Some(facts) = &report.plan { (planned(report, facts)) }
             @if let Some(refused) = &report.refusal { (refusal(refused)) }
+            @if let Some(why) = &report.unplanned {
+                section { h2 { "Why there is no plan" } @for line in why.lines() { p { (super::unbroken(line)) } } }
+            }
             @if report.plan.is_none() { (parts::notes(&report.notes)) }
-            (parts::in_full(&plan::plan(report), report.plan.is_none()))
+            @if report.unplanned.is_none() { (parts::in_full(&plan::plan(report), report.plan.is_none())) }
             (parts::again(origin, settings(report)))
         },
     };
@@ -38,7 +42,10 @@ fn sentence(report: &PlanReport) -> String {
     let Some(facts) = report.plan.as_ref().filter(|_| report.refusal.is_none()) else {
         return match &report.refusal {
             Some(refused) => format!("The change is refused: {}.", refused.text.lines().next().unwrap_or_default()),
-            None => "Both captures have the same nodes and cables.".to_string(),
+            None => match &report.unplanned {
+                Some(why) => format!("The change cannot be planned: {}.", why.lines().next().unwrap_or_default()),
+                None => "Both captures have the same nodes and cables.".to_string(),
+            },
         };
     };
     let cost = match facts.waves.len() as u64 {
@@ -135,7 +142,7 @@ fn wave(own: &WaveFacts) -> Vec<TableField> {
         TableField::count(cost.smps as u64),
         TableField::count(cost.busiest as u64),
         TableField::ranked(duration(cost.expected_ns), cost.expected_ns),
-        TableField::text(&writes.join(" + ")),
+        TableField::text(&super::unbroken(&writes.join(" + "))),
         TableField::text(&own.barriers.join(", ")),
     ]
 }

@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
             let pairs = counted(silent, "pair");
             format!(
                 "{pairs} sent nothing more after they had lost a packet. Nobody can tell whether they have a way again; \
-                 they are drawn as out to the end."
+                 they are drawn as out only as long as they lost packets."
             )
         })
     }
@@ -376,7 +376,8 @@ impl<'a> Run<'a> {
         let omitted = hosts.len().saturating_sub(MOST_HOSTS) as u64;
         let is_cut_off = hosts.iter().any(|host| host.cut_off > 0);
         let row = |host: &&HostLosses| {
-            let lost = [host.lost_sent, host.lost_received, host.pairs, host.not_back];
+            let out = host.not_back - host.not_seen_again;
+            let lost = [host.lost_sent, host.lost_received, host.pairs, out, host.not_seen_again];
             let cut_off = [host.stranded, host.cut_off].into_iter().filter(|_| is_cut_off);
             let numbers: Vec<TableField> = lost.into_iter().chain(cut_off).map(TableField::count).collect();
             let longest = host
@@ -384,7 +385,8 @@ impl<'a> Run<'a> {
                 .map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns));
             [TableField::text(&host.name)].into_iter().chain(numbers).chain([longest]).collect()
         };
-        let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "not back"].into_iter();
+        let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "still out", "not seen again"];
+        let header = header.into_iter();
         let cut_off = ["stranded", "pairs cut off"].into_iter().filter(|_| is_cut_off);
         let header: Vec<&str> = header.chain(cut_off).chain(["longest outage"]).collect();
         let caption = match is_cut_off {

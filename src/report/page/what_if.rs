@@ -15,11 +15,12 @@ const MOST_NAMED: usize = 40;
 /// The page of `reconfig what-if`.
 pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
     let unproved = report.refused();
+    let word = word(report);
     let size = report.fabric;
     let at_once = if report.at_once == 1 { "each loss alone" } else { "every two losses at once" };
     let page = ResultPage {
         command: "what-if",
-        word: if report.is_yes() { ("every loss answered", "good") } else { ("not every loss answered", "bad") },
+        word: (&word.0, word.1),
         sentence: parts::sentence(&what_if::answer(report)),
         beside: Vec::new(),
         what: format!("{at_once}; routing {}, SM on {}", report.engine, report.sm),
@@ -39,14 +40,33 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
     page.render(origin.version)
 }
 
+/// The verdict: green only where every loss is answered and none cuts anybody off.
+fn word(report: &WhatIfReport) -> (String, &'static str) {
+    let (planned, to_answer) = (report.planned(), report.to_answer());
+    let all_served = report.losses.iter().all(|loss| loss.cut_off.is_empty());
+    if !report.is_yes() {
+        return ("not every loss answered".to_string(), "bad");
+    }
+    match planned {
+        _ if to_answer == 0 && !report.losses.is_empty() => ("no host left".to_string(), "bad"),
+        _ if planned == to_answer => ("every loss answered".to_string(), if all_served { "good" } else { "part" }),
+        0 => ("no change planned".to_string(), "part"),
+        _ => {
+            let (planned, all) = (count(planned as u64), counted(to_answer as u64, "loss"));
+            (format!("{planned} of {all} planned, each answered"), "part")
+        }
+    }
+}
+
 fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
     let losses = &report.losses;
+    let answered = if report.planned() < report.to_answer() { "" } else { "good" };
     let number = |is: fn(&LossReport) -> bool| count(losses.iter().filter(|loss| is(loss)).count() as u64);
     let longest = losses.iter().filter_map(LossReport::back_ns).max().map_or("–".to_string(), duration);
     let cut_off: BTreeSet<&String> = losses.iter().flat_map(|loss| &loss.cut_off).collect();
     parts::figures(&[
         ("losses looked at", count(losses.len() as u64), ""),
-        ("without a proved change", count(unproved as u64), if unproved > 0 { "bad" } else { "good" }),
+        ("without a proved change", count(unproved as u64), if unproved > 0 { "bad" } else { answered }),
         ("losses that cut end ports off", number(|loss| !loss.cut_off.is_empty()), ""),
         ("end ports that a loss cuts off", count(cut_off.len() as u64), ""),
         ("losses that need a standby", number(|loss| loss.needs_standby), ""),

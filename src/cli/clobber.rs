@@ -1,0 +1,59 @@
+//! No result replaces a file that was read for it.
+//!
+//! Readers and writers of every command end in a few functions, which say here what they read and what is to be
+//! written. Files are compared by device and inode, so that neither a link nor another spelling of a name hides that
+//! two names lead to one file. Devices and pipes may be both.
+
+use std::fs;
+use std::io::{Error, ErrorKind, Result};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+/// What this process has read, and what existed of what it is to write.
+static FILES: Mutex<(Vec<FileId>, Vec<FileId>)> = Mutex::new((Vec::new(), Vec::new()));
+
+/// Says that a file is to be written.
+///
+/// # Errors
+/// It was read.
+pub(super) fn will_write(file: &Path) -> Result<()> {
+    let Some(own) = id(file) else { return Ok(()) };
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    if files.0.contains(&own) {
+        return Err(both(file));
+    }
+    files.1.push(own);
+    Ok(())
+}
+
+/// Says that a file is about to be read.
+///
+/// # Errors
+/// It is to be written.
+pub(super) fn will_read(file: &Path) -> Result<()> {
+    let Some(own) = id(file) else { return Ok(()) };
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    if files.1.contains(&own) {
+        return Err(both(file));
+    }
+    files.0.push(own);
+    Ok(())
+}
+
+fn both(file: &Path) -> Error {
+    let why = format!(
+        "{} is an input, and an option names it for a result, which would replace it: give the result another name; \
+         nothing was written",
+        file.display()
+    );
+    Error::new(ErrorKind::InvalidInput, why)
+}
+
+/// Of a file that exists; none of what cannot be replaced.
+fn id(file: &Path) -> Option<FileId> {
+    fs::metadata(file).ok().filter(fs::Metadata::is_file).map(|found| (found.dev(), found.ino()))
+}

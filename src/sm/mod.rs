@@ -28,6 +28,7 @@ pub mod lifecycle;
 mod mailbox;
 pub mod metrics;
 mod mirroring;
+mod opening;
 pub mod pace;
 mod peers;
 mod pending;

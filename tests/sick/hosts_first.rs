@@ -26,6 +26,7 @@ const SETUP: Setup = Setup {
     auto: true,
     falls_back: false,
     observer: Observer::Token,
+    priority: 0,
 };
 
 /// The plans of all changes so far, each completed.

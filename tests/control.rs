@@ -433,10 +433,25 @@ fn metrics_are_what_the_status_says() {
     ] {
         assert!(text.contains(line), "`{line}` in:\n{text}");
     }
-    let later = Status { state: "draining".to_string(), ..status() };
+    let later = Status {
+        state: "draining".to_string(),
+        role: "waiting".to_string(),
+        trouble: Some("another manager is master too".to_string()),
+        instead: Some("scheme auto".to_string()),
+        end_ports_fenced: 16,
+        ..status()
+    };
     metrics.update(&later);
     let text = metrics.text();
     assert!(text.contains(r#"state="draining""#) && !text.contains(r#"state="completed""#), "{text}");
+    for line in [
+        r#"reconfig_role{role="waiting"} 1"#,
+        "reconfig_trouble 1",
+        "reconfig_instead 1",
+        "reconfig_end_ports_fenced 16",
+    ] {
+        assert!(text.contains(line), "`{line}` in:\n{text}");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use crate::support::chart::Chart;
 use crate::support::conformance::{Conformance, assert_page_is_current};
 use reconfig::ids::Guid;
 use reconfig::sm::election::{
-    ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, News, Peer, PeerOrder, Rank, SmRole,
-    begin, step,
+    ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, News, PassedOver, Peer, PeerOrder,
+    Rank, SmRole, begin, step,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -37,7 +37,8 @@ fn peers() -> Vec<Peer> {
 
 fn events() -> Vec<ElectionEvent> {
     let peers = peers();
-    let mut events = vec![ElectionEvent::Swept(Vec::new()), ElectionEvent::Due, ElectionEvent::ChangeEnded];
+    let mut events = vec![ElectionEvent::Swept(Vec::new()), ElectionEvent::Due];
+    events.extend([ElectionEvent::ChangeBegun, ElectionEvent::ChangeEnded]);
     for &peer in &peers {
         events.extend([
             ElectionEvent::Answered(peer),
@@ -54,7 +55,7 @@ fn events() -> Vec<ElectionEvent> {
 
 /// Just when the state wants to be woken, else at no particular time.
 fn moment(state: &ElectionState, changing: bool) -> ElectionInput {
-    ElectionInput { now_ns: state.due_ns().unwrap_or(0), changing }
+    ElectionInput { now_ns: state.due_ns().unwrap_or(0), changing, ..ElectionInput::default() }
 }
 
 /// Walks through every state that `events` lead to, amid a change and not, and tells `seen` each step taken.
@@ -80,14 +81,23 @@ fn explore(
     }
 }
 
-/// The state with its time taken out: by the number of polls that it has patience for.
-fn timeless(rules: &ElectionRules, mut state: ElectionState) -> (&'static str, Option<Rank>, usize) {
-    let (name, other, mut polls) = (state.name(), state.other(), 0);
-    while state.name() == name && state.due_ns().is_some() {
-        state = step(rules, state, ElectionEvent::Due, moment(&state, false)).0;
-        polls += 1;
-    }
-    (name, other, polls)
+/// The state with its time taken out: by the number of polls that it has patience for, if they are not answered and if
+/// they are.
+fn timeless(rules: &ElectionRules, state: ElectionState) -> (&'static str, Option<Rank>, [usize; 2]) {
+    let other = state.other();
+    let polls = |is_answered: bool| {
+        let (mut later, mut polls) = (state, 0);
+        while later.name() == state.name() && later.due_ns().is_some() && polls < 9 {
+            if let Some(rank) = other.filter(|_| is_answered && later.name() == "waiting") {
+                let answer = ElectionEvent::Answered(Peer { rank, role: SmRole::Master, sm_key: KEY });
+                later = step(rules, later, answer, moment(&later, false)).0;
+            }
+            later = step(rules, later, ElectionEvent::Due, moment(&later, false)).0;
+            polls += 1;
+        }
+        polls
+    };
+    (state.name(), other, [false, true].map(polls))
 }
 
 fn names(commands: &[ElectionCommand]) -> Vec<String> {
@@ -152,7 +162,8 @@ fn who_stops_writing_has_handed_over_or_waits() {
 #[test]
 fn who_is_due_too_early_waits_on() {
     explore(&rules(), |state, _, _, _, _| {
-        let early = ElectionInput { now_ns: state.due_ns().map_or(0, |due_ns| due_ns - 1), changing: false };
+        let now_ns = state.due_ns().map_or(0, |due_ns| due_ns - 1);
+        let early = ElectionInput { now_ns, ..ElectionInput::default() };
         assert_eq!(step(&rules(), *state, ElectionEvent::Due, early), (*state, Vec::new()));
     });
 }
@@ -177,8 +188,7 @@ fn strangers_are_told_of_and_have_no_say() {
     });
     let trusting = ElectionRules { sm_key: 0, ..rules };
     let stranger = Peer { rank: rank(9, 1), role: SmRole::Master, sm_key: KEY + 1 };
-    let (state, _) =
-        step(&trusting, begin().0, ElectionEvent::Swept(vec![stranger]), ElectionInput { now_ns: 0, changing: false });
+    let (state, _) = step(&trusting, begin().0, ElectionEvent::Swept(vec![stranger]), ElectionInput::default());
     assert_eq!(state.name(), "standby", "key 0 trusts all");
 }
 
@@ -196,7 +206,7 @@ fn priority_goes_before_guid_and_the_lower_guid_before_the_higher() {
 fn a_silent_master_is_given_up_after_so_many_polls() {
     let rules = ElectionRules::new(rank(0, 2));
     let master = Peer { rank: rank(0, 1), role: SmRole::Master, sm_key: KEY };
-    let start = ElectionInput { now_ns: 7, changing: false };
+    let start = ElectionInput { now_ns: 7, ..ElectionInput::default() };
     let (mut state, mut commands) = step(&rules, begin().0, ElectionEvent::Swept(vec![master]), start);
     let mut polls = 0;
     while state.name() == "standby" {
@@ -240,7 +250,8 @@ impl Subnet {
 
     /// One event, and all that follows from it; whether the order in it was taken.
     fn tell(&mut self, guid: Guid, event: ElectionEvent) -> bool {
-        let at = ElectionInput { now_ns: self.now_ns, changing: self.changing.contains(&guid) };
+        let changing = self.changing.contains(&guid);
+        let at = ElectionInput { now_ns: self.now_ns, changing, ..ElectionInput::default() };
         let Some(&(rules, state)) = self.managers.get(&guid) else { return false };
         let (next, commands) = step(&rules, state, event, at);
         self.managers.insert(guid, (rules, next));
@@ -280,6 +291,7 @@ impl Subnet {
                 ElectionCommand::Accept
                 | ElectionCommand::Refuse
                 | ElectionCommand::StepDown
+                | ElectionCommand::PassOver(_)
                 | ElectionCommand::Report(_) => {}
             }
         }
@@ -356,4 +368,78 @@ fn of_two_subnets_that_are_joined_the_higher_master_remains() {
     subnet.a_minute_later();
     assert_eq!(subnet.masters(), [Guid(0x30)]);
     assert_eq!(subnet.managers[&Guid(0x30)].1.name(), "master");
+}
+
+/// One that refuses the subnet, or never answers, is not asked again at once, and what the sweep before had found is
+/// not left undone for it.
+#[test]
+fn whoever_does_not_take_the_subnet_is_passed_over_for_a_while() {
+    let rules = rules();
+    let unwilling = Peer { rank: rank(9, 0x70), role: SmRole::Standby, sm_key: KEY };
+    let found = || ElectionEvent::Swept(vec![unwilling]);
+    let start = ElectionInput::default();
+    let (asked, _) = step(&rules, ElectionState::Master, found(), start);
+    assert_eq!(asked.name(), "handing-over");
+    let (state, commands) = step(&rules, asked, ElectionEvent::Refused(Guid(0x70)), start);
+    let news = News::Unwilling(unwilling.rank);
+    assert_eq!(
+        (state.name(), &commands[..]),
+        ("master", &[ElectionCommand::PassOver(news), ElectionCommand::Sweep][..])
+    );
+    let mut passed_over = PassedOver::default();
+    passed_over.add(news, Some(SmRole::Standby), 0);
+    let name = |mut passed_over: PassedOver, now_ns, found: &[Peer]| {
+        passed_over.keep(now_ns, Some(found));
+        let at = ElectionInput { now_ns, passed_over, ..start };
+        step(&rules, ElectionState::Master, ElectionEvent::Swept(found.to_vec()), at).0.name()
+    };
+    assert_eq!(name(passed_over, 299_000_000_000, &[unwilling]), "master");
+    assert_eq!(name(passed_over, 301_000_000_000, &[unwilling]), "handing-over");
+    // It has taken the subnet, and the answer was lost.
+    let taken = Peer { role: SmRole::Master, ..unwilling };
+    assert_eq!(name(passed_over, 1_000_000_000, &[taken]), "handing-over");
+    // One that was master before, and refuses, is not asked at every sweep.
+    passed_over.add(news, Some(SmRole::Master), 0);
+    passed_over.keep(1, Some(&[unwilling]));
+    assert_eq!(name(passed_over, 2, &[taken]), "master");
+}
+
+/// However often it answers, and however often the subnet is swept meanwhile.
+#[test]
+fn a_master_of_lower_rank_is_not_waited_for_for_ever() {
+    let rules = ElectionRules::new(rank(5, 0x50));
+    let rival = Peer { rank: rank(0, 0x60), role: SmRole::Master, sm_key: KEY };
+    for is_swept in [false, true] {
+        let found = || ElectionEvent::Swept(vec![rival]);
+        let (mut state, _) = step(&rules, ElectionState::Master, found(), ElectionInput::default());
+        let (mut now_ns, mut last) = (0, Vec::new());
+        while state.name() == "waiting" {
+            assert!(now_ns < 200_000_000_000, "swept: {is_swept}");
+            now_ns += 1_000_000_000;
+            let at = ElectionInput { now_ns, ..ElectionInput::default() };
+            (state, last) = step(&rules, state, ElectionEvent::Due, at);
+            for event in [ElectionEvent::Answered(rival), found()].into_iter().take(1 + usize::from(is_swept)) {
+                if state.name() == "waiting" {
+                    state = step(&rules, state, event, at).0;
+                }
+            }
+        }
+        assert_eq!(last, [ElectionCommand::PassOver(News::Obstinate(rival.rank)), ElectionCommand::Manage]);
+        assert_eq!((state.name(), now_ns), ("master", 80_000_000_000), "swept: {is_swept}");
+    }
+}
+
+/// A loss is routed around by whoever holds the subnet, whoever else was asked to take it, or to give it up.
+#[test]
+fn a_change_that_cannot_wait_ends_the_wait_for_another_manager() {
+    let rules = rules();
+    let at = |changing| ElectionInput { changing, ..ElectionInput::default() };
+    let (higher, lower) = (rank(9, 0x70), rank(1, 0x10));
+    let found = |rank| ElectionEvent::Swept(vec![Peer { rank, role: SmRole::Master, sm_key: KEY }]);
+    let (handing_over, _) = step(&rules, ElectionState::Master, found(higher), at(false));
+    let (state, commands) = step(&rules, handing_over, ElectionEvent::ChangeBegun, at(true));
+    assert_eq!((state.name(), &commands[..]), ("master", &[ElectionCommand::PassOver(News::Deaf(higher))][..]));
+    let (waiting, _) = step(&rules, ElectionState::Master, found(lower), at(false));
+    let (state, commands) = step(&rules, waiting, ElectionEvent::ChangeBegun, at(true));
+    assert_eq!((state.name(), &commands[..]), ("master", &[ElectionCommand::PassOver(News::Obstinate(lower))][..]));
 }

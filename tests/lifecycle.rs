@@ -15,7 +15,10 @@ use reconfig::sm::lifecycle::{
 use reconfig::sm::{FoundElement, OrderAnswer, OrderId};
 
 const ORDER: OrderId = OrderId(7);
-const MANDATES: [Mandate; 3] = [Mandate::Silent, Mandate::Finish, Mandate::Full];
+const MANDATES: [Mandate; 4] = [Mandate::Silent, Mandate::Guard, Mandate::Finish, Mandate::Full];
+const S: u64 = 1_000_000_000;
+/// After the moment that a state waits for: at once, and when what has failed has failed for long enough.
+const LATER_NS: [u64; 2] = [1, 70 * S];
 
 fn chart() -> Chart {
     Chart::parse(include_str!("../state-machines/lifecycle.yaml")).expect("state-machines/lifecycle.yaml can be read")
@@ -69,7 +72,7 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     let mut events = vec![
         LifecycleEvent::Looked,
         LifecycleEvent::BroughtUp(RetiredHalf::Current),
-        LifecycleEvent::BroughtUp(RetiredHalf::Stale { reopen: true }),
+        LifecycleEvent::BroughtUp(RetiredHalf::Stale { reopen: true, since_ns: None }),
         LifecycleEvent::Glanced(Some(goal.clone())),
         LifecycleEvent::Glanced(None),
         LifecycleEvent::Surveyed,
@@ -94,26 +97,41 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     events
 }
 
-/// Just after the time that the state waits for, else at no particular time.
-fn input(state: &LifecycleState, mandate: Mandate) -> LifecycleInput {
-    LifecycleInput { now_ns: state.due_ns().map_or(1_000, |due_ns| due_ns + 1), mandate }
+/// So long after the time that the state waits for, else at no particular time.
+fn input(state: &LifecycleState, mandate: Mandate, later_ns: u64) -> LifecycleInput {
+    LifecycleInput { now_ns: state.due_ns().unwrap_or(1_000) + later_ns, mandate }
 }
 
-/// The state with every time that it waits for put to nought.
+/// The state with every time in it put to one.
 fn timeless(state: LifecycleState) -> LifecycleState {
-    let still = |unfinished: Unfinished| Unfinished { retry_ns: unfinished.retry_ns.map(|_| 0), ..unfinished };
+    let half = |retired| match retired {
+        RetiredHalf::Stale { reopen, since_ns } => RetiredHalf::Stale { reopen, since_ns: since_ns.map(|_| 1) },
+        RetiredHalf::Current => RetiredHalf::Current,
+    };
+    let still = |unfinished: Unfinished| Unfinished {
+        retry_ns: unfinished.retry_ns.map(|_| 1),
+        retired: half(unfinished.retired),
+    };
+    let react = |reaction: Reaction| Reaction { retired: half(reaction.retired), ..reaction };
     let purpose = |purpose| match purpose {
+        Purpose::React(reaction) => Purpose::React(react(reaction)),
+        Purpose::Glanced(reaction) => Purpose::Glanced(react(reaction)),
         Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
             Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished: still(unfinished) }
         }
-        react => react,
     };
     match state {
-        LifecycleState::BackingOff { .. } => LifecycleState::BackingOff { until_ns: 0 },
+        LifecycleState::BackingOff { course, .. } => LifecycleState::BackingOff { until_ns: 1, course },
         LifecycleState::Idle(unfinished) => LifecycleState::Idle(still(unfinished)),
-        LifecycleState::Halted { unfinished, in_vain } => {
-            LifecycleState::Halted { unfinished: still(unfinished), in_vain }
+        LifecycleState::Halted { unfinished, .. } => {
+            LifecycleState::Halted { unfinished: still(unfinished), since_ns: 1 }
         }
+        LifecycleState::Resuming { reaction, .. } => {
+            LifecycleState::Resuming { reaction: react(reaction), since_ns: 1 }
+        }
+        LifecycleState::Surveying(reaction) => LifecycleState::Surveying(react(reaction)),
+        LifecycleState::Mirroring(reaction) => LifecycleState::Mirroring(react(reaction)),
+        LifecycleState::SettingUp(reaction) => LifecycleState::SettingUp(react(reaction)),
         LifecycleState::Preparing(of) => LifecycleState::Preparing(purpose(of)),
         LifecycleState::Changing(of) => LifecycleState::Changing(purpose(of)),
         other => other,
@@ -141,13 +159,14 @@ fn explore(mut seen: impl FnMut(&Step<'_>)) {
     let mut known = Vec::new();
     let mut open = vec![begin().0];
     while let Some(from) = open.pop() {
-        if known.contains(&timeless(from)) {
+        let from = timeless(from);
+        if known.contains(&from) {
             continue;
         }
-        known.push(timeless(from));
+        known.push(from);
         for event in &events {
-            for mandate in MANDATES {
-                let at = input(&from, mandate);
+            for (mandate, later_ns) in MANDATES.into_iter().flat_map(|own| LATER_NS.map(|later_ns| (own, later_ns))) {
+                let at = input(&from, mandate, later_ns);
                 let (to, commands) = step(from, event.clone(), at);
                 seen(&Step { from, event, at, to, commands });
                 open.push(to);
@@ -204,9 +223,17 @@ fn the_subnet_is_changed_under_a_full_mandate_only() {
         let does = |command| names.contains(&command);
         assert!(!does("bring-up") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
         // Between a survey or a glance and the end of its change the election is not heard.
-        let begins = does("mirror") || does("set-up") || does("prepare");
-        let begins = begins && ["surveyed", "glanced"].contains(&step.event.name());
-        assert!(!begins || step.at.mandate == Mandate::Full, "{:?}", step.from);
+        let heard = ["surveyed", "glanced"].contains(&step.event.name());
+        assert!(!heard || !does("set-up") || step.at.mandate == Mandate::Full, "{:?}", step.from);
+        // The retired half is ended with its change; a loss waits for no other manager.
+        assert!(!heard || !does("mirror") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
+        let routes_around = [Mandate::Guard, Mandate::Full].contains(&step.at.mandate);
+        assert!(!heard || !does("prepare") || routes_around, "{:?}", step.from);
+        assert!(
+            !does("change") || step.at.mandate > Mandate::Silent || step.event.name() != "prepared" || {
+                matches!(step.from, LifecycleState::Preparing(Purpose::Remove { .. }))
+            }
+        );
         assert!(step.event.name() != "removal-ordered" || !does("prepare") || step.at.mandate == Mandate::Full);
     });
 }
@@ -414,4 +441,141 @@ fn a_subnet_that_always_changes_is_listened_to_after_eight_changes() {
     assert_eq!((changes, state.name()), (8, "idle"));
     assert!(state.due_ns().is_some(), "and surveyed again");
     assert!(matches!(commands.last(), Some(LifecycleCommand::Answer(ORDER, OrderAnswer::Surveyed))));
+}
+
+/// One step, and the names of its commands.
+fn stepped(
+    state: LifecycleState,
+    event: LifecycleEvent,
+    now_ns: u64,
+    mandate: Mandate,
+) -> (LifecycleState, Vec<&'static str>) {
+    let (state, commands) = step(state, event, LifecycleInput { now_ns, mandate });
+    let names = commands.iter().map(LifecycleCommand::name).collect();
+    (state, names)
+}
+
+fn no_answer() -> LifecycleEvent {
+    LifecycleEvent::Failed("no answer".to_string())
+}
+
+fn stands_still() -> Outcome {
+    Outcome::Failed { state: "draining", reason: "no answer".to_string() }
+}
+
+/// A removal by `double` that is under way, for a manager that had nothing else to do.
+fn removing(prepared: &Prepared) -> LifecycleState {
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "spine-1 is set aside".to_string() };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let preparing = stepped(idle, removal(goal, false, false), 1, Mandate::Full).0;
+    stepped(preparing, LifecycleEvent::Prepared(Box::new(prepared.clone())), 1, Mandate::Full).0
+}
+
+/// What is closed stays closed under a manager that knows nothing of it.
+#[test]
+fn no_other_manager_is_given_the_subnet_before_the_retired_half_follows() {
+    let prepared = prepared();
+    let changing = removing(&prepared);
+    let (idle, _) = stepped(changing, record(&prepared, Outcome::Completed), 2, Mandate::Finish);
+    let (surveying, _) = stepped(idle, LifecycleEvent::Due, 3, Mandate::Finish);
+    let (mirroring, mirrors) = stepped(surveying, LifecycleEvent::Surveyed, 4, Mandate::Finish);
+    assert_eq!((mirroring.name(), &mirrors[..]), ("mirroring", &["mirror"][..]));
+    for state in [changing, idle, surveying, mirroring] {
+        assert!(state.holds_on(), "{state:?}");
+    }
+    let (rests, publishes) = stepped(mirroring, LifecycleEvent::Mirrored, 5, Mandate::Finish);
+    assert_eq!((rests.name(), &publishes[..], rests.holds_on()), ("idle", &["publish"][..], false));
+}
+
+/// Nor before a change that stood still has been given up and recovered; but a recovery that always fails holds nothing
+/// up for ever.
+#[test]
+fn no_other_manager_is_given_the_subnet_before_what_was_given_up_is_recovered() {
+    let prepared = prepared();
+    let (halted, _) = stepped(removing(&prepared), record(&prepared, stands_still()), 2, Mandate::Finish);
+    let (looking, _) = stepped(halted, LifecycleEvent::Due, 70 * S, Mandate::Finish);
+    let (mut state, _) = stepped(looking, LifecycleEvent::Looked, 71 * S, Mandate::Finish);
+    for state in [halted, looking, state] {
+        assert!(state.holds_on(), "{state:?}");
+    }
+    let up = stepped(state, LifecycleEvent::BroughtUp(RetiredHalf::Current), 72 * S, Mandate::Finish).0;
+    assert!(!up.holds_on(), "{up:?}");
+    let (mut now_ns, mut pauses) = (72 * S, Vec::new());
+    for attempt in 1..=9 {
+        let (backing_off, commands) = stepped(state, no_answer(), now_ns, Mandate::Finish);
+        let opened: &[&str] = if attempt < 3 { &["report"] } else { &["report", "open-ends"] };
+        assert_eq!((&commands[..], backing_off.holds_on()), (opened, attempt < 3), "attempt {attempt}");
+        pauses.push((backing_off.due_ns().expect("it tries again") - now_ns) / S);
+        now_ns = backing_off.due_ns().expect("it tries again");
+        let looking = stepped(backing_off, LifecycleEvent::Due, now_ns, Mandate::Finish).0;
+        state = stepped(looking, LifecycleEvent::Looked, now_ns, Mandate::Finish).0;
+    }
+    assert_eq!(pauses, [2, 2, 2, 4, 8, 16, 32, 60, 60]);
+}
+
+/// A cable that flaps, or a barrier that is waited for for minutes, does not keep hosts behind a fence.
+#[test]
+fn what_stands_still_is_given_up_by_the_clock_whatever_happens_meanwhile() {
+    let prepared = prepared();
+    for (every_ns, takes_ns) in [(3 * S, S / 10), (5 * S, S / 10), (S, 180 * S)] {
+        let (mut state, _) = stepped(removing(&prepared), record(&prepared, stands_still()), 2, Mandate::Full);
+        let (mut now_ns, mut attempts) = (2, 0);
+        while state.name() == "halted" {
+            attempts += 1;
+            assert!(attempts < 30, "every {every_ns} ns: it is resumed for ever");
+            now_ns += every_ns;
+            let noticed = stepped(state, LifecycleEvent::Noticed, now_ns, Mandate::Full).0;
+            now_ns += takes_ns;
+            state = match noticed.name() {
+                "resuming" => stepped(noticed, record(&prepared, stands_still()), now_ns, Mandate::Full).0,
+                _ => noticed,
+            };
+        }
+        assert_eq!(state.name(), "looking");
+        let late_ns = 60 * S + every_ns.max(takes_ns) + S;
+        assert!((60 * S..=late_ns + every_ns).contains(&now_ns), "every {every_ns} ns: after {now_ns} ns");
+    }
+}
+
+#[test]
+fn a_half_that_cannot_follow_is_given_up_by_the_clock() {
+    let prepared = prepared();
+    let (mut state, _) = stepped(removing(&prepared), record(&prepared, Outcome::Completed), 2, Mandate::Full);
+    let mut now_ns = 2;
+    while state.name() == "idle" {
+        assert!(now_ns < 120 * S, "it is tried for ever");
+        let surveying = stepped(state, LifecycleEvent::Noticed, now_ns, Mandate::Full).0;
+        let mirroring = stepped(surveying, LifecycleEvent::Surveyed, now_ns, Mandate::Full).0;
+        state = stepped(mirroring, no_answer(), now_ns, Mandate::Full).0;
+        now_ns += 3 * S;
+    }
+    assert_eq!(state.name(), "looking");
+    assert!(now_ns > 60 * S, "after {now_ns} ns");
+}
+
+#[test]
+fn whoever_stops_beside_what_is_not_ended_says_so() {
+    let prepared = prepared();
+    let stop = |state| stepped(state, LifecycleEvent::StopOrdered, 3, Mandate::Full).1;
+    let (halted, told) = stepped(removing(&prepared), record(&prepared, stands_still()), 2, Mandate::Full);
+    assert_eq!(told, ["report", "answer"], "an order that stands still is trouble, too");
+    let (stale, _) = stepped(removing(&prepared), record(&prepared, Outcome::Completed), 2, Mandate::Full);
+    assert_eq!((stop(halted), stop(stale)), (vec!["own-up"], vec!["own-up"]));
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    assert_eq!(stop(idle), Vec::<&str>::new());
+}
+
+/// Another manager that was asked to take over, and says nothing, must not cost packets.
+#[test]
+fn losses_are_routed_around_while_another_manager_is_waited_for() {
+    let prepared = prepared();
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 node goes".to_string() };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let glancing = stepped(idle, LifecycleEvent::Noticed, 1, Mandate::Guard).0;
+    let preparing = stepped(glancing, LifecycleEvent::Glanced(Some(goal)), 2, Mandate::Guard).0;
+    assert_eq!(preparing.name(), "preparing");
+    let prepared = || LifecycleEvent::Prepared(Box::new(prepared.clone()));
+    assert_eq!(stepped(preparing, prepared(), 3, Mandate::Guard).0.name(), "changing");
+    // It has taken over meanwhile.
+    assert_eq!(stepped(preparing, prepared(), 3, Mandate::Silent).0, idle);
 }

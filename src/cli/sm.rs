@@ -53,7 +53,7 @@ Examples:
   reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
   reconfig sm --subnet-prefix fec0000000000001 --prefix-routes /etc/opensm/prefix-routes.conf
 
-Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, or with --once the subnet could not be brought up.")]
+Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, end ports or a change were left as they must not stay, or with --once the subnet could not be brought up.")]
 pub(super) struct Arguments {
     /// List this machine's adapters and ports, and exit.
     #[arg(long)]

@@ -18,7 +18,7 @@ Examples:
   reconfig status --sweep
   reconfig status --log debug,reconfig::subnet=trace
 
-Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, a device is degraded, or something failed and is retried, 2 wrong usage, 3 no manager answered.")]
+Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, a device is degraded, something failed and is retried, or another manager does not take the subnet or give it up, 2 wrong usage, 3 no manager answered.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
@@ -49,5 +49,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         output::print(&report::manager_status(&status))?;
     }
     let is_well = status.subnet_up && status.degraded.is_empty() && status.trouble.is_none();
-    Ok((is_well || status.role != "master").into())
+    Ok(match status.role.as_str() {
+        "master" | "yielding" => is_well.into(),
+        // Nobody manages the whole subnet.
+        "waiting" | "handing-over" => Answer::No,
+        _ => Answer::Yes,
+    })
 }

@@ -1,7 +1,7 @@
 //! What a subnet manager needs besides its port.
 
 use super::config::Config;
-use super::election::ElectionRules;
+use super::election::{ElectionEvent, ElectionRules};
 use super::error::SmError;
 use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleInput, Mandate};
 use super::mailbox::{Happening, SharedMailbox};
@@ -60,7 +60,8 @@ impl Context {
         self.mailbox.borrow_mut().post(now_ns, happening);
     }
 
-    /// Applies an event to the lifecycle; returns the commands to carry out.
+    /// Applies an event to the lifecycle, and tells the election what follows for it; returns the commands to carry
+    /// out.
     pub(super) fn step(&self, event: LifecycleEvent, now_ns: u64) -> Vec<LifecycleCommand> {
         let at = LifecycleInput { now_ns, mandate: Mandate::from(self.responder.borrow().state()) };
         let state = self.mailbox.borrow().lifecycle();
@@ -68,6 +69,14 @@ impl Context {
         let (next, commands) = lifecycle::step(state, event, at);
         tracing::debug!(event = name, from = state.name(), to = next.name(), "lifecycle");
         self.mailbox.borrow_mut().enter(next);
+        let handover = match (state.holds_on(), next.holds_on()) {
+            (false, true) => Some(ElectionEvent::ChangeBegun),
+            (true, false) => Some(ElectionEvent::ChangeEnded),
+            _ => None,
+        };
+        if let Some(event) = handover {
+            self.responder.borrow_mut().step(event, now_ns);
+        }
         commands
     }
 }

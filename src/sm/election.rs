@@ -3,8 +3,10 @@
 //!
 //! On entry: this manager's [`ElectionRules`], what other managers report ([`Peer`]), and the [`ElectionInput`]. On
 //! return: the state, and commands to be carried out in order. Holds: this manager writes only in `master` and
-//! `yielding` ([`ElectionState::may_write`]); it leaves them for a manager of higher rank only after a sweep found that
-//! manager, and never during a change; a standby takes over after [`ElectionRules::polls`] unanswered polls.
+//! `yielding` ([`ElectionState::may_write`]), which a change that cannot wait brings it back to; it leaves them for a
+//! manager of higher rank only after a sweep found that manager, and never during a change; a standby takes over after
+//! [`ElectionRules::polls`] unanswered polls; who neither takes the subnet nor gives it up is passed over for a while,
+//! so no manager that is master waits for another for ever.
 //! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
 //! Architecture Specification, volume 1, section 14.4; where it leaves room, OpenSM's behaviour. Deliberately omitted:
 //! MADs, a clock, retries of single SMPs, and resignation: a manager that ends falls silent.
@@ -102,12 +104,60 @@ impl ElectionRules {
 }
 
 /// The driver's view of the present.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ElectionInput {
     /// Nanoseconds of the transport's clock.
     pub now_ns: u64,
-    /// Whether a change of the routing is in progress.
+    /// Whether something must be ended before a handover: a change of the routing, and what belongs to it.
     pub changing: bool,
+    /// Managers that are not reckoned with now.
+    pub passed_over: PassedOver,
+}
+
+/// How long a manager is passed over that did not take the subnet, or did not give it up.
+const PASSED_OVER_NS: u64 = 300_000_000_000;
+
+/// Managers that did not take the subnet, or did not give it up, and until when they are not reckoned with. Of more
+/// than four the one that was added first is forgotten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PassedOver([Option<PassedOverEntry>; 4]);
+
+/// One of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct PassedOverEntry {
+    news: News,
+    /// What it was when it was last asked.
+    role: Option<SmRole>,
+    until_ns: u64,
+}
+
+impl PassedOver {
+    /// Adds the manager that this news is of, with what the last sweep found it to be.
+    pub fn add(&mut self, news: News, role: Option<SmRole>, now_ns: u64) {
+        self.0.rotate_right(1);
+        self.0[0] = Some(PassedOverEntry { news, role, until_ns: now_ns.saturating_add(PASSED_OVER_NS) });
+    }
+
+    /// Forgets those whose time is over, and after a sweep those that it has not found, or found to be master by now:
+    /// the answer to a handover may have been lost.
+    pub fn keep(&mut self, now_ns: u64, found: Option<&[Peer]>) {
+        let is_as_before = |entry: &PassedOverEntry, found: &[Peer]| {
+            let now = found.iter().find(|peer| peer.rank.guid == entry.news.of().guid).map(|peer| peer.role);
+            now.is_some() && (now != Some(SmRole::Master) || now == entry.role)
+        };
+        let stays =
+            |entry: &PassedOverEntry| entry.until_ns > now_ns && found.is_none_or(|found| is_as_before(entry, found));
+        self.0.iter_mut().for_each(|entry| *entry = entry.filter(stays));
+    }
+
+    /// Why they are passed over, the last one first.
+    pub fn news(&self) -> impl Iterator<Item = News> + '_ {
+        self.0.iter().flatten().map(|entry| entry.news)
+    }
+
+    fn has(&self, peer: &Peer) -> bool {
+        self.news().any(|news| news.of().guid == peer.rank.guid)
+    }
 }
 
 /// Another manager, polled until it stops answering.
@@ -116,6 +166,8 @@ pub struct PeerWatch {
     peer: Rank,
     /// Polls since its last answer.
     unanswered: u32,
+    /// Polls in all.
+    polled: u32,
     /// When to poll next.
     due_ns: u64,
 }
@@ -123,11 +175,12 @@ pub struct PeerWatch {
 impl PeerWatch {
     /// Starts with the first poll.
     fn begin(peer: Rank, rules: &ElectionRules, at: ElectionInput) -> PeerWatch {
-        PeerWatch { peer, unanswered: 1, due_ns: at.now_ns.saturating_add(rules.poll_ns) }
+        PeerWatch { peer, unanswered: 1, polled: 1, due_ns: at.now_ns.saturating_add(rules.poll_ns) }
     }
 
     fn again(self, rules: &ElectionRules, at: ElectionInput) -> PeerWatch {
-        PeerWatch { unanswered: self.unanswered + 1, ..PeerWatch::begin(self.peer, rules, at) }
+        let (unanswered, polled) = (self.unanswered + 1, self.polled.saturating_add(1));
+        PeerWatch { unanswered, polled, ..PeerWatch::begin(self.peer, rules, at) }
     }
 
     fn alive(self, peer: &Peer) -> PeerWatch {
@@ -140,6 +193,11 @@ impl PeerWatch {
 
     fn is_patient(&self, rules: &ElectionRules) -> bool {
         self.unanswered < rules.polls
+    }
+
+    /// Whether a master of lower rank has had time enough to hand over: twice as long as one that is silent.
+    fn is_long_enough(&self, rules: &ElectionRules) -> bool {
+        self.polled >= rules.polls.saturating_mul(2)
     }
 }
 
@@ -196,11 +254,6 @@ impl ElectionState {
     pub fn may_write(&self) -> bool {
         // Not in `handing-over`: after the HANDOVER the other may write. Not in `waiting`: the rival still does.
         matches!(self, ElectionState::Master | ElectionState::Yielding { .. })
-    }
-
-    /// Whether it may begin a change.
-    pub fn may_begin_change(&self) -> bool {
-        matches!(self, ElectionState::Master)
     }
 
     /// The manager that it waits for or yields to.
@@ -277,7 +330,9 @@ pub enum ElectionEvent {
     Refused(Guid),
     /// The time of [`ElectionState::due_ns`] has come.
     Due,
-    /// The change in progress has ended, completed or called off.
+    /// A change that cannot wait begins: something was lost.
+    ChangeBegun,
+    /// The change in progress has ended, completed or called off, and all that belongs to it.
     ChangeEnded,
 }
 
@@ -295,6 +350,7 @@ impl ElectionEvent {
             ElectionEvent::Taken(_) => "taken",
             ElectionEvent::Refused(_) => "refused",
             ElectionEvent::Due => "due",
+            ElectionEvent::ChangeBegun => "change-begun",
             ElectionEvent::ChangeEnded => "change-ended",
         }
     }
@@ -325,6 +381,8 @@ pub enum ElectionCommand {
     StepDown,
     /// Report news to the user.
     Report(News),
+    /// Report news to the user, and do not reckon for a while with the manager that it is of.
+    PassOver(News),
 }
 
 impl ElectionCommand {
@@ -341,6 +399,7 @@ impl ElectionCommand {
             ElectionCommand::Manage => "manage",
             ElectionCommand::StepDown => "step-down",
             ElectionCommand::Report(_) => "report",
+            ElectionCommand::PassOver(_) => "pass-over",
         }
     }
 }
@@ -358,14 +417,36 @@ pub enum News {
     #[error("subnet manager {0} no longer claims precedence: this one stays master")]
     Stays(Rank),
     /// The other refused the handover.
-    #[error("subnet manager {0} refuses to take over: this one stays master, and asks again after its next sweep")]
+    #[error("subnet manager {0} refuses to take over: this one stays master, and asks again in five minutes")]
     Unwilling(Rank),
+    /// The other never answered the handover.
+    #[error("subnet manager {0} does not answer the handover: this one stays master, and asks again in five minutes")]
+    Deaf(Rank),
+    /// The other was asked to take over.
+    #[error("subnet manager {0} has precedence and is asked to take over: until it has, only losses are routed around")]
+    Asked(Rank),
+    /// The rival does not hand over, or this manager could not wait for it.
+    #[error(
+        "subnet manager {0} is master too, of lower rank, and does not hand over: this one goes on as master beside it; stop \
+         one of them"
+    )]
+    Obstinate(Rank),
     /// Two managers are master.
     #[error("subnet manager {0} is master too, and of lower rank: this one waits until the other hands over")]
     Rival(Rank),
     /// A stranger: a manager with another key.
     #[error("subnet manager {0} has another SM_Key, and is ignored: give both the same key, or stop one of them")]
     Stranger(Rank),
+}
+
+impl News {
+    /// The manager that it is of.
+    pub fn of(&self) -> Rank {
+        match *self {
+            News::Silent(of) | News::Yields(of) | News::Stays(of) | News::Unwilling(of) | News::Deaf(of) => of,
+            News::Asked(of) | News::Obstinate(of) | News::Rival(of) | News::Stranger(of) => of,
+        }
+    }
 }
 
 /// The initial state, and its first command.
@@ -430,6 +511,9 @@ fn transition(
         // It already writes; a sweep shows what the other managed so far.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
 
+        (S::Waiting(watch), E::Due) if watch.is_long_enough(rules) => {
+            (S::Master, vec![C::PassOver(News::Obstinate(watch.peer)), C::Manage])
+        }
         (S::Waiting(watch), E::Due) if watch.is_patient(rules) => poll(S::Waiting(watch.again(rules, at)), watch),
         (S::Waiting(watch), E::Due) => (S::Master, vec![C::Report(News::Silent(watch.peer)), C::Manage]),
         // The trap makes the rival sweep; it then finds this manager, of higher rank, and hands over.
@@ -437,7 +521,15 @@ fn transition(
             (S::Waiting(watch.alive(&peer)), vec![C::Urge(peer.rank.guid)])
         }
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) => waited(rules, &[peer], at),
-        (S::Waiting(_), E::Swept(peers)) => waited(rules, &peers, at),
+        (S::Waiting(watch), E::Swept(peers)) => match waited(rules, &peers, at) {
+            // Still the same one: how long it was waited for counts on, however often the subnet is swept.
+            (S::Waiting(anew), _) if anew.peer.guid == watch.peer.guid => {
+                (S::Waiting(PeerWatch { peer: anew.peer, unanswered: 0, ..watch }), vec![C::Urge(anew.peer.guid)])
+            }
+            next => next,
+        },
+        // What was lost waits for nobody, and the rival may never hand over.
+        (S::Waiting(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Obstinate(watch.peer))]),
         (S::Waiting(_), E::Ordered(PeerOrder::Handover, by)) => made_master(C::Manage, &by),
 
         (S::Yielding { to }, E::ChangeEnded) => hand_over(rules, to, at),
@@ -453,14 +545,17 @@ fn transition(
         (S::HandingOver(watch), E::Answered(peer)) if watch.is_of(&peer) && peer.role == SmRole::Master => {
             step_down(rules, watch, at, vec![])
         }
-        // No sweep: it would find the same manager and ask again at once.
+        // What the last sweep found was left to the other.
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
-            (S::Master, vec![C::Report(News::Unwilling(watch.peer))])
+            (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
+        // It was asked and did not answer: what was lost waits for nobody. Should it have become master unheard, the
+        // sweep after the change finds that.
+        (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer))]),
         (S::HandingOver(watch), E::Due) if watch.is_patient(rules) => {
             (S::HandingOver(watch.again(rules, at)), vec![C::HandOver(watch.peer.guid)])
         }
-        (S::HandingOver(watch), E::Due) => (S::Master, vec![C::Report(News::Silent(watch.peer)), C::Sweep]),
+        (S::HandingOver(watch), E::Due) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Sweep]),
         (S::HandingOver(_), E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
 
         (state, E::Ordered(..)) => (state, vec![C::Refuse]),
@@ -496,7 +591,8 @@ fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionSta
 
 /// A master re-evaluates the others: it yields to one of higher rank, and waits for a master of lower rank.
 fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
-    let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(fits).map(|peer| peer.rank).max();
+    let counts = |peer: &&Peer| !at.passed_over.has(peer);
+    let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(counts).filter(fits).map(|peer| peer.rank).max();
     let successor = ranks(&|peer| peer.rank > rules.rank && matches!(peer.role, SmRole::Standby | SmRole::Master));
     let rival = ranks(&|peer| is_rival(rules, peer));
     // A manager of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.

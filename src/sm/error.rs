@@ -128,6 +128,15 @@ pub enum SmError {
         /// Why.
         why: &'static str,
     },
+    /// The manager was stopped beside what it has not ended.
+    #[error(
+        "stopped beside a change that was not ended: {ends} end ports discard what their hosts send on some service levels; \
+         start the manager again, or open them (`reconfig rescue --clear`)"
+    )]
+    LeftBehind {
+        /// How many end ports are known to discard something.
+        ends: usize,
+    },
     /// New devices cannot be merged with the known fabric.
     #[error("merging new devices with the known fabric: {0}")]
     Union(#[from] UnionError),

@@ -491,7 +491,7 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, instead, .. } =
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, closed_ends, instead, .. } =
             self.mailbox.borrow().view.clone();
         let running = running.as_deref();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
@@ -525,6 +525,7 @@ impl Frontend {
             aside,
             foreseen,
             degraded,
+            end_ports_fenced: closed_ends,
             policy: self.fixed.policy.clone(),
             smps: SmpStatus::from(&smps),
             sweeps: SweepStatus {
@@ -536,8 +537,13 @@ impl Frontend {
             sa_requests: self.sa_requests(),
             changes: changes.clone(),
             last_change: self.history.last_change.clone(),
-            trouble: self.history.trouble.clone(),
+            trouble: self.history.trouble.clone().or_else(|| self.trouble_with_another()),
         }
+    }
+
+    /// What is wrong with another manager.
+    fn trouble_with_another(&self) -> Option<String> {
+        Some(self.responder.as_ref()?.borrow().trouble()?.to_string())
     }
 
     /// Counted once for each state of the subnet; none until it was.

@@ -27,31 +27,37 @@ const CHANGES: u8 = 8;
 /// Pause before the manager retries what failed on a subnet that is up.
 const RETRY_NS: u64 = 5_000_000_000;
 
-/// How often a halted change is resumed when its time comes, a minute in all. Hosts may stand behind its fence, or send
-/// where nobody is: then the subnet is taken over as if a manager had died amid the change.
-pub(super) const RESUMED: u8 = 12;
+/// How long a change may stand still, or a retired half fail to follow. Hosts may stand behind its fence, or send where
+/// nobody is: then the subnet is taken over as if a manager had died amid the change.
+pub(super) const STANDS_NS: u64 = 60_000_000_000;
 
-/// Pause before the manager retries a subnet that could not be swept or brought up; and how long after an event in a
-/// longer pause.
+/// Pause before the manager retries a subnet that could not be swept or brought up, and how long after an event in a
+/// longer pause. After [`TRIES`] failures it doubles with each further one, up to the longest.
 pub(super) const BACK_OFF_NS: u64 = 2_000_000_000;
+const LONGEST_BACK_OFF_NS: u64 = 60_000_000_000;
 
-/// The longest pause before it looks again at a subnet that it does not take over without a proof.
-const MOST_BACK_OFF_NS: u64 = 60_000_000_000;
+/// How often in a row a subnet may fail to come up before its end ports are opened all the same: hosts that discard
+/// what they send do not wait for a recovery that may never end.
+const TRIES: u8 = 3;
+/// From here on failures are not counted: the pause is the longest.
+const MOST_FAILED: u8 = TRIES + 5;
 
 /// The state of a subnet manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LifecycleState {
     /// It sweeps to learn what is there and who else manages it.
-    Looking,
+    Looking(BringUpCourse),
     /// Another manager is master, or has disabled this one.
     Standby,
     /// The subnet could not be swept or brought up.
     BackingOff {
         /// When to sweep again.
         until_ns: u64,
+        /// What came before.
+        course: BringUpCourse,
     },
     /// It computes, proves and writes a first routing, or adopts the one that it found.
-    BringingUp,
+    BringingUp(BringUpCourse),
     /// The subnet is up, and the manager listens for events and orders.
     Idle(Unfinished),
     /// It sweeps the subnet that is up.
@@ -68,18 +74,27 @@ pub enum LifecycleState {
     Resuming {
         /// What goes on afterwards.
         reaction: Reaction,
-        /// How often its time came before, and it stood still again.
-        in_vain: u8,
+        /// Since when it stands still.
+        since_ns: u64,
     },
     /// A change is halted in a safe state and waits to be resumed.
     Halted {
         /// Work left over.
         unfinished: Unfinished,
-        /// How often its time came, and it stood still again.
-        in_vain: u8,
+        /// Since when it stands still, whatever was tried meanwhile.
+        since_ns: u64,
     },
     /// It was ordered to stop.
     Stopped,
+}
+
+/// How a bring-up came about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BringUpCourse {
+    /// Whether this manager has left a change or a stale half behind, which the bring-up is to end.
+    pub is_owed: bool,
+    /// How often in a row it has failed.
+    pub failed: u8,
 }
 
 /// Work left over while nothing is in progress.
@@ -101,6 +116,8 @@ pub enum RetiredHalf {
         /// Whether sources may send on the half again once it is current: every source may use any path before and
         /// after the change, so the proof also covers a host that never queried again, whatever it sends.
         reopen: bool,
+        /// Since when they cannot be written, if that was tried.
+        since_ns: Option<u64>,
     },
 }
 
@@ -141,8 +158,10 @@ pub enum Purpose {
 /// What the election permits this manager to do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Mandate {
-    /// Another manager is master, or this one waits for it: write nothing.
+    /// Another manager is master: write nothing.
     Silent,
+    /// Another manager is to take the subnet, or to give it up, and has not: only route around what is lost.
+    Guard,
     /// Finish a change in progress, and begin none.
     Finish,
     /// Write and begin changes.
@@ -261,16 +280,20 @@ pub enum LifecycleCommand {
     StepDown,
     /// Forget a change that cannot be ended as planned, and the subnet with it.
     Abandon,
+    /// Open end ports that discard what their hosts send, although nothing is proved of it.
+    OpenEnds,
+    /// Say what is left unended.
+    OwnUp,
 }
 
 impl LifecycleState {
     /// Its name in `state-machines/lifecycle.yaml`.
     pub fn name(&self) -> &'static str {
         match self {
-            LifecycleState::Looking => "looking",
+            LifecycleState::Looking(_) => "looking",
             LifecycleState::Standby => "standby",
             LifecycleState::BackingOff { .. } => "backing-off",
-            LifecycleState::BringingUp => "bringing-up",
+            LifecycleState::BringingUp(_) => "bringing-up",
             LifecycleState::Idle(_) => "idle",
             LifecycleState::Surveying(_) => "surveying",
             LifecycleState::Mirroring(_) => "mirroring",
@@ -283,9 +306,27 @@ impl LifecycleState {
         }
     }
 
-    /// Whether a change is writing: it may then be called off, and the election waits for its end.
+    /// Whether a change is writing: it may then be called off.
     pub fn is_changing(&self) -> bool {
         matches!(self, LifecycleState::Changing(_) | LifecycleState::Resuming { .. })
+    }
+
+    /// Whether no other manager may be given the subnet: a change is under way or stands still, or its retired half
+    /// does not follow yet (P5.4), or it was given up and the recovery has not ended. Other managers know nothing of
+    /// closed halves. It does not last for ever: what stands still is given up, and end ports are opened in the end.
+    pub fn holds_on(&self) -> bool {
+        use LifecycleState as S;
+        let stale = |retired: &RetiredHalf| *retired != RetiredHalf::Current;
+        match self {
+            S::Changing(_) | S::Resuming { .. } | S::Halted { .. } => true,
+            S::Idle(unfinished) | S::Preparing(Purpose::Remove { unfinished, .. }) => stale(&unfinished.retired),
+            S::Surveying(reaction) | S::Mirroring(reaction) | S::SettingUp(reaction) => stale(&reaction.retired),
+            S::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => stale(&reaction.retired),
+            S::Looking(course) | S::BringingUp(course) | S::BackingOff { course, .. } => {
+                course.is_owed && course.failed < TRIES
+            }
+            S::Standby | S::Stopped => false,
+        }
     }
 
     /// Whether the subnet is up and nothing is left over.
@@ -303,7 +344,7 @@ impl LifecycleState {
     /// When [`LifecycleEvent::Due`] is needed; none if the state has no deadline.
     pub fn due_ns(&self) -> Option<u64> {
         match self {
-            LifecycleState::BackingOff { until_ns } => Some(*until_ns),
+            LifecycleState::BackingOff { until_ns, .. } => Some(*until_ns),
             LifecycleState::Idle(unfinished) | LifecycleState::Halted { unfinished, .. } => unfinished.retry_ns,
             _ => None,
         }
@@ -355,16 +396,19 @@ impl LifecycleCommand {
             LifecycleCommand::Report(_) => "report",
             LifecycleCommand::StepDown => "step-down",
             LifecycleCommand::Abandon => "abandon",
+            LifecycleCommand::OpenEnds => "open-ends",
+            LifecycleCommand::OwnUp => "own-up",
         }
     }
 }
 
 impl From<&ElectionState> for Mandate {
     fn from(state: &ElectionState) -> Mandate {
-        match (state.may_write(), state.may_begin_change()) {
-            (_, true) => Mandate::Full,
-            (true, false) => Mandate::Finish,
-            (false, false) => Mandate::Silent,
+        match state {
+            ElectionState::Master => Mandate::Full,
+            ElectionState::Yielding { .. } => Mandate::Finish,
+            ElectionState::Waiting(_) | ElectionState::HandingOver(_) => Mandate::Guard,
+            ElectionState::Discovering | ElectionState::Standby(_) | ElectionState::NotActive => Mandate::Silent,
         }
     }
 }
@@ -385,7 +429,11 @@ type Next = (LifecycleState, Vec<LifecycleCommand>);
 
 /// The initial state, and its first command.
 pub fn begin() -> Next {
-    (LifecycleState::Looking, vec![LifecycleCommand::Look])
+    look(BringUpCourse::default())
+}
+
+fn look(course: BringUpCourse) -> Next {
+    (LifecycleState::Looking(course), vec![LifecycleCommand::Look])
 }
 
 /// The next state, and the commands to carry out in order.
@@ -398,57 +446,73 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (_, E::Due) if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
 
         // Bringing up begins no change: any mandate to write permits it.
-        (S::Looking, E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp, vec![C::BringUp]),
-        (S::Looking, E::Looked) => (S::Standby, Vec::new()),
-        (S::BringingUp, E::BroughtUp(retired)) => up(retired, at),
-        (S::Looking | S::BringingUp, E::Failed(why)) => back_off(Some(why), BACK_OFF_NS, at),
+        (S::Looking(course), E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp(course), vec![C::BringUp]),
+        (S::Looking(_), E::Looked) => (S::Standby, Vec::new()),
+        (S::BringingUp(_), E::BroughtUp(retired)) => up(retired, at),
+        (S::Looking(course), E::Failed(why)) => failed(course, vec![C::Report(why)], at),
+        (S::BringingUp(course), E::Failed(why)) => not_brought_up(course, why, at),
         // Nothing is worse for waiting: a user is to act, or a device to get well.
-        (S::BringingUp, E::Refused { why, in_vain }) => {
-            let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(MOST_BACK_OFF_NS);
-            back_off(why, pause_ns, at)
+        (S::BringingUp(course), E::Refused { why, in_vain }) => {
+            back_off(course, in_vain, why.map(C::Report).into_iter().collect(), at)
         }
-        (S::Standby | S::BackingOff { .. }, E::Summoned) => begin(),
-        (S::BackingOff { .. }, E::Due | E::Noticed | E::Deposed) => begin(),
-        (S::Idle(_) | S::Halted { .. }, E::Deposed) => (S::Looking, vec![C::StepDown, C::Look]),
+        (S::Standby, E::Summoned) => begin(),
+        (S::BackingOff { course, .. }, E::Due | E::Noticed | E::Summoned | E::Deposed) => look(course),
+        (S::Idle(_) | S::Halted { .. }, E::Deposed) => {
+            (S::Looking(BringUpCourse { is_owed: state.holds_on(), failed: 0 }), vec![C::StepDown, C::Look])
+        }
 
         // What is gone is routed around before the rest of the subnet is asked anything.
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
             (S::Surveying(Reaction::to(idle, None)), vec![C::Glance])
         }
         // Nothing is set up before the survey: only that reads anew which ports bounced, and what came.
-        (S::Surveying(reaction), E::Glanced(Some(goal))) if at.mandate == Mandate::Full => {
+        (S::Surveying(reaction), E::Glanced(Some(goal))) if [Mandate::Guard, Mandate::Full].contains(&at.mandate) => {
             prepare(Purpose::Glanced(reaction), goal)
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
         (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
-        (S::Halted { in_vain: RESUMED, .. }, E::Due) if at.mandate == Mandate::Full => {
-            abandon("it stood still for a minute", None)
+        (S::Halted { since_ns, .. }, E::Due | E::Noticed) if is_to_be_given_up(since_ns, at) => {
+            abandon(given_up(STOOD_STILL), None)
         }
-        (S::Halted { unfinished, in_vain }, E::Due) => resume(unfinished, None, (in_vain + 1).min(RESUMED)),
-        (S::Halted { unfinished, in_vain }, E::Noticed) => resume(unfinished, None, in_vain),
+        (S::Halted { unfinished, since_ns }, E::Due | E::Noticed) => resume(unfinished, None, since_ns),
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
         (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
-        (S::Halted { unfinished, in_vain }, E::Summoned) => {
-            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), in_vain }, Vec::new())
+        (S::Halted { unfinished, since_ns }, E::Summoned) => {
+            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), since_ns }, Vec::new())
         }
 
-        // The sweep may have found a manager of higher rank; the rest is then its work.
-        (S::Surveying(reaction), E::Surveyed) if at.mandate < Mandate::Full => rest(reaction),
+        // The sweep may have found a manager of higher rank; the rest is then its work, but for the retired half: it
+        // would leave that closed for ever.
+        (S::Surveying(reaction), E::Surveyed)
+            if at.mandate < Mandate::Finish
+                || at.mandate < Mandate::Full && reaction.retired == RetiredHalf::Current =>
+        {
+            rest(reaction)
+        }
         // Hosts that never queried again use LIDs of the retired half, so mirroring comes first (P5.4).
         (S::Surveying(reaction), E::Surveyed) => match reaction.retired {
-            RetiredHalf::Stale { reopen } => (S::Mirroring(reaction), vec![C::Mirror { reopen }]),
+            RetiredHalf::Stale { reopen, .. } => (S::Mirroring(reaction), vec![C::Mirror { reopen }]),
             RetiredHalf::Current => (S::SettingUp(reaction), vec![C::SetUp]),
         },
         // The SA answers from the new tables before the next change is prepared.
+        (S::Mirroring(reaction), E::Mirrored) if at.mandate < Mandate::Full => {
+            published(rest(Reaction { retired: RetiredHalf::Current, ..reaction }))
+        }
         (S::Mirroring(reaction), E::Mirrored) => {
             (S::SettingUp(Reaction { retired: RetiredHalf::Current, ..reaction }), vec![C::Publish, C::SetUp])
         }
         (S::SettingUp(reaction), E::SetUp(None)) => rest(reaction),
         (S::SettingUp(reaction), E::SetUp(Some(goal))) => prepare(Purpose::React(reaction), goal),
         (S::Surveying(reaction) | S::Mirroring(reaction) | S::SettingUp(reaction), E::Failed(why)) => {
-            give_up(reaction, why, at)
+            not_followed(reaction, why, at)
         }
 
+        // Whoever was asked to take over may have said meanwhile that it has.
+        (S::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Prepared(_))
+            if at.mandate == Mandate::Silent =>
+        {
+            rest(reaction)
+        }
         (S::Preparing(purpose), E::Prepared(prepared)) => change(purpose, prepared),
         // In `changing`, `Failed` is an error of the manager itself; a change that ends badly is a `Changed` with its
         // outcome.
@@ -460,14 +524,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             let unfinished = Unfinished { retired: unfinished.retired.after_later(&record), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
-        (S::Resuming { reaction, in_vain }, E::Changed(record)) => {
+        (S::Resuming { reaction, since_ns }, E::Changed(record)) => {
             let reaction = Reaction { retired: reaction.retired.after_later(&record), ..reaction };
-            resumed(reaction, in_vain, &record, at)
+            resumed(reaction, since_ns, &record, at)
         }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
 
         (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
-        (S::Halted { unfinished, in_vain }, E::Ordered(order)) => resume(unfinished, Some(order), in_vain),
+        (S::Halted { unfinished, since_ns }, E::Ordered(order)) => resume(unfinished, Some(order), since_ns),
         (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager is master of this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
         // A removal begins a change, so it needs the full mandate.
@@ -482,7 +546,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Halted { .. }, E::RemovalOrdered { order, .. }) => {
             refuse(state, order, "a change stands still: see `reconfig status`; it will be tried again")
         }
-        (S::Standby | S::BackingOff { .. } | S::Idle(_) | S::Halted { .. }, E::StopOrdered) => (S::Stopped, Vec::new()),
+        (S::BackingOff { course, .. }, E::StopOrdered) => stop(course.is_owed),
+        (S::Standby | S::Idle(_) | S::Halted { .. }, E::StopOrdered) => stop(state.holds_on()),
 
         // While a command runs, orders and the election wait for its answer; any other event is stale.
         (state, _) => (state, Vec::new()),
@@ -495,9 +560,26 @@ fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
 }
 
-fn back_off(why: Option<String>, pause_ns: u64, at: LifecycleInput) -> Next {
-    let until_ns = at.now_ns.saturating_add(pause_ns);
-    (LifecycleState::BackingOff { until_ns }, why.map(LifecycleCommand::Report).into_iter().collect())
+/// Pauses, twice as long for each time that it was in vain.
+fn back_off(course: BringUpCourse, in_vain: u8, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
+    let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(LONGEST_BACK_OFF_NS);
+    (LifecycleState::BackingOff { until_ns: at.now_ns.saturating_add(pause_ns), course }, commands)
+}
+
+fn failed(course: BringUpCourse, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
+    back_off(course, course.failed.saturating_sub(TRIES), commands, at)
+}
+
+fn not_brought_up(course: BringUpCourse, why: String, at: LifecycleInput) -> Next {
+    let course = BringUpCourse { failed: (course.failed + 1).min(MOST_FAILED), ..course };
+    let report = LifecycleCommand::Report(why);
+    // After each further failure, too: the attempt may have closed them again.
+    let opens = (course.failed >= TRIES).then_some(LifecycleCommand::OpenEnds);
+    failed(course, [report].into_iter().chain(opens).collect(), at)
+}
+
+fn stop(owes: bool) -> Next {
+    (LifecycleState::Stopped, if owes { vec![LifecycleCommand::OwnUp] } else { Vec::new() })
 }
 
 fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {
@@ -508,20 +590,29 @@ fn react(idle: Unfinished, order: Option<OrderId>) -> Next {
     survey(Reaction::to(idle, order))
 }
 
-fn resume(halted: Unfinished, order: Option<OrderId>, in_vain: u8) -> Next {
-    (LifecycleState::Resuming { reaction: Reaction::to(halted, order), in_vain }, vec![LifecycleCommand::Resume])
+fn resume(halted: Unfinished, order: Option<OrderId>, since_ns: u64) -> Next {
+    (LifecycleState::Resuming { reaction: Reaction::to(halted, order), since_ns }, vec![LifecycleCommand::Resume])
+}
+
+const STOOD_STILL: &str = "it stood still for a minute";
+
+/// Counted in time, not in attempts: a cable that flaps has the change resumed at once, again and again, and a barrier
+/// may be waited for for minutes.
+fn is_to_be_given_up(since_ns: u64, at: LifecycleInput) -> bool {
+    at.mandate >= Mandate::Finish && at.now_ns.saturating_sub(since_ns) >= STANDS_NS
+}
+
+fn given_up(why: &'static str) -> String {
+    SmError::GivenUp { why }.to_string()
 }
 
 /// The change cannot be ended as it was planned. Any mandate will do: nothing is written before the next look, and what
 /// it finds is taken over like what another manager left.
-fn abandon(why: &'static str, answer: Option<LifecycleCommand>) -> Next {
-    let mut commands = vec![LifecycleCommand::Report(SmError::GivenUp { why }.to_string())];
-    if let Some(answer) = answer {
-        commands.push(answer);
-    }
-    commands.push(LifecycleCommand::Abandon);
-    commands.push(LifecycleCommand::Look);
-    (LifecycleState::Looking, commands)
+fn abandon(why: String, answer: Option<LifecycleCommand>) -> Next {
+    let mut commands = vec![LifecycleCommand::Report(why)];
+    commands.extend(answer);
+    commands.extend([LifecycleCommand::Abandon, LifecycleCommand::Look]);
+    (LifecycleState::Looking(BringUpCourse { is_owed: true, failed: 0 }), commands)
 }
 
 fn survey(reaction: Reaction) -> Next {
@@ -531,6 +622,21 @@ fn survey(reaction: Reaction) -> Next {
 /// Nothing is left to do, or nothing that the mandate permits.
 fn rest(reaction: Reaction) -> Next {
     (LifecycleState::Idle(Unfinished { retry_ns: None, retired: reaction.retired }), answered(reaction).collect())
+}
+
+/// A survey, or what follows it, cannot be done now. While the retired half is closed this must not last for ever.
+fn not_followed(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
+    let retired = match reaction.retired {
+        RetiredHalf::Stale { since_ns: Some(since_ns), .. } if is_to_be_given_up(since_ns, at) => {
+            let why = format!("{why}; {}", given_up("its retired half could not follow for a minute"));
+            return abandon(why, answered(reaction).next());
+        }
+        RetiredHalf::Stale { reopen, since_ns } => {
+            RetiredHalf::Stale { reopen, since_ns: Some(since_ns.unwrap_or(at.now_ns)) }
+        }
+        RetiredHalf::Current => RetiredHalf::Current,
+    };
+    give_up(Reaction { retired, ..reaction }, why, at)
 }
 
 /// The work cannot be done now.
@@ -562,7 +668,10 @@ impl RetiredHalf {
     pub fn after(self, plan: &Plan) -> RetiredHalf {
         match plan.old() == plan.new_half() {
             true => self,
-            false => RetiredHalf::Stale { reopen: plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none() },
+            false => {
+                let reopen = plan.draft().old_ways.is_none() && plan.draft().new_ways.is_none();
+                RetiredHalf::Stale { reopen, since_ns: None }
+            }
         }
     }
 
@@ -644,8 +753,10 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 /// A change in reaction to the subnet has ended; more may be left to do.
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
-        Outcome::Failed { state, reason } => return halt(reaction, 0, format!("in state {state}: {reason}"), at),
-        Outcome::Abandoned { .. } => return abandon(UNFINISHABLE, answered(reaction).next()),
+        Outcome::Failed { state, reason } => {
+            return halt(reaction, at.now_ns, format!("in state {state}: {reason}"), at);
+        }
+        Outcome::Abandoned { .. } => return abandon(given_up(UNFINISHABLE), answered(reaction).next()),
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
             give_up(reaction, stands_still(format!("called off: {why}")), at)
@@ -660,13 +771,16 @@ fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
 }
 
 /// A halted change has been resumed. Only if it completes does the survey that caused this follow.
-fn resumed(reaction: Reaction, in_vain: u8, record: &ChangeRecord, at: LifecycleInput) -> Next {
+fn resumed(reaction: Reaction, since_ns: u64, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let outcome = format!("{:?}", record.outcome);
     match &record.outcome {
         Outcome::Completed => published(survey(reaction)),
         Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
-        Outcome::Failed { .. } => halt(reaction, in_vain, outcome, at),
-        Outcome::Abandoned { .. } => abandon(UNFINISHABLE, answered(reaction).next()),
+        Outcome::Failed { .. } if is_to_be_given_up(since_ns, at) => {
+            abandon(format!("{}; {}", stands_still(outcome), given_up(STOOD_STILL)), answered(reaction).next())
+        }
+        Outcome::Failed { .. } => halt(reaction, since_ns, outcome, at),
+        Outcome::Abandoned { .. } => abandon(given_up(UNFINISHABLE), answered(reaction).next()),
     }
 }
 
@@ -678,15 +792,19 @@ fn removed(
     record: Box<ChangeRecord>,
     at: LifecycleInput,
 ) -> Next {
-    let (halted, made) = (matches!(record.outcome, Outcome::Failed { .. }), record.outcome == Outcome::Completed);
+    let made = record.outcome == Outcome::Completed;
+    let halted = match &record.outcome {
+        Outcome::Failed { state, reason } => Some(stands_still(format!("in state {state}: {reason}"))),
+        _ => None,
+    };
     let is_given_up = matches!(record.outcome, Outcome::Abandoned { .. });
     let answer = LifecycleCommand::Answer(order, OrderAnswer::Changed(record));
     if is_given_up {
-        return abandon(UNFINISHABLE, Some(answer));
+        return abandon(given_up(UNFINISHABLE), Some(answer));
     }
-    if halted {
-        let unfinished = later(unfinished.retired, at);
-        return (LifecycleState::Halted { unfinished, in_vain: 0 }, vec![answer]);
+    if let Some(why) = halted {
+        let state = LifecycleState::Halted { unfinished: later(unfinished.retired, at), since_ns: at.now_ns };
+        return (state, vec![LifecycleCommand::Report(why), answer]);
     }
     let set_aside = made.then_some(LifecycleCommand::SetAside(element));
     let commands = set_aside.into_iter().chain([answer]).collect();
@@ -695,10 +813,10 @@ fn removed(
 }
 
 /// A change is halted. Nothing is published: the SA keeps the half and the tables that the change gave it.
-fn halt(reaction: Reaction, in_vain: u8, outcome: String, at: LifecycleInput) -> Next {
+fn halt(reaction: Reaction, since_ns: u64, outcome: String, at: LifecycleInput) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
     let commands = [report].into_iter().chain(answered(reaction)).collect();
-    (LifecycleState::Halted { unfinished: later(reaction.retired, at), in_vain }, commands)
+    (LifecycleState::Halted { unfinished: later(reaction.retired, at), since_ns }, commands)
 }
 
 fn stands_still(outcome: String) -> String {

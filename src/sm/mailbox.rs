@@ -3,7 +3,7 @@
 //!
 //! The manager reads its mailbox between two steps and posts events to it; the program around it does the rest (control
 //! socket, metrics, log, systemd). The lifecycle's state lives here and nowhere else, because others use it: while it
-//! shows a change, that change may be called off and the election waits. Nothing here blocks.
+//! shows a change, that change may be called off; and it shows for what a handover waits. Nothing here blocks.
 
 use super::bring_up::SubnetArrival;
 use super::degraded::Degraded;
@@ -120,7 +120,7 @@ pub enum Happening {
     Instead(String),
     /// An order was answered.
     Answered(OrderId, OrderAnswer),
-    /// A sweep has settled who is master.
+    /// The election has gone on to another state.
     Election {
         /// This manager's state now (`state-machines/election.yaml`).
         state: &'static str,
@@ -144,6 +144,8 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
+    /// End ports that are known to discard service levels of data.
+    pub closed_ends: usize,
     /// What stands in for what the user settled, and why, if anything does.
     pub instead: Option<String>,
 }

@@ -50,6 +50,9 @@ pub struct Metrics {
     subnet_up: Gauge,
     degraded: Gauge,
     left_out: Gauge,
+    trouble: Gauge,
+    end_ports_fenced: Gauge,
+    instead: Gauge,
     upper_half: Gauge,
     switches: Gauge,
     cas: Gauge,
@@ -108,6 +111,9 @@ impl Metrics {
             subnet_up: Gauge::default(),
             degraded: Gauge::default(),
             left_out: Gauge::default(),
+            trouble: Gauge::default(),
+            end_ports_fenced: Gauge::default(),
+            instead: Gauge::default(),
             upper_half: Gauge::default(),
             switches: Gauge::default(),
             cas: Gauge::default(),
@@ -139,7 +145,7 @@ impl Metrics {
             sweep_seconds.clone(),
         );
         registry.register("uptime_seconds", "How long the manager has been running", uptime_seconds.clone());
-        registry.register("role", "1 for the manager's current role", role.clone());
+        registry.register("role", "1 for the current state of the manager's election", role.clone());
         registry.register("state", "1 for the state of the change under way, or of the last one", state.clone());
         registry.register(
             "subnet_up",
@@ -150,6 +156,16 @@ impl Metrics {
         registry.register("degraded_attributes", text, degraded.clone());
         let text = "Devices that are left out for what they fail at";
         registry.register("left_out_devices", text, left_out.clone());
+        let Metrics { registry, trouble, end_ports_fenced, instead, .. } = self;
+        registry.register(
+            "trouble",
+            "1 while something that failed is retried, or another manager is amiss",
+            trouble.clone(),
+        );
+        let text = "End ports known to discard what is sent on some service levels";
+        registry.register("end_ports_fenced", text, end_ports_fenced.clone());
+        let text = "1 while something stands in for the engine, the scheme or the journal that was chosen";
+        registry.register("instead", text, instead.clone());
         let Metrics { registry, upper_half, switches, cas, links, lids, .. } = self;
         registry.register("upper_half", "1 if the upper half of LIDs and service levels is in use", upper_half.clone());
         registry.register("switches", "Switches present", switches.clone());
@@ -186,6 +202,9 @@ impl Metrics {
         self.degraded.set(status.degraded.len() as i64);
         let out = status.degraded.iter().filter(|degraded| degraded.left_out).map(|degraded| degraded.guid);
         self.left_out.set(out.collect::<BTreeSet<_>>().len() as i64);
+        self.trouble.set(status.trouble.is_some().into());
+        self.end_ports_fenced.set(i64::try_from(status.end_ports_fenced).unwrap_or(i64::MAX));
+        self.instead.set(status.instead.is_some().into());
         self.upper_half.set((status.half == Some(Half::Upper)).into());
         let fabric = &status.fabric;
         for (gauge, value) in [

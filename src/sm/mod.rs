@@ -29,6 +29,7 @@ mod mailbox;
 pub mod metrics;
 mod mirroring;
 mod moving;
+mod opening;
 pub mod pace;
 mod peers;
 mod pending;

@@ -98,7 +98,7 @@ impl PeerManagers {
                 ElectionCommand::Manage if is_up => deposed = true,
                 ElectionCommand::Sweep | ElectionCommand::Manage => summoned = true,
                 ElectionCommand::StepDown => deposed = true,
-                ElectionCommand::Report(news) => {
+                ElectionCommand::Report(news) | ElectionCommand::PassOver(news) => {
                     mailbox.borrow_mut().post(manager.now_ns(), Happening::Failed(news.to_string()))
                 }
                 ElectionCommand::Poll(guid) => self.poll(manager, responder, guid).await?,

@@ -5,9 +5,10 @@
 //! ([`Responder::next_command`]).
 
 use super::election::{
-    self, ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, Peer, PeerOrder, Rank, SmRole,
+    self, ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, News, PassedOver, Peer,
+    PeerOrder, Rank, SmRole,
 };
-use super::mailbox::SharedMailbox;
+use super::mailbox::{Happening, SharedMailbox};
 use super::prefix_file;
 use crate::ids::{Half, Sl};
 use crate::sa::rmpp::RmppPace;
@@ -29,7 +30,10 @@ pub struct Responder {
     activity: u32,
     /// Pending commands of the election, in order.
     commands: VecDeque<ElectionCommand>,
-    /// Shows whether a change is in progress.
+    /// The managers that the last sweep found.
+    found: Vec<Peer>,
+    passed_over: PassedOver,
+    /// Shows whether a change is in progress, and hears of the election.
     mailbox: SharedMailbox,
     sa: Sa,
 }
@@ -47,7 +51,8 @@ impl Responder {
         let pace = RmppPace { unheard: false, ..RmppPace::default() };
         let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
         let commands = commands.into();
-        Rc::new(RefCell::new(Responder { rules, election, activity: 0, commands, mailbox, sa }))
+        let (found, passed_over) = (Vec::new(), PassedOver::default());
+        Rc::new(RefCell::new(Responder { rules, election, activity: 0, commands, found, passed_over, mailbox, sa }))
     }
 
     /// The election's state.
@@ -58,6 +63,15 @@ impl Responder {
     /// This manager's rank.
     pub fn rank(&self) -> Rank {
         self.rules.rank
+    }
+
+    /// What is wrong with another manager, as long as that lasts.
+    pub(super) fn trouble(&self) -> Option<News> {
+        match (&self.election, self.election.other()) {
+            (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),
+            (ElectionState::HandingOver(_), Some(other)) => Some(News::Asked(other)),
+            _ => self.passed_over.news().next(),
+        }
     }
 
     /// Applies an event to the election.
@@ -108,13 +122,28 @@ impl Responder {
     }
 
     fn transition(&mut self, event: ElectionEvent, now_ns: u64) -> Vec<ElectionCommand> {
-        let at = ElectionInput { now_ns, changing: self.mailbox.borrow().lifecycle().is_changing() };
+        if let ElectionEvent::Swept(found) = &event {
+            self.found.clone_from(found);
+        }
+        let swept = matches!(event, ElectionEvent::Swept(_)).then_some(&self.found[..]);
+        self.passed_over.keep(now_ns, swept);
+        let (changing, passed_over) = (self.mailbox.borrow().lifecycle().holds_on(), self.passed_over);
+        let at = ElectionInput { now_ns, changing, passed_over };
         let was = self.election.name();
         tracing::debug!(event = event.name(), state = was, "election");
         let (election, commands) = election::step(&self.rules, self.election, event, at);
         self.election = election;
-        if self.election.name() != was {
-            tracing::info!(from = was, to = self.election.name(), "election");
+        // At once: the sweep that follows is not to find the same manager as if nothing had been.
+        for command in &commands {
+            if let ElectionCommand::PassOver(news) = command {
+                let role = self.found.iter().find(|peer| peer.rank.guid == news.of().guid).map(|peer| peer.role);
+                self.passed_over.add(*news, role, now_ns);
+            }
+        }
+        let state = self.election.name();
+        if state != was {
+            tracing::info!(from = was, to = state, "election");
+            self.mailbox.borrow_mut().post(now_ns, Happening::Election { state });
         }
         commands
     }

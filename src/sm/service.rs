@@ -6,10 +6,12 @@
 
 use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
+use super::degraded;
 use super::error::SmError;
 use super::keys;
-use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RESUMED, RetiredHalf};
+use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf, STANDS_NS};
 use super::mailbox::{Happening, ManagerOrder};
+use super::opening;
 use super::peers::PeerManagers;
 use super::pending::Pending;
 use super::planning::{BREATH_NS, Planning};
@@ -57,7 +59,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         subnet: Subnet::Down(Box::new(manager), None),
         peers: PeerManagers::default(),
         until,
-        in_vain: 0,
+        stands_since_ns: None,
         refusals: Refusals::default(),
     };
     let mut commands = VecDeque::from(lifecycle::begin().1);
@@ -82,8 +84,8 @@ struct Service<T> {
     subnet: Subnet<T>,
     peers: PeerManagers,
     until: RunUntil,
-    /// How often a change of the journal was gone on with and stood still again.
-    in_vain: u8,
+    /// Since when a change of the journal stands still, whatever was tried meanwhile.
+    stands_since_ns: Option<u64>,
     refusals: Refusals,
 }
 
@@ -153,12 +155,24 @@ impl<T: Transport> Service<T> {
                 self.report(context, why);
                 return Ok((self, None));
             }
+            LifecycleCommand::OwnUp => return self.own_up().map(|()| (self, None)),
             command => match self.subnet {
+                Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
+                    let opened = opening::open_ends(&mut manager, context).await;
+                    self.subnet = Subnet::Down(manager, None);
+                    match opened {
+                        Ok(None) => {}
+                        Ok(Some(why)) => self.report(context, why),
+                        Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
+                        Err(error) => tracing::warn!(%error, "opening end ports"),
+                    }
+                    return Ok((self, None));
+                }
                 Subnet::Down(manager, found) => {
                     let answer;
                     (self.subnet, answer) = match command {
                         LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
-                        LifecycleCommand::BringUp => bring_up(manager, found, context, &mut self.in_vain).await,
+                        LifecycleCommand::BringUp => bring_up(manager, found, context, &mut self.stands_since_ns).await,
                         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
                     };
                     answer.map(Some)
@@ -193,10 +207,24 @@ impl<T: Transport> Service<T> {
     }
 
     fn report(&self, context: &Context, why: String) {
-        if matches!(self.subnet, Subnet::Up(_)) {
-            tracing::error!("{why}");
+        // Nothing else shows while the subnet is down what it lacks.
+        if let Subnet::Down(manager, _) = &self.subnet {
+            let view = &mut context.mailbox.borrow_mut().view;
+            (view.degraded, view.closed_ends) = (degraded::list(manager), manager.closed_ends());
         }
         context.post(self.subnet.now_ns(), Happening::Failed(why));
+    }
+
+    /// Says what a manager that stops leaves behind.
+    fn own_up(&self) -> Result<(), SmError> {
+        let ends = match &self.subnet {
+            Subnet::Down(manager, _) if manager.closed_ends() == 0 => return Ok(()),
+            Subnet::Down(manager, _) => manager.closed_ends(),
+            Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
+        };
+        let left = SmError::LeftBehind { ends };
+        tracing::error!("{left}");
+        Err(left)
     }
 
     /// Waits for the next event, carrying out the election's commands meanwhile.
@@ -277,8 +305,6 @@ async fn sweep<T: Transport>(
     peers.find(manager, &context.responder, &found.fabric, found.sm_port).await?;
     // Managing and sweeping again both follow from here anyway.
     peers.carry_out(manager, &context.responder, &context.mailbox).await?;
-    let state = context.responder.borrow().state().name();
-    context.post(manager.now_ns(), Happening::Election { state });
     Ok(found)
 }
 
@@ -287,7 +313,7 @@ async fn bring_up<T: Transport>(
     mut manager: Box<Manager<T>>,
     found: Option<Box<Discovered>>,
     context: &mut Context,
-    in_vain: &mut u8,
+    stands_since_ns: &mut Option<u64>,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
@@ -332,9 +358,9 @@ async fn bring_up<T: Transport>(
                 Ok(retired) => retired,
                 // The next look reads anew what the subnet has come to.
                 Err(error) => {
-                    *in_vain += u8::from(is_standing);
-                    if *in_vain >= RESUMED {
-                        *in_vain = 0;
+                    let now_ns = upkeep.now_ns();
+                    if is_standing && now_ns - *stands_since_ns.get_or_insert(now_ns) >= STANDS_NS {
+                        *stands_since_ns = None;
                         upkeep.abandon();
                     }
                     let mut manager = Box::new(upkeep.into_manager(context));
@@ -347,7 +373,7 @@ async fn bring_up<T: Transport>(
                     return (Subnet::Down(manager, None), Err(error));
                 }
             };
-            *in_vain = 0;
+            *stands_since_ns = None;
             if let Some(why) = without_double {
                 tracing::warn!(
                     "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"

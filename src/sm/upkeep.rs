@@ -10,7 +10,6 @@ use super::config::Config;
 use super::context::Context;
 use super::degraded;
 use super::drift::{self, Drift};
-use super::election::ElectionEvent;
 use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
@@ -281,6 +280,7 @@ impl<T: Transport> Upkeep<T> {
         view.foreseen = self.driver.foreseen();
         view.instead = self.instead.clone().or(self.driver.journal_lost().map(str::to_string));
         view.degraded = degraded::list(self.driver.subnet().manager());
+        view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
         if view.running.as_ref().is_none_or(|shown| !is_same(shown, running)) {
@@ -423,14 +423,12 @@ impl<T: Transport> Upkeep<T> {
         self.ended(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
     }
 
-    /// Reports how a change ended; a handover may have waited for that.
+    /// Reports how a change ended.
     pub(super) fn ended(
         &self,
         context: &Context,
         record: Result<ChangeRecord, DriverError>,
     ) -> Result<ChangeRecord, SmError> {
-        // Before the error is returned: the election must not wait for a change that failed.
-        context.responder.borrow_mut().step(ElectionEvent::ChangeEnded, self.now_ns());
         self.driver.subnet().follow();
         self.show(context);
         let record = record?;

@@ -65,6 +65,9 @@ pub(super) struct FenceState {
     wanted: BTreeMap<EndPort, SlToVl>,
     /// The last table that each end port has answered with, since nothing else was sent to it.
     in_force: BTreeMap<EndPort, SlToVl>,
+    /// End ports whose table is not known now, and that may be closed: they were, or are about to be; or an earlier
+    /// manager has left them so.
+    maybe_closed: BTreeSet<EndPort>,
     newcomers: BTreeSet<EndPort>,
 }
 
@@ -78,6 +81,25 @@ impl FenceState {
         SlToVl::from_fn(|sl: Sl| if closes(sl) { Vl::MANAGEMENT } else { table.get(sl) })
     }
 
+    /// Whether an end port is known to discard service levels of data.
+    fn is_closed(&self, port: &EndPort) -> bool {
+        self.in_force.get(port).map_or_else(|| self.maybe_closed.contains(port), discards)
+    }
+
+    /// An end port is about to be written, with this table if it is known: it may keep the one that it has.
+    fn forget(&mut self, port: EndPort, wanted: Option<SlToVl>) {
+        if self.is_closed(&port) || wanted.is_some_and(|table| discards(&table)) {
+            self.maybe_closed.insert(port);
+        }
+        self.in_force.remove(&port);
+    }
+
+    /// An end port has answered with this table.
+    fn stands(&mut self, port: EndPort, table: SlToVl) {
+        self.maybe_closed.remove(&port);
+        self.in_force.insert(port, table);
+    }
+
     /// The table that an end port shall have, if it is not known to have it.
     fn lacking(&self, port: &EndPort, reserved: Option<Sl>) -> Option<SlToVl> {
         // A change that was called off has taken its newcomers down again: nobody opens them.
@@ -87,6 +109,10 @@ impl FenceState {
         let table = self.closed(port, *self.wanted.get(port)?, reserved);
         (self.in_force.get(port) != Some(&table)).then_some(table)
     }
+}
+
+fn discards(table: &SlToVl) -> bool {
+    Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT)
 }
 
 fn key(fabric: &Fabric, port: PortId) -> EndPort {
@@ -131,7 +157,7 @@ impl<T: Transport> Manager<T> {
         }));
         // Until each is acknowledged, nobody knows which table is in force.
         let written = fenced.iter().filter_map(|write| end_table(fabric, write));
-        written.for_each(|(port, _)| _ = self.fence.in_force.remove(&port));
+        written.for_each(|(port, table)| self.fence.forget(port, Some(table)));
         fenced
     }
 
@@ -148,7 +174,8 @@ impl<T: Transport> Manager<T> {
 
     /// These writes were acknowledged.
     pub(super) fn fence_stands(&mut self, fabric: &Fabric, writes: &[Cow<'_, Write>]) {
-        self.fence.in_force.extend(writes.iter().filter_map(|write| end_table(fabric, write)));
+        let written = writes.iter().filter_map(|write| end_table(fabric, write));
+        written.for_each(|(port, table)| self.fence.stands(port, table));
     }
 
     /// This end port has answered with this table; none: it is about to be written, and may keep either.
@@ -156,8 +183,8 @@ impl<T: Transport> Manager<T> {
         let Some(known) = &self.topology else { return };
         let at = key(&known.fabric, port);
         match table {
-            Some(table) => _ = self.fence.in_force.insert(at, table),
-            None => _ = self.fence.in_force.remove(&at),
+            Some(table) => self.fence.stands(at, table),
+            None => self.fence.forget(at, None),
         }
     }
 
@@ -183,6 +210,22 @@ impl<T: Transport> Manager<T> {
     pub fn begin_mastership(&mut self, half: Half) {
         (self.fence, self.sa_half) = (FenceState::default(), half);
         self.forget_counters();
+    }
+
+    /// These end ports of the fabric were found closed, and no others.
+    pub fn ends_are_closed(&mut self, fabric: &Fabric, closed: &[PortId]) {
+        self.fence.in_force.clear();
+        self.fence.maybe_closed = closed.iter().map(|&port| key(fabric, port)).collect();
+    }
+
+    /// How many end ports are known to discard service levels of data.
+    pub fn closed_ends(&self) -> usize {
+        let Some(known) = &self.topology else { return 0 };
+        if self.fence.maybe_closed.is_empty() && !self.fence.in_force.values().any(discards) {
+            return 0;
+        }
+        let ends = known.fabric.end_ports().filter(|&port| known.fabric.node(known.fabric.port(port).node).present);
+        ends.filter(|&port| self.fence.is_closed(&key(&known.fabric, port))).count()
     }
 
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.
@@ -256,5 +299,26 @@ mod tests {
         assert_eq!(state.lacking(&PORT, None), Some(steady()));
         state.newcomers.insert(PORT);
         assert_eq!(state.lacking(&PORT, None), None, "a change that was called off has taken it down");
+    }
+
+    /// A wave that fails leaves it open which of its tables are in force.
+    #[test]
+    fn whoever_may_be_closed_counts_as_closed() {
+        let stage = FenceStage::Retired(Half::Lower);
+        let mut state = FenceState { stage, ..FenceState::default() };
+        let closed = state.closed(&PORT, steady(), None);
+        for (wanted, answered, is_closed) in [
+            (steady(), None, false),
+            (closed, None, true),
+            (closed, Some(closed), true),
+            (steady(), None, true),
+            (steady(), Some(steady()), false),
+        ] {
+            state.forget(PORT, Some(wanted));
+            if let Some(table) = answered {
+                state.stands(PORT, table);
+            }
+            assert_eq!(state.is_closed(&PORT), is_closed, "{wanted:?}, {answered:?}");
+        }
     }
 }

@@ -427,15 +427,26 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// `Set LinearForwardingTable (modifier 0x3) at path 0,1,7`, for messages.
+    /// `Set LinearForwardingTable (modifier 0x3) at path 0,1,7 (leaf-1)`, for messages.
     pub(super) fn describe(&self, request: &MadRequest) -> String {
         let (attribute, place) = match &request.body {
-            RequestBody::Smp { path, attribute, .. } => (format!("{attribute:?}"), format!("path {path}")),
+            RequestBody::Smp { path, attribute, .. } => {
+                let name = self.at_end_of(path.hops()).map_or_else(String::new, |name| format!(" ({name})"));
+                (format!("{attribute:?}"), format!("path {path}{name}"))
+            }
             RequestBody::Perf { trip: RoundTrip { to, from, sl }, attribute, .. } => {
                 (format!("{attribute:?}"), format!("LID {to} from LID {from} on SL {sl}"))
             }
         };
         format!("{:?} {attribute} (modifier {:#x}) at {place}", request.method, request.modifier)
+    }
+
+    /// The device to which a path leads through the known fabric.
+    fn at_end_of(&self, hops: &[PortNum]) -> Option<String> {
+        let KnownTopology { fabric, sm, .. } = self.topology.as_ref()?;
+        let own = fabric.port(*sm).node;
+        let node = hops.iter().try_fold(own, |node, &hop| fabric.neighbour(fabric.port_at(node, hop)?))?;
+        Some(fabric.describe_node(node))
     }
 }
 

@@ -27,6 +27,7 @@ const SETUP: Setup = Setup {
     falls_back: false,
     observer: Observer::Token,
     port_breaks_at: None,
+    priority: 0,
 };
 
 /// The plans of all changes so far, each completed.

@@ -5,7 +5,7 @@ use reconfig::fabric::PortId;
 use reconfig::sim::{Halt, SimConfig};
 
 /// Runs both until something holds, or for so long; whether it came to hold.
-fn both(one: &mut Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene, &Scene) -> bool) -> bool {
+pub fn both(one: &mut Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene, &Scene) -> bool) -> bool {
     let end_ns = one.now_ns() + limit_ns;
     loop {
         one.poll();

@@ -70,23 +70,29 @@ pub struct Setup {
     pub observer: Observer,
     /// The attribute with whose first MAD the manager's own port fails.
     pub port_breaks_at: Option<AttributeId>,
+    pub priority: u8,
+}
+
+impl Setup {
+    pub const DEFAULT: Setup = Setup {
+        m_key: 0,
+        takeover: Takeover::Proved,
+        data_vls: 4,
+        data_vls_are_required: true,
+        lmc: 1,
+        engine: "up-down",
+        auto: true,
+        falls_back: false,
+        is_threaded: false,
+        observer: Observer::Token,
+        port_breaks_at: None,
+        priority: 0,
+    };
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup {
-            m_key: 0,
-            takeover: Takeover::Proved,
-            data_vls: 4,
-            data_vls_are_required: true,
-            lmc: 1,
-            engine: "up-down",
-            auto: true,
-            falls_back: false,
-            is_threaded: false,
-            observer: Observer::Token,
-            port_breaks_at: None,
-        }
+        Setup::DEFAULT
     }
 }
 
@@ -137,7 +143,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Pa
         takeover: setup.takeover,
         ..Config::by(engine(setup.engine))
     };
-    let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: 0, guid }) };
+    let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: setup.priority, guid }) };
     let kept = lid::Guid2Lid::new();
     let assign = Box::new(move |fabric: &Fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept)?));
     let journal = journal.map(|path| Journal::open(path, 0).expect("it can be opened").0);

@@ -123,7 +123,9 @@ pub struct Status {
     pub version: String,
     /// Time since the start.
     pub uptime_ns: u64,
-    /// `discovering`, `standby`, `master` or `not-active`.
+    /// The state of the election: `discovering`, `standby`, `not-active`, `master`; `yielding`, a master that ends a
+    /// change before it hands over; `handing-over`, one that has asked another manager to take over; `waiting`, one
+    /// that waits for another master to hand over.
     pub role: String,
     /// The port it manages from.
     pub port: OwnPort,
@@ -171,6 +173,9 @@ pub struct Status {
     /// What devices fail at, and what follows; empty where all serve what they should.
     #[serde(default)]
     pub degraded: Vec<Degraded>,
+    /// End ports that are known to discard what their hosts send on some service levels: behind a fence.
+    #[serde(default)]
+    pub end_ports_fenced: usize,
     /// How changes are made.
     pub policy: PolicyStatus,
     /// SMPs since the start.

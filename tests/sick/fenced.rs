@@ -1,0 +1,109 @@
+//! Hosts behind a fence: whatever becomes of the change, of its manager's switch or of its mastership, they are opened.
+
+use super::masters::both;
+use super::scene::{S, Scene, Setup};
+use reconfig::fabric::PortId;
+use reconfig::ids::{Sl, Vl};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::{Happening, ManagerOrder, SubnetElement, Takeover};
+use reconfig::wire::{AttributeId, SlToVlMappingTable};
+
+const SETUP: Setup = Setup { auto: false, takeover: Takeover::Rewrite, ..Setup::DEFAULT };
+
+/// Hosts whose ports discard some service level.
+fn closed(scene: &Scene) -> usize {
+    let is_closed = |port: &PortId| {
+        let read = scene.transport.with(|sim| sim.attribute(*port, AttributeId::SlToVlMappingTable, 0));
+        let table = SlToVlMappingTable::decode(&read.expect("it has lanes")).0;
+        Sl::all().any(|sl| table[usize::from(sl.get())] == Vl::MANAGEMENT)
+    };
+    scene.fabric.end_ports().filter(is_closed).count()
+}
+
+fn entered(scene: &Scene, state: &str) -> bool {
+    scene.said.borrow().iter().any(|said| matches!(said, Happening::Entered { state: other } if *other == state))
+}
+
+fn given_up(scene: &Scene) -> bool {
+    scene.failures().iter().any(|why| why.contains("given up"))
+}
+
+/// A subnet from which a switch is being removed: the change has come to a state.
+fn removing(state: &str, setup: Setup) -> Scene {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(S);
+    let element = SubnetElement::Switch("spine-1".to_string());
+    let order = ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false };
+    scene.mailbox.borrow_mut().order(order);
+    assert!(scene.until(10 * S, |scene| entered(scene, state)), "{:?}", scene.failures());
+    scene
+}
+
+/// The manager's own switch takes no SL-to-VL table, so neither the change nor its recovery can end. A cable that flaps
+/// all the while has the change resumed at once each time, and puts nothing off.
+#[test]
+fn hosts_do_not_wait_for_a_recovery_that_always_fails() {
+    let sick =
+        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
+    for flaps in [false, true] {
+        let mut scene = removing("draining", SETUP);
+        let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
+        scene.transport.with(|sim| sim.sicken_node(own, sick));
+        scene.pass(5 * S);
+        assert_eq!((closed(&scene), scene.mailbox.borrow().view.closed_ends), (16, 16), "flaps: {flaps}");
+        let cable = scene.port("host-16 HCA-1");
+        let begun_ns = scene.now_ns();
+        while !given_up(&scene) {
+            assert!(scene.now_ns() < begun_ns + 70 * S, "flaps: {flaps}: {:?}", scene.failures().last());
+            if flaps {
+                scene.transport.with(|sim| sim.kill(cable));
+                scene.pass(3 * S / 2);
+                scene.transport.with(|sim| sim.revive(cable));
+            }
+            scene.pass(3 * S / 2);
+        }
+        scene.pass(20 * S);
+        assert_eq!(closed(&scene), 0, "flaps: {flaps}: {:?}", scene.failures());
+        let view = scene.mailbox.borrow().view.clone();
+        assert_eq!((view.running.is_some(), view.closed_ends), (false, 0));
+        assert!(view.degraded.iter().any(|at| at.device.contains("leaf-1")), "{:?}", view.degraded);
+        let failures = scene.failures();
+        assert!(failures.iter().any(|why| why.contains("16 end ports") && why.contains("nothing is proved")));
+        assert!(failures.iter().any(|why| why.contains("(leaf-1): refused")), "{failures:?}");
+        // Attempts become fewer.
+        scene.said.borrow_mut().clear();
+        scene.pass(100 * S);
+        assert!(scene.failures().len() < 5, "{:?}", scene.failures());
+        scene.transport.with(|sim| sim.heal_node(own));
+        assert!(scene.until(61 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(5 * S);
+        assert_eq!((closed(&scene), scene.unreached(&[])), (0, vec![]), "flaps: {flaps}");
+    }
+}
+
+/// Other managers leave SL-to-VL tables of hosts as they are: a half that is closed at the handover stays closed.
+#[test]
+fn a_manager_of_higher_rank_finds_no_half_closed() {
+    let sick =
+        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
+    // Amid a change that ends, and one that is given up and recovered once its switch serves again.
+    for (state, stands_still) in [("splitting", false), ("draining", true)] {
+        let mut first = removing(state, SETUP);
+        let own = first.fabric.neighbour(first.port("host-1 HCA-1")).expect("its leaf");
+        let mut second = first.beside("host-9 HCA-1", Setup { priority: 15, ..SETUP });
+        let other = first.port("host-9 HCA-1");
+        first.transport.with(|sim| sim.set_is_sm(other, true));
+        if stands_still {
+            first.transport.with(|sim| sim.sicken_node(own, sick));
+            let is_master = |second: &Scene| second.role() == "master";
+            let limit_ns = 80 * S;
+            both(&mut first, &mut second, limit_ns, |first, second| is_master(second) || given_up(first));
+            assert_eq!((given_up(&first), is_master(&second)), (true, false), "{:?}", first.failures());
+            first.transport.with(|sim| sim.heal_node(own));
+        }
+        let handed_over = both(&mut first, &mut second, 90 * S, |_, second| second.role() == "master");
+        assert!(handed_over, "{state}: {:?}", [first.role(), second.role()]);
+        assert_eq!(closed(&first), 0, "{state}: hosts are closed at the handover");
+    }
+}

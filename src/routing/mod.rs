@@ -195,7 +195,7 @@ pub trait Engine: Send + Sync {
     /// Demanded ports are not connected, or parameters do not suit the fabric.
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
 
-    /// The root that it was given, if it has an order of switches. It chooses one by itself otherwise ([`chosen_root`]).
+    /// The root that it was given, if it has an order of switches; else it chooses one by itself ([`chosen_root`]).
     fn given_root(&self) -> Option<NodeId> {
         None
     }

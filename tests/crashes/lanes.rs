@@ -1,6 +1,6 @@
 //! A switch dies while a manager that has adopted the subnet waits before it replaces SL-to-VL tables (E.9), and the
-//! manager is killed before any MAD of the change for that loss. That change is planned, and recorded, with every level on
-//! one lane, which devices may have or not.
+//! manager is killed before any MAD of the change for that loss. That change is planned, and recorded, with every level
+//! on one lane, which devices may have or not.
 
 use super::world::{Death, Deed, HOSTS_UP, Life, World};
 use super::{AUTO, loses, sound};

@@ -24,8 +24,12 @@ use std::sync::Arc;
 /// orders.
 const CHANGES: u8 = 8;
 
-/// Pause before the manager retries what failed on a subnet that is up.
+/// Pause before the manager retries what failed on a subnet that is up. It doubles with each failure in a row that no
+/// event of the subnet comes between: a survey of everything must not go on for ever at this rate.
 const RETRY_NS: u64 = 5_000_000_000;
+
+/// The longest such pause.
+const LONGEST_RETRY_NS: u64 = 60_000_000_000;
 
 /// How often a halted change is resumed when its time comes, a minute in all. Hosts may stand behind its fence, or send
 /// where nobody is: then the subnet is taken over as if a manager had died amid the change.
@@ -66,6 +70,8 @@ pub enum LifecycleState {
         reaction: Reaction,
         /// How often its time came before, and it stood still again.
         in_vain: u8,
+        /// The element that it removes, if that was ordered.
+        removes: Option<FoundElement>,
     },
     /// A change is halted in a safe state and waits to be resumed.
     Halted {
@@ -73,6 +79,8 @@ pub enum LifecycleState {
         unfinished: Unfinished,
         /// How often its time came, and it stood still again.
         in_vain: u8,
+        /// The element that it removes, if that was ordered.
+        removes: Option<FoundElement>,
     },
     /// It was ordered to stop.
     Stopped,
@@ -83,6 +91,8 @@ pub enum LifecycleState {
 pub struct Unfinished {
     /// When to survey again; none if only an event calls for it.
     pub retry_ns: Option<u64>,
+    /// Reactions in a row that failed.
+    pub failures: u8,
     /// State of the retired half.
     pub retired: RetiredHalf,
 }
@@ -107,6 +117,8 @@ pub struct Reaction {
     pub order: Option<OrderId>,
     /// Changes made so far.
     pub changes: u8,
+    /// Reactions before it that failed.
+    pub failures: u8,
     /// State of the retired half.
     pub retired: RetiredHalf,
 }
@@ -221,7 +233,8 @@ pub enum LifecycleCommand {
     BringUp,
     /// Look whether something is gone, without a sweep; answer with `Glanced` or `Failed`.
     Glance,
-    /// Sweep the subnet that is up, and query the other managers; answer with `Surveyed` or `Failed`.
+    /// Sweep the subnet that is up, and query the other managers; answer with `Surveyed`, with `Glanced` if something
+    /// was lost meanwhile, or with `Failed`.
     Survey,
     /// Write the routing in force to the retired half; answer with `Mirrored` or `Failed`.
     Mirror {
@@ -361,11 +374,16 @@ impl Unfinished {
     fn retry_at(self, retry_ns: u64) -> Unfinished {
         Unfinished { retry_ns: Some(retry_ns), ..self }
     }
+
+    /// What failed before says nothing of what comes now.
+    fn anew(self) -> Unfinished {
+        Unfinished { failures: 0, ..self }
+    }
 }
 
 impl Reaction {
     fn to(unfinished: Unfinished, order: Option<OrderId>) -> Reaction {
-        Reaction { order, changes: 0, retired: unfinished.retired }
+        Reaction { order, changes: 0, failures: unfinished.failures, retired: unfinished.retired }
     }
 }
 
@@ -396,23 +414,26 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
         // What is gone is routed around before the rest of the subnet is asked anything.
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
-            (S::Surveying(Reaction::to(idle, None)), vec![C::Glance])
+            (S::Surveying(Reaction::to(idle.anew(), None)), vec![C::Glance])
         }
         // Nothing is set up before the survey: only that reads anew which ports bounced, and what came.
         (S::Surveying(reaction), E::Glanced(Some(goal))) if at.mandate == Mandate::Full => {
             prepare(Purpose::Glanced(reaction), goal)
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
-        (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
+        (S::Idle(idle), E::Noticed) => react(idle.anew(), None),
+        (S::Idle(idle), E::Due) => react(idle, None),
         (S::Halted { in_vain: RESUMED, .. }, E::Due) if at.mandate == Mandate::Full => {
             abandon("it stood still for a minute", None)
         }
-        (S::Halted { unfinished, in_vain }, E::Due) => resume(unfinished, None, (in_vain + 1).min(RESUMED)),
-        (S::Halted { unfinished, in_vain }, E::Noticed) => resume(unfinished, None, in_vain),
+        (S::Halted { unfinished, in_vain, removes }, E::Due) => {
+            resume(unfinished, None, (in_vain + 1).min(RESUMED), removes)
+        }
+        (S::Halted { unfinished, in_vain, removes }, E::Noticed) => resume(unfinished, None, in_vain, removes),
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
         (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
-        (S::Halted { unfinished, in_vain }, E::Summoned) => {
-            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), in_vain }, Vec::new())
+        (S::Halted { unfinished, in_vain, removes }, E::Summoned) => {
+            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), in_vain, removes }, Vec::new())
         }
 
         // The sweep may have found a manager of higher rank; the rest is then its work.
@@ -443,14 +464,16 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             let unfinished = Unfinished { retired: unfinished.retired.after_later(&record), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
-        (S::Resuming { reaction, in_vain }, E::Changed(record)) => {
+        (S::Resuming { reaction, in_vain, removes }, E::Changed(record)) => {
             let reaction = Reaction { retired: reaction.retired.after_later(&record), ..reaction };
-            resumed(reaction, in_vain, &record, at)
+            resumed(reaction, in_vain, removes, &record, at)
         }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
 
-        (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
-        (S::Halted { unfinished, in_vain }, E::Ordered(order)) => resume(unfinished, Some(order), in_vain),
+        (S::Idle(idle), E::Ordered(order)) => react(idle.anew(), Some(order)),
+        (S::Halted { unfinished, in_vain, removes }, E::Ordered(order)) => {
+            resume(unfinished, Some(order), in_vain, removes)
+        }
         (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager is master of this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
         // A removal begins a change, so it needs the full mandate.
@@ -474,7 +497,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
 /// Survey at once: something may have left or come between the sweep and the last write of the bring-up.
 fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
-    let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired };
+    let unfinished = Unfinished { retry_ns: Some(at.now_ns), failures: 0, retired };
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
 }
 
@@ -491,8 +514,9 @@ fn react(idle: Unfinished, order: Option<OrderId>) -> Next {
     survey(Reaction::to(idle, order))
 }
 
-fn resume(halted: Unfinished, order: Option<OrderId>, in_vain: u8) -> Next {
-    (LifecycleState::Resuming { reaction: Reaction::to(halted, order), in_vain }, vec![LifecycleCommand::Resume])
+fn resume(halted: Unfinished, order: Option<OrderId>, in_vain: u8, removes: Option<FoundElement>) -> Next {
+    let reaction = Reaction::to(halted, order);
+    (LifecycleState::Resuming { reaction, in_vain, removes }, vec![LifecycleCommand::Resume])
 }
 
 /// The change cannot be ended as it was planned. Any mandate will do: nothing is written before the next look, and what
@@ -513,17 +537,21 @@ fn survey(reaction: Reaction) -> Next {
 
 /// Nothing is left to do, or nothing that the mandate permits.
 fn rest(reaction: Reaction) -> Next {
-    (LifecycleState::Idle(Unfinished { retry_ns: None, retired: reaction.retired }), answered(reaction).collect())
+    let unfinished = Unfinished { retry_ns: None, failures: 0, retired: reaction.retired };
+    (LifecycleState::Idle(unfinished), answered(reaction).collect())
 }
 
 /// The work cannot be done now.
 fn give_up(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
     let commands = [LifecycleCommand::Report(why)].into_iter().chain(answered(reaction)).collect();
-    (LifecycleState::Idle(later(reaction.retired, at)), commands)
+    let Reaction { failures, retired, .. } = reaction;
+    let pause_ns = (RETRY_NS << failures.min(8)).min(LONGEST_RETRY_NS);
+    let retry_ns = Some(at.now_ns.saturating_add(pause_ns));
+    (LifecycleState::Idle(Unfinished { retry_ns, failures: failures.saturating_add(1), retired }), commands)
 }
 
 fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
-    Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), retired }
+    Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), failures: 0, retired }
 }
 
 /// The order behind a reaction is answered at its end; its changes were reported as they ended.
@@ -618,7 +646,7 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 /// A change in reaction to the subnet has ended; more may be left to do.
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
-        Outcome::Failed { state, reason } => return halt(reaction, 0, format!("in state {state}: {reason}"), at),
+        Outcome::Failed { state, reason } => return halt(reaction, 0, None, format!("in state {state}: {reason}"), at),
         Outcome::Abandoned { .. } => return abandon(UNFINISHABLE, answered(reaction).next()),
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
@@ -628,18 +656,28 @@ fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
         _ if reaction.changes + 1 == CHANGES => {
             (LifecycleState::Idle(later(reaction.retired, at)), answered(reaction).collect())
         }
-        _ => survey(Reaction { changes: reaction.changes + 1, ..reaction }),
+        _ => survey(Reaction { changes: reaction.changes + 1, failures: 0, ..reaction }),
     };
     published(next)
 }
 
 /// A halted change has been resumed. Only if it completes does the survey that caused this follow.
-fn resumed(reaction: Reaction, in_vain: u8, record: &ChangeRecord, at: LifecycleInput) -> Next {
+fn resumed(
+    reaction: Reaction,
+    in_vain: u8,
+    removes: Option<FoundElement>,
+    record: &ChangeRecord,
+    at: LifecycleInput,
+) -> Next {
     let outcome = format!("{:?}", record.outcome);
     match &record.outcome {
-        Outcome::Completed => published(survey(reaction)),
+        Outcome::Completed => {
+            let (state, mut commands) = survey(reaction);
+            commands.splice(0..0, removes.map(LifecycleCommand::SetAside));
+            published((state, commands))
+        }
         Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
-        Outcome::Failed { .. } => halt(reaction, in_vain, outcome, at),
+        Outcome::Failed { .. } => halt(reaction, in_vain, removes, outcome, at),
         Outcome::Abandoned { .. } => abandon(UNFINISHABLE, answered(reaction).next()),
     }
 }
@@ -660,7 +698,7 @@ fn removed(
     }
     if halted {
         let unfinished = later(unfinished.retired, at);
-        return (LifecycleState::Halted { unfinished, in_vain: 0 }, vec![answer]);
+        return (LifecycleState::Halted { unfinished, in_vain: 0, removes: Some(element) }, vec![answer]);
     }
     let set_aside = made.then_some(LifecycleCommand::SetAside(element));
     let commands = set_aside.into_iter().chain([answer]).collect();
@@ -669,10 +707,10 @@ fn removed(
 }
 
 /// A change is halted. Nothing is published: the SA keeps the half and the tables that the change gave it.
-fn halt(reaction: Reaction, in_vain: u8, outcome: String, at: LifecycleInput) -> Next {
+fn halt(reaction: Reaction, in_vain: u8, removes: Option<FoundElement>, outcome: String, at: LifecycleInput) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
     let commands = [report].into_iter().chain(answered(reaction)).collect();
-    (LifecycleState::Halted { unfinished: later(reaction.retired, at), in_vain }, commands)
+    (LifecycleState::Halted { unfinished: later(reaction.retired, at), in_vain, removes }, commands)
 }
 
 fn stands_still(outcome: String) -> String {

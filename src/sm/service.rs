@@ -4,6 +4,7 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
+use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
 use super::error::SmError;
@@ -15,7 +16,7 @@ use super::pending::Pending;
 use super::planning::{BREATH_NS, Planning};
 use super::upkeep::Upkeep;
 use crate::change;
-use crate::ids::Half;
+use crate::ids::{Half, Lmc};
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
@@ -53,8 +54,13 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
     }
-    let mut service =
-        Service { subnet: Subnet::Down(Box::new(manager), None), peers: PeerManagers::default(), until, in_vain: 0 };
+    let mut service = Service {
+        subnet: Subnet::Down(Box::new(manager), None),
+        peers: PeerManagers::default(),
+        until,
+        in_vain: 0,
+        settled: (context.config.lmc, context.config.data_vls),
+    };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
         let event = match commands.pop_front() {
@@ -79,6 +85,9 @@ struct Service<T> {
     until: RunUntil,
     /// How often a change of the journal was gone on with and stood still again.
     in_vain: u8,
+    /// LMC and data VLs as the user settled them: a subnet that carries traffic may have others, which are kept as long
+    /// as this manager knows it.
+    settled: (Lmc, u8),
 }
 
 /// The port, with what is known of its subnet.
@@ -132,7 +141,9 @@ impl<T: Transport> Service<T> {
                     let answer;
                     (self.subnet, answer) = match command {
                         LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
-                        LifecycleCommand::BringUp => bring_up(manager, found, context, &mut self.in_vain).await,
+                        LifecycleCommand::BringUp => {
+                            bring_up(manager, found, context, &mut self.in_vain, self.settled).await
+                        }
                         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
                     };
                     answer.map(Some)
@@ -230,10 +241,12 @@ async fn sweep<T: Transport>(
     peers: &mut PeerManagers,
     context: &Context,
 ) -> Result<Discovered, SmError> {
+    // Whoever manages the subnet is to learn what switches say; if that is this manager, it is surveyed once it is up.
+    manager.only_look();
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
-    peers.find(manager, &context.responder, &found.fabric, found.sm_port).await?;
+    peers.find(manager, &context.responder, &found.fabric, found.sm_port, false).await?;
     // Managing and sweeping again both follow from here anyway.
     peers.carry_out(manager, &context.responder, &context.mailbox).await?;
     let state = context.responder.borrow().state().name();
@@ -247,11 +260,13 @@ async fn bring_up<T: Transport>(
     found: Option<Box<Discovered>>,
     context: &mut Context,
     in_vain: &mut u8,
+    (lmc, data_vls): (Lmc, u8),
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
-    context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
+    context.config.lmc = bring_up::lmc_to_keep(&found, lmc, context.config.lmc_is_required);
+    context.config.data_vls = data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
     let up = loop {
         let began_ns = manager.now_ns();
@@ -371,6 +386,8 @@ async fn begin<T: Transport>(
 ) -> Result<BroughtUp, SmError> {
     let lmc = context.config.lmc;
     manager.breathe().await?;
-    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
-    bring_up::bring_up(manager, &context.config, found, fabric).await
+    let held = bring_up::keeping_their_lids(found, lmc);
+    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held))?;
+    let aside = AsideElements::named(context.aside());
+    bring_up::bring_up(manager, &context.config, found, fabric, &aside).await
 }

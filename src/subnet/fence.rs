@@ -183,6 +183,7 @@ impl<T: Transport> Manager<T> {
     pub fn begin_mastership(&mut self, half: Half) {
         (self.fence, self.sa_half) = (FenceState::default(), half);
         self.forget_counters();
+        self.clear_bits();
     }
 
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.

@@ -2,11 +2,14 @@
 //! write: the rest of the subnet is served, and what is wrong is said.
 
 mod hosts_first;
+mod hung;
 mod instead;
 mod keys;
 mod lanes_last;
 mod masters;
+mod odd_ports;
 mod one_device;
 mod scene;
+mod set_aside;
 mod strangers;
 mod switched_off;

@@ -110,9 +110,10 @@ fn timeless(state: LifecycleState) -> LifecycleState {
     };
     let still = |unfinished: Unfinished| Unfinished {
         retry_ns: unfinished.retry_ns.map(|_| 1),
+        failures: 0,
         retired: half(unfinished.retired),
     };
-    let react = |reaction: Reaction| Reaction { retired: half(reaction.retired), ..reaction };
+    let react = |reaction: Reaction| Reaction { retired: half(reaction.retired), failures: 0, ..reaction };
     let purpose = |purpose| match purpose {
         Purpose::React(reaction) => Purpose::React(react(reaction)),
         Purpose::Glanced(reaction) => Purpose::Glanced(react(reaction)),
@@ -123,11 +124,11 @@ fn timeless(state: LifecycleState) -> LifecycleState {
     match state {
         LifecycleState::BackingOff { course, .. } => LifecycleState::BackingOff { until_ns: 1, course },
         LifecycleState::Idle(unfinished) => LifecycleState::Idle(still(unfinished)),
-        LifecycleState::Halted { unfinished, .. } => {
-            LifecycleState::Halted { unfinished: still(unfinished), since_ns: 1 }
+        LifecycleState::Halted { unfinished, removes, .. } => {
+            LifecycleState::Halted { unfinished: still(unfinished), since_ns: 1, removes }
         }
-        LifecycleState::Resuming { reaction, .. } => {
-            LifecycleState::Resuming { reaction: react(reaction), since_ns: 1 }
+        LifecycleState::Resuming { reaction, removes, .. } => {
+            LifecycleState::Resuming { reaction: react(reaction), since_ns: 1, removes }
         }
         LifecycleState::Surveying(reaction) => LifecycleState::Surveying(react(reaction)),
         LifecycleState::Mirroring(reaction) => LifecycleState::Mirroring(react(reaction)),
@@ -253,7 +254,7 @@ fn a_change_that_cannot_be_made_after_a_glance_is_followed_by_a_survey_at_once()
     let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
     let (failed, prepared) = (|| LifecycleEvent::Failed("no way is left".to_string()), prepared());
     let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 nodes and 2 cables go".to_string() };
-    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     let surveying = step(idle, LifecycleEvent::Noticed, at).0;
     let preparing = step(surveying, LifecycleEvent::Glanced(Some(goal.clone())), at).0;
     let changing = step(preparing, LifecycleEvent::Prepared(Box::new(prepared)), at).0;
@@ -277,7 +278,7 @@ fn a_removal_that_cuts_off_end_ports_is_made_only_if_that_is_meant() {
     let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
     let whole = prepared();
     let goal = Goal { fabric: whole.plan.plan().draft().after.clone(), why: "leaf-1 is set aside".to_string() };
-    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     let sm = whole.plan.plan().draft().sm;
     let name = whole.plan.plan().draft().before.describe_port(sm);
     let cutting_off = Prepared { stranded: vec![sm], ..whole };
@@ -327,7 +328,7 @@ fn the_retired_half_follows_before_the_next_order_is_taken() {
     let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
     let prepared = prepared();
     let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "spine-1 is set aside".to_string() };
-    let idle = LifecycleState::Idle(Unfinished { retry_ns: Some(1), retired: RetiredHalf::Current });
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: Some(1), failures: 0, retired: RetiredHalf::Current });
     assert!(!idle.precedes_orders(at.now_ns), "orders come before a survey that mirrors nothing");
     let preparing = step(idle, removal(goal, false, false), at).0;
     let changing = step(preparing, LifecycleEvent::Prepared(Box::new(prepared.clone())), at).0;
@@ -339,6 +340,49 @@ fn the_retired_half_follows_before_the_next_order_is_taken() {
     assert!(!failed.precedes_orders(at.now_ns), "{failed:?}");
     let followed = step(step(mirroring, LifecycleEvent::Mirrored, at).0, LifecycleEvent::SetUp(None), at).0;
     assert!(!followed.precedes_orders(at.now_ns), "{followed:?}");
+}
+
+/// A removal that stands still and is made later is a removal all the same.
+#[test]
+fn what_a_removal_removes_is_set_aside_however_late_it_is_made() {
+    let at = |now_ns| LifecycleInput { now_ns, mandate: Mandate::Full };
+    let prepared = prepared();
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "spine-1 is set aside".to_string() };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
+    let preparing = step(idle, removal(goal, false, false), at(1)).0;
+    let mut state = step(preparing, LifecycleEvent::Prepared(Box::new(prepared.clone())), at(1)).0;
+    let failed = || Outcome::Failed { state: "draining", reason: "no answer".to_string() };
+    for (outcome, sets_aside) in [(failed(), false), (failed(), false), (Outcome::Completed, true)] {
+        if let Some(due_ns) = state.due_ns() {
+            state = step(state, LifecycleEvent::Due, at(due_ns)).0;
+        }
+        let (next, commands) = step(state, record(&prepared, outcome), at(2));
+        let is_it = |command: &LifecycleCommand| {
+            let LifecycleCommand::SetAside(element) = command else { return false };
+            *element == FoundElement::Node(NodeId(0))
+        };
+        assert_eq!(commands.iter().any(is_it), sets_aside, "{state:?}: {commands:?}");
+        state = next;
+    }
+    assert_eq!(state.name(), "surveying");
+}
+
+/// What fails again and again is tried less and less often, and at once when something happens.
+#[test]
+fn the_pause_after_a_failure_doubles_up_to_a_minute() {
+    let at = |now_ns| LifecycleInput { now_ns, mandate: Mandate::Full };
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: Some(0), failures: 0, retired: RetiredHalf::Current });
+    let failed = || LifecycleEvent::Failed("no room".to_string());
+    let (mut state, mut now_ns, mut pauses) = (idle, 0, Vec::new());
+    for _ in 0..7 {
+        state = step(step(state, LifecycleEvent::Due, at(now_ns)).0, failed(), at(now_ns)).0;
+        let due_ns = state.due_ns().expect("it is tried again");
+        pauses.push((due_ns - now_ns) / 1_000_000_000);
+        now_ns = due_ns;
+    }
+    assert_eq!(pauses, [5, 10, 20, 40, 60, 60, 60]);
+    state = step(step(state, LifecycleEvent::Noticed, at(now_ns)).0, failed(), at(now_ns)).0;
+    assert_eq!(state.due_ns(), Some(now_ns + 5_000_000_000));
 }
 
 /// The order that a state has yet to answer.
@@ -423,7 +467,7 @@ fn a_subnet_that_always_changes_is_listened_to_after_eight_changes() {
     let prepared = prepared();
     let goal = || Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "cables go and come".to_string() };
     let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
-    let idle = Unfinished { retry_ns: None, retired: RetiredHalf::Current };
+    let idle = Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current };
     let (mut state, mut commands) = step(LifecycleState::Idle(idle), LifecycleEvent::Ordered(ORDER), at);
     let mut changes = 0;
     while let Some(question) = commands.last().map(LifecycleCommand::name).filter(|name| QUESTIONS.contains(name)) {
@@ -466,7 +510,7 @@ fn stands_still() -> Outcome {
 /// A removal by `double` that is under way, for a manager that had nothing else to do.
 fn removing(prepared: &Prepared) -> LifecycleState {
     let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "spine-1 is set aside".to_string() };
-    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     let preparing = stepped(idle, removal(goal, false, false), 1, Mandate::Full).0;
     stepped(preparing, LifecycleEvent::Prepared(Box::new(prepared.clone())), 1, Mandate::Full).0
 }
@@ -561,7 +605,7 @@ fn whoever_stops_beside_what_is_not_ended_says_so() {
     assert_eq!(told, ["report", "answer"], "an order that stands still is trouble, too");
     let (stale, _) = stepped(removing(&prepared), record(&prepared, Outcome::Completed), 2, Mandate::Full);
     assert_eq!((stop(halted), stop(stale)), (vec!["own-up"], vec!["own-up"]));
-    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     assert_eq!(stop(idle), Vec::<&str>::new());
 }
 
@@ -570,7 +614,7 @@ fn whoever_stops_beside_what_is_not_ended_says_so() {
 fn losses_are_routed_around_while_another_manager_is_waited_for() {
     let prepared = prepared();
     let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 node goes".to_string() };
-    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, retired: RetiredHalf::Current });
+    let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     let glancing = stepped(idle, LifecycleEvent::Noticed, 1, Mandate::Guard).0;
     let preparing = stepped(glancing, LifecycleEvent::Glanced(Some(goal)), 2, Mandate::Guard).0;
     assert_eq!(preparing.name(), "preparing");

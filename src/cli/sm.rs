@@ -346,20 +346,36 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     }
 }
 
-/// Opens the journal of the manager at this port.
-fn journal(arguments: &Arguments, guid: Guid, epoch_ns: u64) -> Result<Option<Journal>, Failure> {
+/// Opens the journal of the manager at this port. If it cannot be written now, there is none, and the second text says
+/// why.
+fn journal(arguments: &Arguments, guid: Guid, epoch_ns: u64) -> Result<(Option<Journal>, Option<String>), Failure> {
     if arguments.no_journal {
-        return Ok(None);
+        return Ok((None, None));
     }
     let folder = arguments.journal.clone().map_or_else(super::journal::default_folder, Ok)?;
     let opened = Journal::open(&folder.join(super::journal::file_name(guid)), epoch_ns);
-    // A folder that does not serve is the user's choice; another manager that writes there, or a full disk, is not.
-    let (journal, told) = opened.map_err(|error| match error {
-        JournalError::Locked { .. } | JournalError::Write { .. } => Failure::undone(error),
-        _ => Failure::input(error),
-    })?;
-    told.iter().for_each(|told| tracing::warn!("{told}"));
-    Ok(Some(journal))
+    opened_or_not(opened)
+}
+
+fn opened_or_not(
+    opened: Result<(Journal, Vec<String>), JournalError>,
+) -> Result<(Option<Journal>, Option<String>), Failure> {
+    match opened {
+        Ok((journal, told)) => {
+            told.iter().for_each(|told| tracing::warn!("{told}"));
+            Ok((Some(journal), None))
+        }
+        // Hosts do not wait for a disk, nor do they when it becomes full later.
+        Err(error) if error.is_of_a_full_disk() => {
+            let what = std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
+            let why = format!("changes are made WITHOUT A JOURNAL until the manager is restarted: {what}");
+            tracing::error!("{why}");
+            Ok((None, Some(why)))
+        }
+        // A folder that does not serve is the user's choice; another manager that writes there is not.
+        Err(error @ (JournalError::Locked { .. } | JournalError::Write { .. })) => Err(Failure::undone(error)),
+        Err(error) => Err(Failure::input(error)),
+    }
 }
 
 fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: u64) -> Result<Context, Failure> {
@@ -380,8 +396,9 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
     let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
     let default = SweepPolicy::default();
     let pace = SweepPolicy { most_ns, least_ns: default.least_ns.min(most_ns), ..default };
+    let (journal, unrecorded) = journal(arguments, guid, epoch_ns)?;
     Ok(Context {
-        assign: Box::new(move |fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &known.borrow())?)),
+        assign: Box::new(move |fabric, lmc, held| Ok(lid::assign_beside_data(fabric, lmc, &known.borrow(), held)?)),
         keep: Box::new(move |fabric| {
             let learnt = kept.borrow().learn(fabric);
             if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
@@ -392,7 +409,8 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
             *kept.borrow_mut() = learnt;
         }),
         pace,
-        journal: journal(arguments, guid, epoch_ns)?,
+        journal,
+        unrecorded,
         epoch_ns,
         ..Context::of(config, rules, mailbox)
     })
@@ -514,5 +532,20 @@ impl Arguments {
     /// Whether the log is JSON.
     pub(super) fn logs_json(&self) -> bool {
         self.log_format == "json"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, ErrorKind};
+
+    #[test]
+    fn a_manager_starts_without_a_journal_where_the_disk_is_full() {
+        let failed =
+            |kind: ErrorKind| Err(JournalError::Write { path: "sm.journal".into(), source: io::Error::from(kind) });
+        let (journal, why) = opened_or_not(failed(ErrorKind::StorageFull)).expect("it goes on");
+        assert!(journal.is_none() && why.is_some_and(|why| why.contains("WITHOUT A JOURNAL")));
+        assert!(opened_or_not(failed(ErrorKind::PermissionDenied)).is_err());
     }
 }

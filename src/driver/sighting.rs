@@ -31,8 +31,23 @@ impl<S: SubnetManager> Driver<S> {
     /// The sweep failed, or found a node that contradicts the known fabric, or a neighbour of a silent device kept its
     /// link up; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
+        let sighting = self.look_or_restore(false).await?;
+        Ok(sighting.expect("only a look that heeds events ends before its time"))
+    }
+
+    /// The same, but an event that comes amid a sweep is followed by a glance at once: none if that finds that
+    /// something is gone which the routing in force uses. That alone is recorded then, and a sweep must follow the
+    /// change.
+    ///
+    /// # Errors
+    /// Those of [`Driver::look`].
+    pub async fn look_heeding(&mut self) -> Result<Option<Sighting>, DriverError> {
+        self.look_or_restore(true).await
+    }
+
+    async fn look_or_restore(&mut self, heeds: bool) -> Result<Option<Sighting>, DriverError> {
         let before = self.running.alive.clone();
-        let sighting = self.sweep().await;
+        let sighting = self.sweep(heeds).await;
         if sighting.is_err() {
             self.subnet.set_topology(&before, self.running.sm);
             self.running.alive = before;
@@ -40,13 +55,23 @@ impl<S: SubnetManager> Driver<S> {
         sighting
     }
 
-    async fn sweep(&mut self) -> Result<Sighting, DriverError> {
+    async fn sweep(&mut self, heeds: bool) -> Result<Option<Sighting>, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         let mut sweeps = 0;
         loop {
             // Events from before the sweep: the sweep itself shows what they report.
             while self.subnet.pending_event().is_some() {}
-            let discovered = self.subnet.discover().await?;
+            let discovered = match heeds && sweeps + 1 < SWEEPS {
+                true => self.subnet.discover_heeding().await?,
+                false => Some(self.subnet.discover().await?),
+            };
+            let Some(discovered) = discovered else {
+                sweeps += 1;
+                if self.glance().await?.is_some() {
+                    return Ok(None);
+                }
+                continue;
+            };
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
             let Recognised { alive, stranger } = difference::recognise(&self.running.known, &discovered.fabric)?;
             self.subnet.set_topology(&alive, self.running.sm);
@@ -65,7 +90,7 @@ impl<S: SubnetManager> Driver<S> {
                     self.noticed |= event.is_some();
                     let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
                     let record = PhaseRecord { name: "sweep", start_ns, end_ns, smps };
-                    return Ok(Sighting { record, discovered, stranger });
+                    return Ok(Some(Sighting { record, discovered, stranger }));
                 }
             }
         }
@@ -287,9 +312,20 @@ impl Running {
         lacks(&self.routed, &wanted).then_some(wanted)
     }
 
+    /// What is left of the routing in force without what is gone and what `aside` removes; none if it uses neither.
+    pub fn less(&self, aside: impl Fn(&Fabric) -> Fabric) -> Option<Fabric> {
+        let usable = change::within_reach(&aside(&self.alive), self.sm);
+        lacks(&usable, &self.routed).then(|| common(&usable, &self.routed))
+    }
+
+    /// Whether a fabric has a node or cable that the routing in force does not serve.
+    pub fn grows_to(&self, fabric: &Fabric) -> bool {
+        lacks(&self.routed, fabric)
+    }
+
     /// Whether a node or cable is present that the routing in force does not serve.
     pub fn has_grown(&self) -> bool {
-        lacks(&self.routed, &self.alive)
+        self.grows_to(&self.alive)
     }
 }
 

@@ -45,3 +45,12 @@ pub enum JournalError {
     #[error("reading the plan in a journal: {0}")]
     Plan(String),
 }
+
+impl JournalError {
+    /// Whether there is no room for what is to be written.
+    pub fn is_of_a_full_disk(&self) -> bool {
+        use io::ErrorKind as Kind;
+        let (JournalError::Read { source, .. } | JournalError::Write { source, .. }) = self else { return false };
+        matches!(source.kind(), Kind::StorageFull | Kind::QuotaExceeded)
+    }
+}

@@ -24,11 +24,11 @@ pub trait JournalFile {
     /// Its length is then unknown.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 
-    /// Gives the file another name, and begins an empty one under its own.
+    /// Gives the file another name, and begins one with this content under its own.
     ///
     /// # Errors
-    /// The disk refuses; the file then has one of the two names.
-    fn renew(&mut self, path: &Path, kept: &Path) -> Result<(), JournalError>;
+    /// The disk refuses; the file then is as before, and still the one that is written.
+    fn renew(&mut self, path: &Path, kept: &Path, content: &[u8]) -> Result<(), JournalError>;
 }
 
 /// A file with the lock of its one writer. The lock ends with the process.
@@ -82,10 +82,41 @@ impl JournalFile for LockedFile {
         self.0.sync_data()
     }
 
-    fn renew(&mut self, path: &Path, kept: &Path) -> Result<(), JournalError> {
-        let renamed = fs::rename(path, kept);
-        renamed.map_err(|source| JournalError::Write { path: path.into(), source })?;
-        *self = open(path)?;
-        Ok(())
+    fn renew(&mut self, path: &Path, kept: &Path, content: &[u8]) -> Result<(), JournalError> {
+        let beside = path.with_added_extension("new");
+        match begin_beside(&beside, content).and_then(|file| replace(path, kept, &beside).map(|()| file)) {
+            Ok(file) => {
+                *self = LockedFile(file);
+                Ok(())
+            }
+            Err(source) => {
+                // What is half written helps nobody.
+                let _ = fs::remove_file(&beside);
+                Err(JournalError::Write { path: path.into(), source })
+            }
+        }
     }
+}
+
+/// A new file with this content on disk, and its lock.
+fn begin_beside(path: &Path, content: &[u8]) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::options().read(true).append(true).create_new(true).open(path)?;
+    file.lock()?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// Puts a file in the place of another one, which is kept under a second name. At no moment is there none.
+fn replace(path: &Path, kept: &Path, beside: &Path) -> io::Result<()> {
+    match fs::remove_file(kept) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => fs::hard_link(path, kept)?,
+    }
+    fs::rename(beside, path)?;
+    sync_folder(path)
 }

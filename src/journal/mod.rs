@@ -71,9 +71,10 @@ impl Journal {
             Ok(read) => read,
             Err(fault) => {
                 let aside = path.with_added_extension("damaged");
-                file.renew(path, &aside)?;
+                let anew = line::written(&JournalEntry { at_ns: epoch_ns, record: opened() });
+                file.renew(path, &aside, anew.as_bytes())?;
                 told.push(format!("{}: {fault}: kept as {}, and begun anew", path.display(), aside.display()));
-                line::Read::default()
+                line::Read { len: anew.len() as u64, ..line::Read::default() }
             }
         };
         let mut journal = Journal::over(Box::new(file), path, epoch_ns);
@@ -234,11 +235,12 @@ impl Journal {
 
     /// Keeps the old file under a second name, and begins a new one with the records that are still needed.
     fn begin_anew(&mut self, now_ns: u64) -> Result<(), JournalError> {
-        self.file.renew(&self.place, &self.place.with_added_extension("old"))?;
-        (self.len, self.is_torn) = (0, false);
-        self.append(now_ns, opened())?;
-        let elements = self.aside.clone();
-        self.append(now_ns, JournalRecord::Aside { elements })
+        let at_ns = self.epoch_ns.saturating_add(now_ns);
+        let records = [opened(), JournalRecord::Aside { elements: self.aside.clone() }];
+        let content = records.map(|record| line::written(&JournalEntry { at_ns, record })).concat();
+        self.file.renew(&self.place, &self.place.with_added_extension("old"), content.as_bytes())?;
+        (self.len, self.is_torn) = (content.len() as u64, false);
+        Ok(())
     }
 }
 
@@ -288,5 +290,22 @@ mod tests {
         assert_eq!(kinds(&path), ["\"opened\"", "\"aside\"", "\"completed\""]);
         let (journal, _) = Journal::open(&path, 7).expect("it can be read");
         assert_eq!(journal.aside(), ["0x10"]);
+    }
+
+    #[test]
+    fn a_journal_that_cannot_begin_anew_goes_on_as_it_is() {
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path().join("sm.journal");
+        let (mut journal, _) = Journal::open(&path, 7).expect("it can be made");
+        journal.set_aside(1, vec!["0x10".to_string()]).expect("room");
+        // A folder is where the new file would be written.
+        std::fs::create_dir(path.with_added_extension("new")).expect("room");
+        journal.begin_anew(5).expect_err("there is no room");
+        journal.ended(6, &Outcome::Completed).expect("room");
+        drop(journal);
+        let (entries, torn) = read(&path).expect("whole");
+        assert_eq!((entries.len(), torn), (3, None), "{entries:?}");
+        let (journal, told) = Journal::open(&path, 7).expect("it can be read");
+        assert_eq!((journal.aside(), told), (&["0x10".to_string()][..], vec![]));
     }
 }

@@ -62,7 +62,7 @@ impl LidRange {
     }
 
     /// Returns whether a LID is in both.
-    fn meets(self, other: LidRange) -> bool {
+    pub(super) fn meets(self, other: LidRange) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }

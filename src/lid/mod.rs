@@ -28,7 +28,7 @@ pub use random_table::{RandomTable, RandomTableFull};
 pub use realise::{TooFewLids, bring_up, bring_up_undivided, check_fits, merge, mirrored, realise, steady_sl_to_vl};
 pub use renaming::{IdsExhausted, MOST_IDS, Name, Renaming, rename};
 pub use splits::Splits;
-pub use stable::assign_stable;
+pub use stable::{assign_beside_data, assign_stable};
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};

@@ -17,12 +17,33 @@ use std::collections::{BTreeMap, BTreeSet};
 /// # Errors
 /// Too few unicast LIDs, or a switch whose table is too short.
 pub fn assign_stable(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid) -> Result<Fabric, LidError> {
-    let reserved = absentees(fabric, kept);
-    match assign_beside(fabric, lmc, kept, &reserved) {
+    assign_beside_data(fabric, lmc, kept, &BTreeSet::new())
+}
+
+/// The same where data flows: ports that carry it keep the LIDs that they `hold`, if they are aligned and sufficient,
+/// whatever the file has for them and for absent ports.
+///
+/// # Errors
+/// As [`assign_stable`].
+pub fn assign_beside_data(
+    fabric: &Fabric,
+    lmc: Lmc,
+    kept: &Guid2Lid,
+    hold: &BTreeSet<PortId>,
+) -> Result<Fabric, LidError> {
+    let held = |&port: &PortId| LidRange::aligned(fabric.port(port).lid?, lmc_of(fabric, port, lmc).lids());
+    let held: Vec<LidRange> = hold.iter().filter_map(held).collect();
+    let is_free = |range: &LidRange| !held.iter().any(|held| held.meets(*range));
+    let reserved: Vec<LidRange> = absentees(fabric, kept).into_iter().filter(is_free).collect();
+    match assign_beside(fabric, lmc, kept, hold, &reserved) {
         // Present ports take precedence over ports that may return.
-        Err(_) if !reserved.is_empty() => assign_beside(fabric, lmc, kept, &[]),
+        Err(_) if !reserved.is_empty() => assign_beside(fabric, lmc, kept, hold, &[]),
         assigned => assigned,
     }
+}
+
+fn lmc_of(fabric: &Fabric, port: PortId, lmc: Lmc) -> Lmc {
+    if fabric.node(fabric.port(port).node).is_switch() { Lmc::default() } else { lmc }
 }
 
 /// The LIDs of ports that are in the file but not in the fabric.
@@ -32,10 +53,17 @@ pub(super) fn absentees(fabric: &Fabric, kept: &Guid2Lid) -> Vec<LidRange> {
 }
 
 /// As [`assign_stable`], with reserved LIDs that no port gets.
-fn assign_beside(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid, reserved: &[LidRange]) -> Result<Fabric, LidError> {
-    let own = |port| if fabric.node(fabric.port(port).node).is_switch() { Lmc::default() } else { lmc };
-    let wanted = fabric.lid_ports().map(|port| (port, own(port))).collect();
+fn assign_beside(
+    fabric: &Fabric,
+    lmc: Lmc,
+    kept: &Guid2Lid,
+    hold: &BTreeSet<PortId>,
+    reserved: &[LidRange],
+) -> Result<Fabric, LidError> {
+    let wanted = fabric.lid_ports().map(|port| (port, lmc_of(fabric, port, lmc))).collect();
     let mut assignment = Assignment::new(fabric, wanted, reserved);
+    let carrying = |port: PortId| Some(port).filter(|port| hold.contains(port));
+    assignment.keep(|port, lids| LidRange::aligned(fabric.port(carrying(port)?).lid?, lids));
     assignment.keep(|port, lids| kept.get(guid_of(fabric, port)?)?.narrowed(lids));
     assignment.keep(|port, lids| LidRange::aligned(fabric.port(port).lid?, lids));
     let assigned = assignment.filled()?;
@@ -190,7 +218,13 @@ mod tests {
             (0..384).map(|i| (0x10_0000 + i, 128 * i as u16, 128 * i as u16 + 127)).collect();
         let file = kept(&held[1..]);
         let fabric = star(254);
-        let error = assign_beside(&fabric, Lmc::MAX, &file, &file.iter().map(|(_, range)| range).collect::<Vec<_>>());
+        let error = assign_beside(
+            &fabric,
+            Lmc::MAX,
+            &file,
+            &BTreeSet::new(),
+            &file.iter().map(|(_, range)| range).collect::<Vec<_>>(),
+        );
         assert!(matches!(&error, Err(LidError::NoRoom { lids: 128, .. })), "{error:?}");
     }
 

@@ -5,6 +5,7 @@
 //! routing is proved on any lanes. A subnet with traffic is adopted as it runs if its tables can be proved.
 //! Otherwise nothing is written unless the user allows it.
 
+use super::aside::AsideElements;
 use super::config::{Config, Takeover};
 use super::error::SmError;
 use super::fair;
@@ -24,6 +25,7 @@ use crate::subnet::{Discovered, Manager, SubnetManager};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SlToVl, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
@@ -92,58 +94,80 @@ pub(super) struct BroughtUp {
     pub(super) newcomers: bool,
 }
 
-/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]). Other managers are
-/// answered meanwhile.
+/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]), and routes around what
+/// is set aside where nothing flows yet, or where tables in force do. Other managers are answered meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     found: &Discovered,
     fabric: Fabric,
+    aside: &AsideElements,
 ) -> Result<BroughtUp, SmError> {
     check_reserved(&fabric, config)?;
     let whole = Arc::new(fabric);
-    let rest = without_newcomers(found, &whole).map(Arc::new);
-    let fabric = rest.clone().unwrap_or_else(|| whole.clone());
-    let up = settle(manager, config, found, fabric).await?;
-    Ok(BroughtUp { running: Running { known: whole, ..up.running }, newcomers: rest.is_some(), ..up })
+    let [likely, all] = [false, true].map(|all| without_newcomers(found, &whole, all).map(Arc::new));
+    // Who holds what it should have may have come all the same: it is left for later if nothing is to be kept else.
+    let trials = if likely == all { vec![(all, false)] } else { vec![(likely, true), (all, false)] };
+    for (rest, is_trial) in trials {
+        let fabric = rest.clone().unwrap_or_else(|| whole.clone());
+        let used = match aside.is_empty() {
+            true => fabric.clone(),
+            false => Arc::new(within_reach(&aside.out_of(&fabric), found.sm_port)),
+        };
+        // The order was given to a manager at this port, whose cable may be another one by now.
+        let used = if used.neighbour(found.sm_port).is_some() { used } else { fabric.clone() };
+        if let Some(up) = settle(manager, config, found, fabric, used, is_trial).await? {
+            rest.iter().for_each(|rest| tell_of_newcomers(&whole, rest));
+            let running = Running { known: whole, ..up.running };
+            return Ok(BroughtUp { running, newcomers: rest.is_some(), ..up });
+        }
+    }
+    unreachable!("the last of them is no trial")
 }
 
-/// Brings up what is to be used at once of what a sweep found.
+/// Brings up what is to be used at once of what a sweep found: `used`, the fabric without what is set aside. None if a
+/// trial finds that forwarding tables in force do not lead to all of it.
 async fn settle<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     found: &Discovered,
     fabric: Arc<Fabric>,
-) -> Result<BroughtUp, SmError> {
+    used: Arc<Fabric>,
+    is_trial: bool,
+) -> Result<Option<BroughtUp>, SmError> {
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
     manager.breathe().await?;
     refuse_adaptive(manager, &fabric, config).await?;
+    let flows = installed::carries_traffic(&found.fabric, &found.port_states);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let routing = computed(manager, config.planning, {
-        let (config, fabric) = (config.clone(), fabric.clone());
+        let (config, fabric) = (config.clone(), if flows { fabric.clone() } else { used.clone() });
         move || fallback::routed(&config, &fabric, sm)
     });
     let routing = routing.await??;
-    if installed::carries_traffic(&found.fabric, &found.port_states) {
-        return take_over(manager, config, found, fabric, routing).await;
+    if flows {
+        return take_over(manager, config, found, (fabric, used), routing, is_trial).await;
     }
     let on_any_lanes = routing.on_any_lanes;
-    let mut up = brought_up(fabric, sm, routing, SubnetArrival::Cold);
+    let mut up = brought_up(used, sm, routing, SubnetArrival::Cold);
     let lanes = write(manager, config, &up.running, None, on_any_lanes).await?;
     up.pending = (!lanes.is_empty()).then_some(Pending::Lanes { writes: lanes, ages: false });
-    Ok(up)
+    Ok(Some(up))
 }
 
-/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`.
+/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`. What is set aside is not
+/// in `used`; where tables lead over it all the same, a change takes it out later.
 async fn take_over<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     found: &Discovered,
-    fabric: Arc<Fabric>,
+    (fabric, used): (Arc<Fabric>, Arc<Fabric>),
     routing: FoundRouting,
-) -> Result<BroughtUp, SmError> {
+    is_trial: bool,
+) -> Result<Option<BroughtUp>, SmError> {
     let sm = found.sm_port;
+    let mut routed = fabric.clone();
     let top = fabric.max_lid().unwrap_or_default();
     let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     manager.ends_are_closed(&fabric, &installed.closed_ends(&fabric));
@@ -162,8 +186,16 @@ async fn take_over<T: Transport>(
         may_close: true,
     };
     let comparable = comparable(found, &fabric, &installed);
-    let (half, arrival, pending) = match computed(manager, config.planning, move || verdict(input, comparable)).await? {
-        Verdict::Adoptable => (installed.half, SubnetArrival::Adopted, None),
+    let judged = move || verdict(input, comparable, used);
+    let verdict = computed(manager, config.planning, judged).await?;
+    if is_trial && !matches!(verdict, Verdict::Adoptable { .. } | Verdict::AdoptableOnAnyLanes { .. }) {
+        return Ok(None);
+    }
+    let (half, arrival, pending) = match verdict {
+        Verdict::Adoptable { used } => {
+            routed = used;
+            (installed.half, SubnetArrival::Adopted, None)
+        }
         Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
             tracing::warn!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
             serve_all_lanes(manager, &fabric, config).await?;
@@ -191,14 +223,17 @@ async fn take_over<T: Transport>(
             tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
             write(manager, config, &up.running, Some(installed.tables), false).await?;
-            return Ok(up);
+            return Ok(Some(up));
         }
     };
     // Which source sends by which path cannot be read back, so these tables were proved for every source on every path.
-    let running = running(fabric, sm, installed.tables, 1, None, half);
+    let running = running(routed.clone(), sm, installed.tables, 1, None, half);
     // Age limits too: the first barrier of a recovery counts by them.
     set_up::everything(manager, &Basis::of(&running, config)).await?;
-    Ok(BroughtUp { running, arrival, routed_by: None, instead: routing.instead, pending, newcomers: false })
+    let tables = SubnetTables { port_states: running_states(&fabric, &running.tables), ..running.tables };
+    let running = Running { known: fabric.clone(), alive: fabric, tables, ..running };
+    let (routed_by, instead) = (None, routing.instead);
+    Ok(Some(BroughtUp { running, arrival, routed_by, instead, pending, newcomers: false }))
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
@@ -262,7 +297,10 @@ pub(super) async fn taken_up<T: Transport>(
 /// What can be done about a subnet that carries traffic.
 enum Verdict {
     /// Its tables may stay in force.
-    Adoptable,
+    Adoptable {
+        /// The fabric that they route.
+        used: Arc<Fabric>,
+    },
     /// Its forwarding tables may, whatever its SL-to-VL tables are, and while these are replaced.
     AdoptableOnAnyLanes { why: String, tables: SubnetTables, writes: Vec<Write> },
     /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
@@ -271,9 +309,14 @@ enum Verdict {
     Unproved { why: String },
 }
 
-fn verdict(input: RecoveryInput, comparable: Result<(), String>) -> Verdict {
-    let adoptable = || adoptable(&input.fabric, &input.tables, &input.policy);
-    let Err(why) = comparable.clone().and_then(|()| adoptable()) else { return Verdict::Adoptable };
+fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabric>) -> Verdict {
+    let adoptable = |fabric: &Fabric| adoptable(fabric, &input.tables, &input.policy);
+    if comparable.is_ok() && used != input.fabric && adoptable(&used).is_ok() {
+        return Verdict::Adoptable { used };
+    }
+    let Err(why) = comparable.clone().and_then(|()| adoptable(&input.fabric)) else {
+        return Verdict::Adoptable { used: input.fabric };
+    };
     if comparable.is_ok() && adoptable_on_any_lanes(&input.fabric, &input.tables, &input.policy) {
         let RecoveryInput { fabric, tables, policy, .. } = input;
         let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
@@ -324,8 +367,8 @@ pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) ->
         return wanted;
     }
     let fabric = &found.fabric;
-    let addressed = fabric.end_ports().map(|port| fabric.port(port)).filter(|port| port.lid.is_some());
-    let Some(held) = addressed.map(|port| port.lmc).min() else { return wanted };
+    let addressed = fabric.end_ports().filter(|&port| is_active(found, port) && fabric.port(port).lid.is_some());
+    let Some(held) = of_most(addressed.map(|port| fabric.port(port).lmc)) else { return wanted };
     if held < wanted {
         tracing::warn!(%held, %wanted, "the subnet carries traffic under a lesser LMC, which is kept: with LMC 0 no change can \
             move hosts to other LIDs, so that only changes by forwarding entries alone are made (--lmc to have it changed)");
@@ -341,14 +384,36 @@ pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Disco
     if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
         return config.data_vls;
     }
-    let cabled = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
-    let (held, wanted) = (cabled.filter_map(|port| manager.port_info(port)?.operational_vls.lanes()), config.data_vls);
-    let held = held.min().unwrap_or(wanted);
+    let active = fabric.ports().map(|(id, _)| id).filter(|&port| fabric.peer(port).is_some() && is_active(found, port));
+    let lanes = active.filter_map(|port| manager.port_info(port)?.operational_vls.lanes());
+    let wanted = config.data_vls;
+    let held = of_most(lanes).unwrap_or(wanted);
     if held < wanted {
         tracing::warn!(%held, %wanted, "the subnet carries traffic on fewer data VLs, which are kept: a change by `double` \
             needs two (--vls to have it changed, for which links go down)");
     }
     held
+}
+
+/// What most have, the least of those that are as frequent; none of none. Ports that carry no data have no say in it:
+/// what they hold comes from elsewhere, and is written before they carry any.
+fn of_most<T: Ord>(held: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    held.for_each(|value| *counts.entry(value).or_default() += 1);
+    let most = counts.values().copied().max()?;
+    counts.into_iter().find(|&(_, count)| count == most).map(|(value, _)| value)
+}
+
+fn is_active(found: &Discovered, port: PortId) -> bool {
+    found.port_states[port.index()] == PortState::Active
+}
+
+/// Ports that carry data, themselves or by a switch's other ports, under LIDs that they may keep.
+pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortId> {
+    let fabric = &found.fabric;
+    let flows = |&port: &PortId| ports_of_owner(fabric, port).iter().any(|&port| is_active(found, port));
+    let suits = |&port: &PortId| fabric.port(port).lmc == lmc || fabric.node(fabric.port(port).node).is_switch();
+    fabric.lid_ports().filter(flows).filter(suits).collect()
 }
 
 /// The fabric with its lanes settled and with the LIDs that `assign` gives.
@@ -420,40 +485,46 @@ fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
     }
 }
 
-/// Whether a port that owns a LID came, or was switched on again, while no manager was there: it holds none, and it
-/// lets no data through.
-fn is_newcomer(found: &Discovered, owner: PortId) -> bool {
-    let is_active = |port: &PortId| found.port_states[port.index()] == PortState::Active;
-    found.fabric.port(owner).lid.is_none() && !ports_of_owner(&found.fabric, owner).iter().any(is_active)
+/// Whether a port that owns a LID came, or was switched on again, while no manager was there: it lets no data through,
+/// and holds no LID, or another one than it is to have; or `all`, since a LID of another subnet may be as good. Only what
+/// an earlier manager has ARMED is no newcomer under any.
+fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) -> bool {
+    let states = || ports_of_owner(&found.fabric, owner).into_iter().map(|port| found.port_states[port.index()]);
+    let is_armed = states().any(|state| state == PortState::Armed);
+    let (held, wanted) = (found.fabric.port(owner), fabric.port(owner));
+    let is_other = (held.lid, held.lmc) != (wanted.lid, wanted.lmc);
+    !states().any(|state| state == PortState::Active) && (held.lid.is_none() || !is_armed && (all || is_other))
 }
 
 /// The fabric without what came while no manager was there, and without what is joined by nothing else: the tables in
 /// force know nothing of it, and are adopted or mended for the rest as they stand. It is brought in afterwards, as what
 /// comes always is. None where there is none, or where nothing carries traffic. The manager's own device and its switch
 /// are never left for later.
-fn without_newcomers(found: &Discovered, fabric: &Fabric) -> Option<Fabric> {
+fn without_newcomers(found: &Discovered, fabric: &Fabric, all: bool) -> Option<Fabric> {
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return None;
     }
     let own = [Some(fabric.port(found.sm_port).node), fabric.neighbour(found.sm_port)];
-    let later = fabric.lid_ports().filter(|&port| is_newcomer(found, port));
+    let later = fabric.lid_ports().filter(|&port| is_newcomer(found, fabric, port, all));
     let later = later.filter(|&port| !own.contains(&Some(fabric.port(port).node)));
     let cables: Vec<PortId> = later.flat_map(|port| ports_of_owner(fabric, port)).collect();
     if cables.is_empty() {
         return None;
     }
-    let rest = within_reach(&fabric.without_links(&cables), found.sm_port);
+    Some(within_reach(&fabric.without_links(&cables), found.sm_port))
+}
+
+fn tell_of_newcomers(fabric: &Fabric, rest: &Fabric) {
     let gone = fabric.nodes().filter(|&(id, node)| node.present && !rest.node(id).present);
     let gone: Vec<String> = gone.map(|(id, _)| fabric.describe_node(id)).collect();
     let first = gone.first().map_or("a port of a device", String::as_str);
     tracing::warn!(devices = gone.len(), first, "came while no manager was there: brought in once the rest is up");
-    Some(rest)
 }
 
 /// Whether what was read can be compared with anything: the subnet has the wanted LIDs, but for what came while no
 /// manager was there and the manager cannot do without, and every device has reported.
 fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
-    if let Some(port) = fabric.lid_ports().filter(|&port| !is_newcomer(found, port)).find(|&port| {
+    if let Some(port) = fabric.lid_ports().filter(|&port| !is_newcomer(found, fabric, port, false)).find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
     }) {

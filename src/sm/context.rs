@@ -8,13 +8,15 @@ use super::mailbox::{Happening, SharedMailbox};
 use super::pace::SweepPolicy;
 use super::responder::{Responder, SharedResponder};
 use crate::change::BringUpError;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, PortId};
 use crate::ids::Lmc;
 use crate::journal::Journal;
 use crate::lid;
+use std::collections::BTreeSet;
 
-/// Assigns 2^LMC LIDs to each end port of a fabric: remembered LIDs first, then LIDs that ports hold.
-pub type AssignLids = Box<dyn FnMut(&Fabric, Lmc) -> Result<Fabric, SmError>>;
+/// Assigns 2^LMC LIDs to each end port of a fabric: those that the given ports hold, since they carry data, then
+/// remembered LIDs, then LIDs that other ports hold.
+pub type AssignLids = Box<dyn FnMut(&Fabric, Lmc, &BTreeSet<PortId>) -> Result<Fabric, SmError>>;
 
 /// Stores the LIDs of a fabric.
 pub type KeepLids = Box<dyn FnMut(&Fabric)>;
@@ -35,6 +37,8 @@ pub struct Context {
     pub pace: SweepPolicy,
     /// Where changes are recorded before they are made; none if nowhere.
     pub journal: Option<Journal>,
+    /// Why nothing is recorded though it was to be, for the status.
+    pub unrecorded: Option<String>,
     /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one
     /// manager to the next. 0 in a simulation, whose clock outlives managers.
     pub epoch_ns: u64,
@@ -48,12 +52,18 @@ impl Context {
             config,
             responder: Responder::new(rules, mailbox.clone()),
             mailbox,
-            assign: Box::new(|fabric, lmc| Ok(lid::assign(fabric, lmc).map_err(BringUpError::from)?)),
+            assign: Box::new(|fabric, lmc, _| Ok(lid::assign(fabric, lmc).map_err(BringUpError::from)?)),
             keep: Box::new(|_| {}),
             pace: SweepPolicy::default(),
             journal: None,
+            unrecorded: None,
             epoch_ns: 0,
         }
+    }
+
+    /// Names of what is set aside, as the journal has them.
+    pub(super) fn aside(&self) -> &[String] {
+        self.journal.as_ref().map_or(&[], Journal::aside)
     }
 
     pub(super) fn post(&self, now_ns: u64, happening: Happening) {

@@ -17,7 +17,7 @@ pub struct Degraded {
     pub attribute: String,
     /// `Get` or `Set`.
     pub method: String,
-    /// `silent`, `refuses` or `holds-other`.
+    /// `silent`, `refuses`, `holds-other`, or `unfit` of what came and does not fit the subnet.
     pub fails: String,
     /// The status of its refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +36,7 @@ impl Degraded {
         let Degraded { device, attribute, method, follows, .. } = self;
         let fails = match (self.fails.as_str(), self.status) {
             ("silent", _) => "does not answer".to_string(),
+            ("unfit", _) => "does not fit the subnet".to_string(),
             ("refuses", Some(status)) => format!("refuses, status {status:#06x}"),
             _ => "holds something else than what was written".to_string(),
         };

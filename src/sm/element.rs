@@ -103,6 +103,15 @@ impl FoundElement {
         nodes.map(|(id, _)| FoundElement::Node(id)).chain(cables.map(|(end, _)| FoundElement::Cable(end))).collect()
     }
 
+    /// The devices that fail if it does: a switch itself, both ends of a cable.
+    pub(super) fn nodes(self, fabric: &Fabric) -> impl Iterator<Item = NodeId> {
+        let nodes = match self {
+            FoundElement::Node(node) => [Some(node), None],
+            FoundElement::Cable(port) => [Some(fabric.port(port).node), fabric.neighbour(port)],
+        };
+        nodes.into_iter().flatten()
+    }
+
     pub(super) fn is_in(self, fabric: &Fabric) -> bool {
         match self {
             FoundElement::Node(node) => fabric.node(node).present,

@@ -749,7 +749,11 @@ mod tests {
         assert_eq!(status.trouble.as_deref(), Some("two nodes have one GUID"));
         // It lasts until a retry leaves nothing to do.
         for (retry_ns, lasts) in [(Some(9), true), (None, false)] {
-            mailbox.borrow_mut().enter(LifecycleState::Idle(Unfinished { retry_ns, retired: RetiredHalf::Current }));
+            mailbox.borrow_mut().enter(LifecycleState::Idle(Unfinished {
+                retry_ns,
+                failures: 0,
+                retired: RetiredHalf::Current,
+            }));
             frontend.look(|_, _| {});
             assert_eq!(frontend.status().trouble.is_some(), lasts, "{retry_ns:?}");
         }

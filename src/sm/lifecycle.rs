@@ -24,8 +24,12 @@ use std::sync::Arc;
 /// orders.
 const CHANGES: u8 = 8;
 
-/// Pause before the manager retries what failed on a subnet that is up.
+/// Pause before the manager retries what failed on a subnet that is up. It doubles with each failure in a row that no
+/// event of the subnet comes between: a survey of everything must not go on for ever at this rate.
 const RETRY_NS: u64 = 5_000_000_000;
+
+/// The longest such pause.
+const LONGEST_RETRY_NS: u64 = 60_000_000_000;
 
 /// How long a change may stand still, or a retired half fail to follow. Hosts may stand behind its fence, or send where
 /// nobody is: then the subnet is taken over as if a manager had died amid the change.
@@ -76,6 +80,8 @@ pub enum LifecycleState {
         reaction: Reaction,
         /// Since when it stands still.
         since_ns: u64,
+        /// The element that it removes, if that was ordered.
+        removes: Option<FoundElement>,
     },
     /// A change is halted in a safe state and waits to be resumed.
     Halted {
@@ -83,6 +89,8 @@ pub enum LifecycleState {
         unfinished: Unfinished,
         /// Since when it stands still, whatever was tried meanwhile.
         since_ns: u64,
+        /// The element that it removes, if that was ordered.
+        removes: Option<FoundElement>,
     },
     /// It was ordered to stop.
     Stopped,
@@ -102,6 +110,8 @@ pub struct BringUpCourse {
 pub struct Unfinished {
     /// When to survey again; none if only an event calls for it.
     pub retry_ns: Option<u64>,
+    /// Reactions in a row that failed.
+    pub failures: u8,
     /// State of the retired half.
     pub retired: RetiredHalf,
 }
@@ -128,6 +138,8 @@ pub struct Reaction {
     pub order: Option<OrderId>,
     /// Changes made so far.
     pub changes: u8,
+    /// Reactions before it that failed.
+    pub failures: u8,
     /// State of the retired half.
     pub retired: RetiredHalf,
 }
@@ -251,7 +263,8 @@ pub enum LifecycleCommand {
     BringUp,
     /// Look whether something is gone, without a sweep; answer with `Glanced` or `Failed`.
     Glance,
-    /// Sweep the subnet that is up, and query the other managers; answer with `Surveyed` or `Failed`.
+    /// Sweep the subnet that is up, and query the other managers; answer with `Surveyed`, with `Glanced` if something
+    /// was lost meanwhile, or with `Failed`.
     Survey,
     /// Write the routing in force to the retired half; answer with `Mirrored` or `Failed`.
     Mirror {
@@ -417,11 +430,16 @@ impl Unfinished {
     fn retry_at(self, retry_ns: u64) -> Unfinished {
         Unfinished { retry_ns: Some(retry_ns), ..self }
     }
+
+    /// What failed before says nothing of what comes now.
+    fn anew(self) -> Unfinished {
+        Unfinished { failures: 0, ..self }
+    }
 }
 
 impl Reaction {
     fn to(unfinished: Unfinished, order: Option<OrderId>) -> Reaction {
-        Reaction { order, changes: 0, retired: unfinished.retired }
+        Reaction { order, changes: 0, failures: unfinished.failures, retired: unfinished.retired }
     }
 }
 
@@ -463,22 +481,25 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
         // What is gone is routed around before the rest of the subnet is asked anything.
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
-            (S::Surveying(Reaction::to(idle, None)), vec![C::Glance])
+            (S::Surveying(Reaction::to(idle.anew(), None)), vec![C::Glance])
         }
         // Nothing is set up before the survey: only that reads anew which ports bounced, and what came.
         (S::Surveying(reaction), E::Glanced(Some(goal))) if [Mandate::Guard, Mandate::Full].contains(&at.mandate) => {
             prepare(Purpose::Glanced(reaction), goal)
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
-        (S::Idle(idle), E::Noticed | E::Due) => react(idle, None),
+        (S::Idle(idle), E::Noticed) => react(idle.anew(), None),
+        (S::Idle(idle), E::Due) => react(idle, None),
         (S::Halted { since_ns, .. }, E::Due | E::Noticed) if is_to_be_given_up(since_ns, at) => {
             abandon(given_up(STOOD_STILL), None)
         }
-        (S::Halted { unfinished, since_ns }, E::Due | E::Noticed) => resume(unfinished, None, since_ns),
+        (S::Halted { unfinished, since_ns, removes }, E::Due | E::Noticed) => {
+            resume(unfinished, None, since_ns, removes)
+        }
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
         (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
-        (S::Halted { unfinished, since_ns }, E::Summoned) => {
-            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), since_ns }, Vec::new())
+        (S::Halted { unfinished, since_ns, removes }, E::Summoned) => {
+            (S::Halted { unfinished: unfinished.retry_at(at.now_ns), since_ns, removes }, Vec::new())
         }
 
         // The sweep may have found a manager of higher rank; the rest is then its work, but for the retired half: it
@@ -524,14 +545,16 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             let unfinished = Unfinished { retired: unfinished.retired.after_later(&record), ..unfinished };
             removed(order, element, unfinished, record, at)
         }
-        (S::Resuming { reaction, since_ns }, E::Changed(record)) => {
+        (S::Resuming { reaction, since_ns, removes }, E::Changed(record)) => {
             let reaction = Reaction { retired: reaction.retired.after_later(&record), ..reaction };
-            resumed(reaction, since_ns, &record, at)
+            resumed(reaction, since_ns, removes, &record, at)
         }
         (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
 
-        (S::Idle(idle), E::Ordered(order)) => react(idle, Some(order)),
-        (S::Halted { unfinished, since_ns }, E::Ordered(order)) => resume(unfinished, Some(order), since_ns),
+        (S::Idle(idle), E::Ordered(order)) => react(idle.anew(), Some(order)),
+        (S::Halted { unfinished, since_ns, removes }, E::Ordered(order)) => {
+            resume(unfinished, Some(order), since_ns, removes)
+        }
         (S::Standby, E::Ordered(order)) => refuse(state, order, "another subnet manager is master of this subnet"),
         (S::BackingOff { .. }, E::Ordered(order)) => refuse(state, order, "the subnet is not up"),
         // A removal begins a change, so it needs the full mandate.
@@ -556,7 +579,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
 /// Survey at once: something may have left or come between the sweep and the last write of the bring-up.
 fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
-    let unfinished = Unfinished { retry_ns: Some(at.now_ns), retired };
+    let unfinished = Unfinished { retry_ns: Some(at.now_ns), failures: 0, retired };
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
 }
 
@@ -590,8 +613,9 @@ fn react(idle: Unfinished, order: Option<OrderId>) -> Next {
     survey(Reaction::to(idle, order))
 }
 
-fn resume(halted: Unfinished, order: Option<OrderId>, since_ns: u64) -> Next {
-    (LifecycleState::Resuming { reaction: Reaction::to(halted, order), since_ns }, vec![LifecycleCommand::Resume])
+fn resume(halted: Unfinished, order: Option<OrderId>, since_ns: u64, removes: Option<FoundElement>) -> Next {
+    let reaction = Reaction::to(halted, order);
+    (LifecycleState::Resuming { reaction, since_ns, removes }, vec![LifecycleCommand::Resume])
 }
 
 const STOOD_STILL: &str = "it stood still for a minute";
@@ -621,7 +645,8 @@ fn survey(reaction: Reaction) -> Next {
 
 /// Nothing is left to do, or nothing that the mandate permits.
 fn rest(reaction: Reaction) -> Next {
-    (LifecycleState::Idle(Unfinished { retry_ns: None, retired: reaction.retired }), answered(reaction).collect())
+    let unfinished = Unfinished { retry_ns: None, failures: 0, retired: reaction.retired };
+    (LifecycleState::Idle(unfinished), answered(reaction).collect())
 }
 
 /// A survey, or what follows it, cannot be done now. While the retired half is closed this must not last for ever.
@@ -642,11 +667,14 @@ fn not_followed(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
 /// The work cannot be done now.
 fn give_up(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
     let commands = [LifecycleCommand::Report(why)].into_iter().chain(answered(reaction)).collect();
-    (LifecycleState::Idle(later(reaction.retired, at)), commands)
+    let Reaction { failures, retired, .. } = reaction;
+    let pause_ns = (RETRY_NS << failures.min(8)).min(LONGEST_RETRY_NS);
+    let retry_ns = Some(at.now_ns.saturating_add(pause_ns));
+    (LifecycleState::Idle(Unfinished { retry_ns, failures: failures.saturating_add(1), retired }), commands)
 }
 
 fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
-    Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), retired }
+    Unfinished { retry_ns: Some(at.now_ns.saturating_add(RETRY_NS)), failures: 0, retired }
 }
 
 /// The order behind a reaction is answered at its end; its changes were reported as they ended.
@@ -754,7 +782,7 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
         Outcome::Failed { state, reason } => {
-            return halt(reaction, at.now_ns, format!("in state {state}: {reason}"), at);
+            return halt(reaction, at.now_ns, None, format!("in state {state}: {reason}"), at);
         }
         Outcome::Abandoned { .. } => return abandon(given_up(UNFINISHABLE), answered(reaction).next()),
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
@@ -765,21 +793,31 @@ fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Nex
         _ if reaction.changes + 1 == CHANGES => {
             (LifecycleState::Idle(later(reaction.retired, at)), answered(reaction).collect())
         }
-        _ => survey(Reaction { changes: reaction.changes + 1, ..reaction }),
+        _ => survey(Reaction { changes: reaction.changes + 1, failures: 0, ..reaction }),
     };
     published(next)
 }
 
 /// A halted change has been resumed. Only if it completes does the survey that caused this follow.
-fn resumed(reaction: Reaction, since_ns: u64, record: &ChangeRecord, at: LifecycleInput) -> Next {
+fn resumed(
+    reaction: Reaction,
+    since_ns: u64,
+    removes: Option<FoundElement>,
+    record: &ChangeRecord,
+    at: LifecycleInput,
+) -> Next {
     let outcome = format!("{:?}", record.outcome);
     match &record.outcome {
-        Outcome::Completed => published(survey(reaction)),
+        Outcome::Completed => {
+            let (state, mut commands) = survey(reaction);
+            commands.splice(0..0, removes.map(LifecycleCommand::SetAside));
+            published((state, commands))
+        }
         Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
         Outcome::Failed { .. } if is_to_be_given_up(since_ns, at) => {
             abandon(format!("{}; {}", stands_still(outcome), given_up(STOOD_STILL)), answered(reaction).next())
         }
-        Outcome::Failed { .. } => halt(reaction, since_ns, outcome, at),
+        Outcome::Failed { .. } => halt(reaction, since_ns, removes, outcome, at),
         Outcome::Abandoned { .. } => abandon(given_up(UNFINISHABLE), answered(reaction).next()),
     }
 }
@@ -803,7 +841,8 @@ fn removed(
         return abandon(given_up(UNFINISHABLE), Some(answer));
     }
     if let Some(why) = halted {
-        let state = LifecycleState::Halted { unfinished: later(unfinished.retired, at), since_ns: at.now_ns };
+        let unfinished = later(unfinished.retired, at);
+        let state = LifecycleState::Halted { unfinished, since_ns: at.now_ns, removes: Some(element) };
         return (state, vec![LifecycleCommand::Report(why), answer]);
     }
     let set_aside = made.then_some(LifecycleCommand::SetAside(element));
@@ -813,10 +852,10 @@ fn removed(
 }
 
 /// A change is halted. Nothing is published: the SA keeps the half and the tables that the change gave it.
-fn halt(reaction: Reaction, since_ns: u64, outcome: String, at: LifecycleInput) -> Next {
+fn halt(reaction: Reaction, since_ns: u64, removes: Option<FoundElement>, outcome: String, at: LifecycleInput) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
     let commands = [report].into_iter().chain(answered(reaction)).collect();
-    (LifecycleState::Halted { unfinished: later(reaction.retired, at), since_ns }, commands)
+    (LifecycleState::Halted { unfinished: later(reaction.retired, at), since_ns, removes }, commands)
 }
 
 fn stands_still(outcome: String) -> String {

@@ -7,6 +7,7 @@
 //! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
 //! (the program's part), multicast groups, partitions other than the default one.
 
+mod aside;
 mod bounded;
 mod bring_up;
 mod config;
@@ -28,6 +29,7 @@ pub mod lifecycle;
 mod mailbox;
 pub mod metrics;
 mod mirroring;
+mod misfits;
 mod moving;
 mod opening;
 pub mod pace;

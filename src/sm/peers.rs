@@ -10,7 +10,7 @@ use crate::ids::{Guid, Lid, Sl};
 use crate::subnet::{Ask, Manager, RequestTarget, SubnetError, SubnetManager};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, NodeType, Notice, PortInfo, Route, SmInfo, Smp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// PortInfo:CapabilityMask, bit 1: a subnet manager runs at the port.
 const IS_SM: u32 = 1 << 1;
@@ -20,18 +20,22 @@ const IS_SM: u32 = 1 << 1;
 pub(super) struct PeerManagers {
     /// The port of each manager, by the GUID in its SMInfo.
     ports: BTreeMap<Guid, PortId>,
+    /// Ports that did not answer the last time, by their GUIDs: they are asked once.
+    silent: BTreeSet<Guid>,
 }
 
 impl PeerManagers {
     /// Reads SMInfo at every port that reports a manager, has sent word as one or answered as one last time, and passes
-    /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port.
+    /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port. Whether all were
+    /// asked: what `heeds` events ends when one comes, and the election learns nothing.
     pub(super) async fn find<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
         responder: &SharedResponder,
         fabric: &Fabric,
         own: PortId,
-    ) -> Result<(), SmError> {
+        heeds: bool,
+    ) -> Result<bool, SmError> {
         // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
         // same.
         let callers = manager.take_callers();
@@ -45,9 +49,13 @@ impl PeerManagers {
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
         let ports: Vec<PortId> = ports.collect();
-        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        let told = manager.ask(ports.iter().map(ask).collect()).await?;
+        let was_silent = |port: PortId| self.silent.contains(&fabric.port_guid(port));
+        let Some(told) = manager.ask_managers(&ports, was_silent, heeds).await? else {
+            manager.keep_callers(callers);
+            return Ok(false);
+        };
         self.ports.clear();
+        self.silent.clear();
         let mut peers = Vec::new();
         for (&port, told) in ports.iter().zip(told) {
             match told.map(|data| peer(&SmInfo::decode(&data))) {
@@ -58,12 +66,13 @@ impl PeerManagers {
                 Ok(None) => {}
                 Err(error) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
-                    tracing::warn!(%error, "a port reports a subnet manager, which does not answer")
+                    tracing::warn!(%error, "a port reports a subnet manager, which does not answer");
+                    self.silent.insert(fabric.port_guid(port));
                 }
             }
         }
         responder.borrow_mut().step(ElectionEvent::Swept(peers), manager.now_ns());
-        Ok(())
+        Ok(true)
     }
 
     /// Carries out the election's commands, and those that follow from the answers, until there are none left. Returns

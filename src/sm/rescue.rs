@@ -54,6 +54,8 @@ pub fn find_closed(manager: &mut Manager<AnyTransport>) -> LocalBoxFuture<'_, Re
 }
 
 async fn look(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmError> {
+    // Another manager may be at work, and what a switch says to it is not to be lost.
+    manager.only_look();
     let found = manager.discover().await?;
     manager.set_topology(&found.fabric, found.sm_port);
     let fabric = &found.fabric;

@@ -4,6 +4,7 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
+use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
 use super::degraded;
@@ -17,7 +18,7 @@ use super::pending::Pending;
 use super::planning::{BREATH_NS, Planning};
 use super::upkeep::Upkeep;
 use crate::change;
-use crate::ids::Half;
+use crate::ids::{Half, Lmc};
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
@@ -61,6 +62,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         until,
         stands_since_ns: None,
         refusals: Refusals::default(),
+        settled: (context.config.lmc, context.config.data_vls),
     };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
@@ -87,6 +89,9 @@ struct Service<T> {
     /// Since when a change of the journal stands still, whatever was tried meanwhile.
     stands_since_ns: Option<u64>,
     refusals: Refusals,
+    /// LMC and data VLs as the user settled them: a subnet that carries traffic may have others, which are kept as long
+    /// as this manager knows it.
+    settled: (Lmc, u8),
 }
 
 /// Refusals to take the subnet over without a proof, one after the other.
@@ -172,7 +177,9 @@ impl<T: Transport> Service<T> {
                     let answer;
                     (self.subnet, answer) = match command {
                         LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
-                        LifecycleCommand::BringUp => bring_up(manager, found, context, &mut self.stands_since_ns).await,
+                        LifecycleCommand::BringUp => {
+                            bring_up(manager, found, context, &mut self.stands_since_ns, self.settled).await
+                        }
                         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
                     };
                     answer.map(Some)
@@ -299,10 +306,12 @@ async fn sweep<T: Transport>(
     peers: &mut PeerManagers,
     context: &Context,
 ) -> Result<Discovered, SmError> {
+    // Whoever manages the subnet is to learn what switches say; if that is this manager, it is surveyed once it is up.
+    manager.only_look();
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
-    peers.find(manager, &context.responder, &found.fabric, found.sm_port).await?;
+    peers.find(manager, &context.responder, &found.fabric, found.sm_port, false).await?;
     // Managing and sweeping again both follow from here anyway.
     peers.carry_out(manager, &context.responder, &context.mailbox).await?;
     Ok(found)
@@ -314,11 +323,13 @@ async fn bring_up<T: Transport>(
     found: Option<Box<Discovered>>,
     context: &mut Context,
     stands_since_ns: &mut Option<u64>,
+    (lmc, data_vls): (Lmc, u8),
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
-    context.config.lmc = bring_up::lmc_to_keep(&found, context.config.lmc, context.config.lmc_is_required);
+    context.config.lmc = bring_up::lmc_to_keep(&found, lmc, context.config.lmc_is_required);
+    context.config.data_vls = data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
     let up = loop {
         let began_ns = manager.now_ns();
@@ -438,6 +449,8 @@ async fn begin<T: Transport>(
 ) -> Result<BroughtUp, SmError> {
     let lmc = context.config.lmc;
     manager.breathe().await?;
-    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
-    bring_up::bring_up(manager, &context.config, found, fabric).await
+    let held = bring_up::keeping_their_lids(found, lmc);
+    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held))?;
+    let aside = AsideElements::named(context.aside());
+    bring_up::bring_up(manager, &context.config, found, fabric, &aside).await
 }

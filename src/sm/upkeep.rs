@@ -5,6 +5,7 @@
 //! routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
 //! addressed, set up, and added to the routing (G.6).
 
+use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp};
 use super::config::Config;
 use super::context::Context;
@@ -13,9 +14,10 @@ use super::drift::{self, Drift};
 use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
-use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate};
+use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
+use super::misfits::{self, Misfit};
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::planning::computed;
@@ -28,6 +30,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running
 use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
+use crate::lid::LidError;
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager, WriteOrder};
@@ -37,11 +40,14 @@ use crate::wire;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// How often a survey may be ended by events before it goes on whatever happens.
+const HEEDING_SURVEYS: usize = 3;
+
 /// A subnet that is up.
 pub(super) struct Upkeep<T> {
     pub(super) driver: Driver<Watched<T>>,
     /// Elements that are present and must not be used.
-    aside: BTreeSet<FoundElement>,
+    aside: AsideElements,
     pace: SweepPace,
     /// The subnet's last report.
     seen: Seen,
@@ -55,6 +61,8 @@ pub(super) struct Upkeep<T> {
     is_partial: bool,
     /// Whether something is known to be there and still to be brought in.
     newcomers: bool,
+    /// Who came and is not taken in.
+    misfits: Vec<Misfit>,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -67,16 +75,8 @@ impl<T: Transport> Upkeep<T> {
         let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
         // Above those of the manager before, whose questions devices may remember.
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
-        let aside = match context.journal.take() {
-            None => BTreeSet::new(),
-            Some(journal) => {
-                let found =
-                    journal.aside().iter().filter_map(|name| FoundElement::of_lasting_name(name, &up.running.alive));
-                let aside = found.collect();
-                driver.record_in(journal);
-                aside
-            }
-        };
+        let aside = AsideElements::named(context.aside());
+        context.journal.take().into_iter().for_each(|journal| driver.record_in(journal));
         if let Some(most_bytes) = context.config.foresee {
             driver.foresee_by(Foreseer::new(most_bytes));
         }
@@ -87,8 +87,9 @@ impl<T: Transport> Upkeep<T> {
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
+        let (sighting, instead, is_partial, misfits) = (None, None, false, Vec::new());
         let mut upkeep =
-            Upkeep { driver, aside, pace, seen, sighting: None, rounds, instead: None, is_partial: false, newcomers };
+            Upkeep { driver, aside, pace, seen, sighting, rounds, instead, is_partial, newcomers, misfits };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -129,13 +130,13 @@ impl<T: Transport> Upkeep<T> {
                 let goal = |found: Option<_>| found.and_then(|_| self.goal());
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
-            LifecycleCommand::Survey => self.survey(peers, context).await.map(|()| {
+            LifecycleCommand::Survey => self.survey(peers, context).await.map(|surveyed| {
                 // What was lost is back, so nobody is without a way any more.
                 if self.is_partial && !self.driver.running().has_lost_something() {
                     self.is_partial = false;
                     self.stands_in(context, None);
                 }
-                LifecycleEvent::Surveyed
+                surveyed
             }),
             LifecycleCommand::Mirror { reopen } => {
                 self.mirror(context, reopen).await.map(|()| LifecycleEvent::Mirrored)
@@ -157,7 +158,7 @@ impl<T: Transport> Upkeep<T> {
                 return Ok(None);
             }
             LifecycleCommand::SetAside(element) => {
-                self.aside.insert(element);
+                self.aside.insert(element, &self.driver.running().known);
                 self.record_aside();
                 return Ok(None);
             }
@@ -275,11 +276,13 @@ impl<T: Transport> Upkeep<T> {
     fn show(&self, context: &Context) {
         let running = self.driver.running();
         let view = &mut context.mailbox.borrow_mut().view;
-        view.aside = self.aside.iter().map(|element| element.describe(&running.known)).collect();
+        view.aside = self.aside.described(&running.known);
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
-        view.instead = self.instead.clone().or(self.driver.journal_lost().map(str::to_string));
+        let unrecorded = self.driver.journal_lost().or(context.unrecorded.as_deref());
+        view.instead = self.instead.clone().or(unrecorded.map(str::to_string));
         view.degraded = degraded::list(self.driver.subnet().manager());
+        view.degraded.extend(self.misfits.iter().map(Misfit::shown));
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
@@ -306,8 +309,9 @@ impl<T: Transport> Upkeep<T> {
             ManagerOrder::Stop => Ok(LifecycleEvent::StopOrdered),
             ManagerOrder::Sweep => Ok(LifecycleEvent::Ordered(id)),
             ManagerOrder::TakeBack(element) => {
-                let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
-                let was_aside = self.aside.remove(&element);
+                // It may have fallen silent.
+                let element = element.find(&running.known).map_err(OrderAnswer::Refused)?;
+                let was_aside = self.aside.remove(element, &running.known);
                 self.record_aside();
                 was_aside.then_some(LifecycleEvent::Ordered(id)).ok_or(OrderAnswer::Nothing)
             }
@@ -316,7 +320,7 @@ impl<T: Transport> Upkeep<T> {
                 if !element.is_in(&running.routed) {
                     return Err(OrderAnswer::Nothing);
                 }
-                let fabric = Arc::new(element.taken_out_of(&self.without_aside(&running.alive)));
+                let fabric = Arc::new(element.taken_out_of(&self.aside.out_of(&running.alive)));
                 let why = lifecycle::set_aside(element, &running.known);
                 let goal = Goal { fabric, why };
                 Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, cut_off_meant, goal })
@@ -329,39 +333,69 @@ impl<T: Transport> Upkeep<T> {
     pub(super) fn keep_aside(&mut self, record: &ChangeRecord) {
         if record.outcome == Outcome::Completed {
             let draft = record.plan.plan().draft();
-            let alive = self.driver.running().alive.clone();
+            let Running { known, alive, .. } = self.driver.running();
             let left = FoundElement::missing_in(&draft.after, &draft.surviving);
-            self.aside.extend(left.into_iter().filter(|element| element.is_in(&alive)));
+            left.into_iter().filter(|element| element.is_in(alive)).for_each(|left| self.aside.insert(left, known));
             self.record_aside();
         }
     }
 
     /// What is set aside stays so for the next manager.
     fn record_aside(&mut self) {
-        let known = &self.driver.running().known;
-        let names = self.aside.iter().map(|element| element.lasting_name(known)).collect();
-        let now_ns = self.driver.subnet().now_ns();
+        let (names, now_ns) = (self.aside.names(), self.driver.subnet().now_ns());
         if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.set_aside(now_ns, names)) {
             tracing::error!("{error}; a manager that starts anew uses again what is set aside");
         }
     }
 
-    fn without_aside(&self, fabric: &Fabric) -> Fabric {
-        self.aside.iter().fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
+    /// Sweeps, and queries the other managers. What is lost meanwhile does not wait for devices that are silent.
+    async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<LifecycleEvent, SmError> {
+        // A subnet that keeps changing must be surveyed all the same.
+        for _ in 0..HEEDING_SURVEYS {
+            if !self.may_follow_a_loss(context) {
+                break;
+            }
+            let is_whole = match self.driver.look_heeding().await? {
+                Some(sighting) => {
+                    self.sighting = Some(sighting);
+                    self.surveyed(peers, context, true).await?
+                }
+                None => false,
+            };
+            if is_whole {
+                return Ok(LifecycleEvent::Surveyed);
+            }
+            if self.driver.running().has_lost_something() || self.driver.glance().await?.is_some() {
+                return Ok(LifecycleEvent::Glanced(self.goal()));
+            }
+        }
+        self.sighting = Some(self.driver.look().await?);
+        self.surveyed(peers, context, false).await?;
+        Ok(LifecycleEvent::Surveyed)
     }
 
-    /// Sweeps, and queries the other managers.
-    async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
-        self.sighting = Some(self.driver.look().await?);
+    /// Whether a loss that shows amid a survey may be followed before its end, as after a glance.
+    fn may_follow_a_loss(&self, context: &Context) -> bool {
+        let state = context.mailbox.borrow().lifecycle();
+        let is_current =
+            matches!(state, LifecycleState::Surveying(reaction) if reaction.retired == RetiredHalf::Current);
+        // A loss that is known could not be followed so far, and must not keep a survey from its end.
+        is_current
+            && !self.driver.running().has_lost_something()
+            && Mandate::from(context.responder.borrow().state()) == Mandate::Full
+    }
+
+    /// What follows a sweep. Whether all other managers were asked: an event ends that, if it `heeds` events.
+    async fn surveyed(&mut self, peers: &mut PeerManagers, context: &Context, heeds: bool) -> Result<bool, SmError> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
         bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive, &context.config).await?;
-        let (alive, sm) = (self.driver.running().alive.clone(), self.driver.running().sm);
-        // An element that has left is no longer set aside: when it returns, it is used again.
-        self.aside.retain(|element| element.is_in(&alive));
+        let Running { known, sm, .. } = self.driver.running();
+        let sm = *sm;
+        self.aside.surveyed(self.driver.subnet().manager(), known, &alive);
         self.record_aside();
-        peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
+        peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm, heeds).await
     }
 
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
@@ -378,6 +412,9 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
+        if stranger.is_none() {
+            self.misfits.clear();
+        }
         let mut refused = None;
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
             refused = self.admit(context, &sighting).await.err();
@@ -392,7 +429,7 @@ impl<T: Transport> Upkeep<T> {
             None => {}
         }
         // Checked again: `admit` sweeps, and that sweep may show a loss.
-        if goal.is_some() && !self.driver.running().has_lost_something() {
+        if goal.as_ref().is_some_and(|goal| self.driver.running().grows_to(&goal.fabric)) {
             self.set_up_newcomers(context).await?;
         }
         Ok(goal)
@@ -400,7 +437,9 @@ impl<T: Transport> Upkeep<T> {
 
     /// The target of the next change, if one is needed.
     pub(super) fn goal(&self) -> Option<Goal> {
-        let wanted = self.driver.running().wanted(|fabric| self.without_aside(fabric))?;
+        let (running, aside) = (self.driver.running(), |fabric: &Fabric| self.aside.out_of(fabric));
+        // The loss first (G.6); what is set aside and still routed, as after a restart, goes with it.
+        let wanted = running.less(aside).or_else(|| running.wanted(aside))?;
         let why = self.why(&wanted);
         Some(Goal { fabric: Arc::new(wanted), why })
     }
@@ -474,19 +513,33 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Merges newcomers into the known fabric and assigns their LIDs.
+    /// Merges newcomers into the known fabric and assigns their LIDs. Who does not fit is left for later.
     async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
-        let known = without_recabled(&self.driver.running().known, &sighting.discovered.fabric);
-        let union = difference::union(&known, &sighting.discovered.fabric)?;
+        let (found, sm, now_ns) = (&sighting.discovered.fabric, sighting.discovered.sm_port, self.now_ns());
+        let known = without_recabled(&self.driver.running().known, found);
         // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
         let in_use = Lanes::of_fabric(&self.driver.running().routed, None).count();
-        let narrow = |port: &crate::fabric::Port| port.peer.is_some() && usize::from(port.data_vls) < in_use;
-        if let Some((id, _)) = union.fabric.ports().find(|(_, port)| narrow(port)) {
-            let port = union.fabric.describe_port(id);
-            return Err(SmError::NotTaken { port, setting: "lanes: it has fewer data VLs than are in use" });
-        }
+        let (mut rest, mut unfit) = misfits::fitting(&known, (found, sm), in_use, now_ns);
         let lmc = context.config.lmc;
-        let whole = bring_up::equip(&union.fabric, &context.config, |fabric| (context.assign)(fabric, lmc))?;
+        let whole = loop {
+            if difference::recognise(&known, &rest).is_ok_and(|recognised| recognised.stranger.is_none()) {
+                break None;
+            }
+            let union = difference::union(&known, &rest)?;
+            let assign = |fabric: &Fabric| (context.assign)(fabric, lmc, &BTreeSet::new());
+            let error = match bring_up::equip(&union.fabric, &context.config, assign) {
+                Ok(whole) => break Some(whole),
+                Err(error) => error,
+            };
+            let SmError::Lids(LidError::NoRoom { port, .. }) = &error else { return Err(error) };
+            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, port, (&rest, sm), now_ns) else {
+                return Err(error);
+            };
+            rest = fewer;
+            unfit.extend(out);
+        };
+        self.misfits_are(unfit);
+        let Some(whole) = whole else { return Ok(()) };
         // Stored before anything is written: a LID once assigned must not go to another device.
         (context.keep)(&whole);
         self.driver.widen(Arc::new(whole));
@@ -495,12 +548,23 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
+    /// Keeps account of who is not taken in.
+    fn misfits_are(&mut self, mut unfit: Vec<Misfit>) {
+        for misfit in &mut unfit {
+            match self.misfits.iter().find(|known| known.guid == misfit.guid) {
+                Some(known) => misfit.since_ns = known.since_ns,
+                None => tracing::warn!("{} came and is not taken in: {}", misfit.device, misfit.why),
+            }
+        }
+        self.misfits = unfit;
+    }
+
     /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.
     async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         // A cable to what is set aside would stay ARMED, and what is set aside may still send into it: there its
         // packets would stand for ever.
-        let used = self.without_aside(&running.alive);
+        let used = self.aside.out_of(&running.alive);
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&used, |port| manager.port_info(port));
         set_up::configure(manager, &Basis::of(&running, &context.config), &down).await?;
@@ -543,7 +607,7 @@ impl<T: Transport> Upkeep<T> {
             return Ok(());
         }
         let (running, policy) = (self.driver.running().clone(), &context.config.policy);
-        let used = change::within_reach(&self.without_aside(&running.alive), running.sm);
+        let used = change::within_reach(&self.aside.out_of(&running.alive), running.sm);
         let manager = &mut self.driver.subnet_mut().manager;
         let nodes =
             running.alive.nodes().filter(|&(id, node)| node.present && !used.node(id).present).map(|(id, _)| id);

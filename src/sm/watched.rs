@@ -57,6 +57,15 @@ impl<T: Transport> Watched<T> {
         self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
     }
 
+    /// Reports a sweep.
+    fn has_swept(&self, start_ns: u64, discovered: &Discovered) {
+        let length_ns = self.manager.now_ns() - start_ns;
+        let swept = Happening::Swept { length_ns, notices: discovered.notices.len() };
+        let mut mailbox = self.mailbox.borrow_mut();
+        mailbox.view.smps = self.manager.smps().clone();
+        mailbox.post(start_ns + length_ns, swept);
+    }
+
     /// Reports a barrier, and pauses there if requested. Writes outside a change pass no barrier that anybody would
     /// look at.
     async fn passed(&mut self, barrier: &'static str) -> Result<(), SubnetError> {
@@ -97,11 +106,14 @@ impl<T: Transport> SubnetManager for Watched<T> {
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         let start_ns = self.manager.now_ns();
         let discovered = self.manager.discover().await?;
-        let length_ns = self.manager.now_ns() - start_ns;
-        let swept = Happening::Swept { length_ns, notices: discovered.notices.len() };
-        let mut mailbox = self.mailbox.borrow_mut();
-        mailbox.view.smps = self.manager.smps().clone();
-        mailbox.post(start_ns + length_ns, swept);
+        self.has_swept(start_ns, &discovered);
+        Ok(discovered)
+    }
+
+    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+        let start_ns = self.manager.now_ns();
+        let discovered = self.manager.discover_heeding().await?;
+        discovered.iter().for_each(|discovered| self.has_swept(start_ns, discovered));
         Ok(discovered)
     }
 

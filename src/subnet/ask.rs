@@ -8,6 +8,7 @@ use crate::ids::PortNum;
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo, VlCount, capability};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The target of a request, in indices of the known fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,18 +76,38 @@ impl<T: Transport> Manager<T> {
         let mut silent = Unanswered::default();
         let mut asks = asks.into_iter();
         while asks.len() > 0 {
-            told.extend(self.ask_some(asks.by_ref().take(REQUESTS_AT_A_TIME), &mut silent).await?);
+            let part = asks.by_ref().take(REQUESTS_AT_A_TIME);
+            told.extend(self.ask_some(part, &mut silent, &BTreeSet::new(), false).await?);
         }
         self.quieten().await?;
         Ok(told)
     }
 
+    /// Asks ports for SMInfo, some of them `once`; none if that `heeds` events and one has come.
+    ///
+    /// # Errors
+    /// As [`Manager::ask`].
+    pub async fn ask_managers(
+        &mut self,
+        ports: &[PortId],
+        once: impl Fn(PortId) -> bool,
+        heeds: bool,
+    ) -> Result<Option<Vec<AskResult>>, SubnetError> {
+        let asks = ports.iter().map(|&port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0));
+        let once = ports.iter().zip(0..).filter(|&(&port, _)| once(port)).map(|(_, tag)| tag).collect();
+        let told = self.ask_some(asks, &mut Unanswered::default(), &once, heeds).await?;
+        Ok((!self.is_to_heed(heeds)).then_some(told))
+    }
+
     /// Asks some of many: whoever asks the manager something does not wait until all its requests are made. `silent`
-    /// has what nobody answered.
+    /// has what nobody answered; those at the places `once` are sent once. What `heeds` events asks no further when one
+    /// comes.
     async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
         silent: &mut Unanswered,
+        once: &BTreeSet<u64>,
+        heeds: bool,
     ) -> Result<Vec<AskResult>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let (mut told, mut done): (Vec<Option<AskResult>>, Vec<Completed>) = (Vec::new(), Vec::new());
@@ -95,6 +116,7 @@ impl<T: Transport> Manager<T> {
             told.push(None);
             match request {
                 Ok(request) => match asked(&request).and_then(|asked| silent.get(&asked)) {
+                    None if once.contains(&request.tag) => exchange.submit_once(request),
                     None => exchange.submit(request),
                     Some(&(sent, last_sent_ns)) => {
                         done.push(Completed { request, sent, last_sent_ns, answer: None });
@@ -103,7 +125,7 @@ impl<T: Transport> Manager<T> {
                 Err(error) => told[tag] = Some(Err(error)),
             }
         }
-        self.run(&mut exchange, |exchange, completed| {
+        let on = |exchange: &mut Exchange, completed: Completed| {
             if completed.answer.is_none() {
                 // Each of them would cost all tries.
                 let same = |waiting: &MadRequest| waiting.asks_the_same(&completed.request);
@@ -113,8 +135,8 @@ impl<T: Transport> Manager<T> {
                 silent.extend(asked(&completed.request).map(|asked| (asked, (sent, last_sent_ns))));
             }
             done.push(completed);
-        })
-        .await?;
+        };
+        self.run_heeding(&mut exchange, on, |manager| manager.is_to_heed(heeds)).await?;
         for completed in done {
             let tag = completed.request.tag as usize;
             told[tag] = Some(match settled(completed) {

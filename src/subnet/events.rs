@@ -57,6 +57,11 @@ impl<T: Transport> Manager<T> {
         std::mem::take(&mut self.callers)
     }
 
+    /// Keeps LIDs for the next call: not all of them were asked.
+    pub fn keep_callers(&mut self, callers: BTreeSet<Lid>) {
+        self.callers.extend(callers);
+    }
+
     /// Whether a trap is a copy of one that came before. A device that starts anew may number its traps anew.
     fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
         if self.last_trap.len() >= MOST_TRAPS {

@@ -146,6 +146,8 @@ pub(super) struct Exchange {
     earlier: Answered,
     /// How many times over a request may have its tries while MADs are being lost.
     rounds_under_loss: u32,
+    /// Tags of requests that are sent once, unless MADs are being lost.
+    once: BTreeSet<u64>,
 }
 
 /// Requests that were answered.
@@ -214,6 +216,7 @@ impl Exchange {
             answered: Answered::default(),
             earlier: Answered::default(),
             rounds_under_loss: ROUNDS_UNDER_LOSS,
+            once: BTreeSet::new(),
         }
     }
 
@@ -230,6 +233,12 @@ impl Exchange {
         }
         self.devices[device as usize].waiting.push_back(request);
         self.list(device);
+    }
+
+    /// The same for a question that nobody answered the last time: it is sent once, unless MADs are being lost.
+    pub(super) fn submit_once(&mut self, request: MadRequest) {
+        self.once.insert(request.tag);
+        self.submit(request);
     }
 
     fn list(&mut self, device: u32) {
@@ -310,6 +319,9 @@ impl Exchange {
             && request.method == Method::Get;
         let tries = self.timing.retries + 1;
         let is_lossy = !is_of_manager && (self.earlier.shows_loss() || self.answered.shows_loss());
+        if self.once.contains(&request.tag) && !self.earlier.shows_loss() && !self.answered.shows_loss() {
+            return true;
+        }
         let needed = if is_lossy { self.earlier.and(self.answered).tries(tries * self.rounds_under_loss) } else { 0 };
         *sent >= tries.max(needed)
     }

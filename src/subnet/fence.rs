@@ -210,6 +210,7 @@ impl<T: Transport> Manager<T> {
     pub fn begin_mastership(&mut self, half: Half) {
         (self.fence, self.sa_half) = (FenceState::default(), half);
         self.forget_counters();
+        self.clear_bits();
     }
 
     /// These end ports of the fabric were found closed, and no others.

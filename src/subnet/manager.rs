@@ -7,7 +7,7 @@ use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequ
 use super::fence::{Fence, FenceState};
 use super::health::Health;
 use super::paths::DirectedPaths;
-use super::sweep::Sweep;
+use super::sweep::{AskedPlace, Sweep};
 use super::zero::CounterZero;
 use super::{
     Applied, Discovered, Glance, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
@@ -108,6 +108,10 @@ pub struct Manager<T> {
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
     pub(super) health: Health,
+    /// Whether a sweep clears port-change bits.
+    clears: bool,
+    /// What nobody answered in the last sweep.
+    unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
     loss: (Answered, u64),
     /// How long requests are taken amid work that takes long, in nanoseconds; none where nothing takes time.
@@ -176,6 +180,8 @@ impl<T: Transport> Manager<T> {
             without_adaptive: BTreeSet::new(),
             callers: BTreeSet::new(),
             health: Health::default(),
+            clears: true,
+            unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
             breath_ns: None,
         }
@@ -185,6 +191,16 @@ impl<T: Transport> Manager<T> {
     #[must_use]
     pub fn swept(self) -> Manager<T> {
         Manager { found: Freshness::New, ..self }
+    }
+
+    /// Sweeps write nothing from now on, until a mastership begins: port-change bits are left to whoever manages the
+    /// subnet.
+    pub fn only_look(&mut self) {
+        self.clears = false;
+    }
+
+    pub(super) fn clear_bits(&mut self) {
+        self.clears = true;
     }
 
     /// Sets how sources are moved.
@@ -520,35 +536,12 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
-        // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
-        self.found = Freshness::Stale;
-        self.changed.clear();
-        self.health.readmit(self.transport.now_ns());
-        let mut sweep = self.sweep().await?;
-        // Who was silent because its cable went is not omitted by the very sweep that finds that.
-        if self.may_have_lost_its_cable(&sweep) {
-            let now_ns = self.transport.now_ns();
-            self.health.try_who_may_do_better(now_ns);
-            self.health.readmit(now_ns);
-            sweep = self.sweep().await?;
-        }
-        // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port
-        // is read: breaths take time.
-        let settled = self.transport.now_ns() >= self.quiet_at_ns;
-        self.breathe().await?;
-        self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
-        for (guid, info, switch) in sweep.node_infos() {
-            self.node_infos.insert(guid, (info.clone(), switch.cloned()));
-        }
-        self.swept_over(&sweep);
-        self.breathe().await?;
-        let discovered = sweep.finish()?;
-        self.breathe().await?;
-        // What fifty thousand ports said takes a while to forget, too.
-        drop(sweep);
-        self.breathe().await?;
-        self.found = if settled { Freshness::New } else { Freshness::Stale };
-        Ok(discovered)
+        let found = self.find(false).await?;
+        Ok(found.expect("only a sweep that heeds events ends before its time"))
+    }
+
+    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+        self.find(true).await
     }
 
     async fn glance(&mut self) -> Result<Glance, SubnetError> {
@@ -615,10 +608,64 @@ impl<T: Transport> SubnetManager for Manager<T> {
 }
 
 impl<T: Transport> Manager<T> {
-    async fn sweep(&mut self) -> Result<Sweep, SubnetError> {
+    /// Sweeps; none if that `heeds` events and one has come.
+    async fn find(&mut self, heeds: bool) -> Result<Option<Discovered>, SubnetError> {
+        // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
+        let found = std::mem::replace(&mut self.found, Freshness::Stale);
+        let changed = std::mem::take(&mut self.changed);
+        self.health.readmit(self.transport.now_ns());
+        let mut sweep = self.sweep(heeds).await?;
+        let mut said: Vec<Guid> = sweep.changed().collect();
+        // Who was silent because its cable went is not omitted by the very sweep that finds that.
+        if !self.is_to_heed(heeds) && self.may_have_lost_its_cable(&sweep) {
+            let now_ns = self.transport.now_ns();
+            self.health.try_who_may_do_better(now_ns);
+            self.health.readmit(now_ns);
+            sweep = self.sweep(heeds).await?;
+            said.extend(sweep.changed());
+        }
+        if self.is_to_heed(heeds) {
+            // Nothing is known but that these switches have said something, and were not asked all that it may mean.
+            let topology = self.topology.as_ref();
+            let node = |guid| topology.and_then(|known| known.fabric.by_guid(guid));
+            self.changed = changed.into_iter().chain(said.into_iter().filter_map(node)).collect();
+            self.found = found;
+            return Ok(None);
+        }
+        // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port
+        // is read: breaths take time.
+        let settled = self.transport.now_ns() >= self.quiet_at_ns;
+        self.breathe().await?;
+        self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
+        for (guid, info, switch) in sweep.node_infos() {
+            self.node_infos.insert(guid, (info.clone(), switch.cloned()));
+        }
+        self.swept_over(&sweep);
+        self.breathe().await?;
+        let discovered = sweep.finish()?;
+        self.breathe().await?;
+        // What fifty thousand ports said takes a while to forget, too.
+        drop(sweep);
+        self.breathe().await?;
+        self.found = if settled { Freshness::New } else { Freshness::Stale };
+        Ok(Some(discovered))
+    }
+
+    /// Whether what `heeds` events is to end, since one has come.
+    pub(super) fn is_to_heed(&self, heeds: bool) -> bool {
+        heeds && !self.events.is_empty()
+    }
+
+    async fn sweep(&mut self, heeds: bool) -> Result<Sweep, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
-        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out());
-        self.run(&mut exchange, |exchange, done| sweep.take(exchange, done)).await?;
+        let before = std::mem::take(&mut self.unanswered);
+        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears, before.clone());
+        let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
+        self.run_heeding(&mut exchange, on, |manager| manager.is_to_heed(heeds)).await?;
+        self.unanswered = sweep.unanswered().clone();
+        if self.is_to_heed(heeds) {
+            self.unanswered.extend(before);
+        }
         Ok(sweep)
     }
 

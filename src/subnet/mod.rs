@@ -183,6 +183,12 @@ pub trait SubnetManager {
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
 
+    /// The same, but ends as soon as an event has come, and then finds nothing: whoever has something to look at does
+    /// not wait for devices that are silent.
+    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+        self.discover().await.map(Some)
+    }
+
     /// Looks whether something of the known fabric is gone, with far fewer SMPs than a sweep: what the switches report
     /// changed since the last sweep. The known fabric is unchanged. A manager that cannot is never sure.
     async fn glance(&mut self) -> Result<Glance, SubnetError> {

@@ -77,6 +77,10 @@ pub(super) struct FailedQuestion {
     pub(super) status: Option<u16>,
 }
 
+/// What was asked for, and where: the GUID of a device, a port of it or 0, and the number of the attribute. NodeInfo is
+/// asked for beyond the port.
+pub(super) type AskedPlace = (Guid, PortNum, u16);
+
 /// A port of a device that answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct FoundPort {
@@ -114,14 +118,26 @@ pub(super) struct Sweep {
     left_out: BTreeSet<Guid>,
     /// Requests that devices failed at.
     failing: Vec<FailedQuestion>,
+    /// Whether port-change bits are cleared: whoever does not manage the subnet leaves them to whoever does.
+    clears: bool,
+    /// What nobody answered in the sweep before.
+    unanswered_before: BTreeSet<AskedPlace>,
+    /// What nobody has answered in this one.
+    unanswered: BTreeSet<AskedPlace>,
     /// Queues used so far: one for each probe; a device keeps that of the probe that found it.
     queues: u32,
 }
 
 impl Sweep {
-    /// Begins: requests NodeInfo of the SM's own device.
-    pub(super) fn begin(exchange: &mut Exchange, left_out: BTreeSet<Guid>) -> Sweep {
-        let mut sweep = Sweep { left_out, ..Sweep::default() };
+    /// Begins: requests NodeInfo of the SM's own device. `clears` says whether port-change bits are cleared;
+    /// `unanswered_before` is asked once more, and no more often.
+    pub(super) fn begin(
+        exchange: &mut Exchange,
+        left_out: BTreeSet<Guid>,
+        clears: bool,
+        unanswered_before: BTreeSet<AskedPlace>,
+    ) -> Sweep {
+        let mut sweep = Sweep { left_out, clears, unanswered_before, ..Sweep::default() };
         sweep.probe(exchange, None, DirectedPath::default());
         sweep
     }
@@ -150,7 +166,23 @@ impl Sweep {
         self.questions.push(question);
         let (method, modifier) = (question.method(), question.modifier());
         let body = RequestBody::Smp { path, attribute: question.attribute(), data: Box::new(data) };
-        to.submit(MadRequest { device, tag, method, modifier, body });
+        let request = MadRequest { device, tag, method, modifier, body };
+        match self.place(question).is_some_and(|place| self.unanswered_before.contains(&place)) {
+            true => to.submit_once(request),
+            false => to.submit(request),
+        }
+    }
+
+    /// Where a question that only reads is asked, if that has a name yet.
+    fn place(&self, question: Question) -> Option<AskedPlace> {
+        let (node, num) = match question {
+            Question::Who { beyond: None } | Question::ClearChange(_) => return None,
+            Question::Who { beyond: Some(FoundPort { node, num }) } | Question::Port(FoundPort { node, num }) => {
+                (node, num)
+            }
+            Question::Description(node) | Question::SwitchInfo(node) => (node, PortNum::ZERO),
+        };
+        Some((self.found[node].info.node_guid, num, question.attribute().into()))
     }
 
     /// Takes an answer, or the lack of one, and submits the requests that follow.
@@ -187,6 +219,7 @@ impl Sweep {
         status: Option<u16>,
     ) {
         let why = if status.is_some() { "it refused" } else { "it did not answer" };
+        self.unanswered.extend(self.place(question).filter(|_| status.is_none()));
         let node = match question {
             Question::Who { beyond } => {
                 let whose = match beyond {
@@ -309,7 +342,7 @@ impl Sweep {
     fn switch_info(&mut self, exchange: &mut Exchange, queue: u32, node: usize, info: SwitchInfo) {
         let changed = info.port_state_change;
         self.found[node].switch_info = Some(info.clone());
-        if !changed {
+        if !changed || !self.clears {
             return self.ask_ports(exchange, queue, node);
         }
         // Cleared before the ports are read: a change in between sets it again, and the next sweep sees it. Writing a 1
@@ -393,6 +426,17 @@ impl Sweep {
         Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices })
     }
 
+    /// What nobody answered.
+    pub(super) fn unanswered(&self) -> &BTreeSet<AskedPlace> {
+        &self.unanswered
+    }
+
+    /// Switches that said that a port of them has changed.
+    pub(super) fn changed(&self) -> impl Iterator<Item = Guid> {
+        let has_changed = |found: &&Found| found.switch_info.as_ref().is_some_and(|info| info.port_state_change);
+        self.found.iter().filter(has_changed).map(|found| found.info.node_guid)
+    }
+
     /// What devices failed at.
     pub(super) fn failing(&self) -> &[FailedQuestion] {
         &self.failing
@@ -412,7 +456,7 @@ impl Sweep {
             (AttributeId::NodeDescription | AttributeId::PortInfo, Method::Get) => true,
             (AttributeId::SwitchInfo, Method::Get) => is_switch(&found.info),
             (AttributeId::SwitchInfo, Method::Set) => {
-                found.switch_info.as_ref().is_some_and(|info| info.port_state_change)
+                self.clears && found.switch_info.as_ref().is_some_and(|info| info.port_state_change)
             }
             _ => false,
         };

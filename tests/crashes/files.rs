@@ -125,7 +125,7 @@ impl JournalFile for Disk {
         Ok(())
     }
 
-    fn renew(&mut self, _: &Path, _: &Path) -> Result<(), JournalError> {
+    fn renew(&mut self, _: &Path, _: &Path, _: &[u8]) -> Result<(), JournalError> {
         unreachable!("the journal is small")
     }
 }

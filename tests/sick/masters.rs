@@ -1,8 +1,13 @@
 //! Two managers in a subnet that falls apart and is joined again.
 
-use super::scene::{POLL_NS, S, Scene, Setup};
+use super::scene::{POLL_NS, S, Scene, Setup, timing};
 use reconfig::fabric::PortId;
 use reconfig::sim::{Halt, SimConfig};
+use reconfig::sm::rescue;
+use reconfig::subnet::Manager;
+use reconfig::transport::AnyTransport;
+use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
+use std::task::{Context, Poll, Waker};
 
 /// Runs both until something holds, or for so long; whether it came to hold.
 pub fn both(one: &mut Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene, &Scene) -> bool) -> bool {
@@ -63,4 +68,31 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
         let parted = both(&mut first, &mut second, 10 * POLL_NS, |first, second| !one(first, second));
         assert!(!parted, "bit {shows_bit}: {:?}", roles(&first, &second));
     }
+}
+
+/// Whoever only looks leaves it to the master to learn what switches say: the trap may be lost.
+#[test]
+fn who_does_not_manage_the_subnet_clears_no_bits() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    let says_so = |scene: &Scene| {
+        let held = scene.meddle("leaf-4", Method::Get, AttributeId::SwitchInfo, 0, [0; SMP_DATA_SIZE]);
+        SwitchInfo::decode(&held).port_state_change
+    };
+    assert!(!says_so(&scene), "the master has cleared it");
+    scene.transport.hang_up();
+    let cable = scene.port("host-15 HCA-1");
+    scene.transport.with(|sim| sim.kill(cable));
+    assert!(says_so(&scene));
+    // `reconfig rescue`, while the master sleeps.
+    let port = scene.transport.attach_another(scene.port("host-5 HCA-1")).expect("a host's port");
+    let mut manager = Manager::new(Box::new(port.clone()) as AnyTransport, timing(), 0);
+    let mut looking = rescue::find_closed(&mut manager);
+    while let Poll::Pending = looking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        let next_ns = scene.now_ns() + S;
+        assert_ne!(port.advance(next_ns), Halt::Deadlock, "deadlock");
+    }
+    drop(looking);
+    assert!(says_so(&scene));
 }

@@ -3,11 +3,14 @@
 
 mod fenced;
 mod hosts_first;
+mod hung;
 mod instead;
 mod keys;
 mod lanes_last;
 mod masters;
+mod odd_ports;
 mod one_device;
 mod scene;
+mod set_aside;
 mod strangers;
 mod switched_off;

@@ -128,7 +128,7 @@ fn engine(name: &str) -> Arc<dyn Engine> {
     Arc::from(engine_named(name, &Parameters::default()).expect("it is in the list"))
 }
 
-fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Path>) -> Context {
+fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Path>, kept: &str) -> Context {
     let config = Config {
         policy: Policy { observer: setup.observer, ..Policy::default() },
         auto: setup.auto,
@@ -144,8 +144,8 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Pa
         ..Config::by(engine(setup.engine))
     };
     let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: setup.priority, guid }) };
-    let kept = lid::Guid2Lid::new();
-    let assign = Box::new(move |fabric: &Fabric, lmc| Ok(lid::assign_stable(fabric, lmc, &kept)?));
+    let kept = lid::Guid2Lid::read(kept.as_bytes(), "guid2lid").expect("it can be read");
+    let assign = Box::new(move |fabric: &Fabric, lmc, held: &_| Ok(lid::assign_beside_data(fabric, lmc, &kept, held)?));
     let journal = journal.map(|path| Journal::open(path, 0).expect("it can be opened").0);
     Context { assign, journal, ..Context::of(config, rules, mailbox) }
 }
@@ -168,20 +168,32 @@ impl Scene {
         let sm = fabric.end_ports().next().expect("hosts");
         let transport = SimTransport::attach(sim, sm).unwrap_or_else(|error| panic!("{error}"));
         transport.with(|sim| sim.set_is_sm(sm, true));
-        Scene::on(transport, fabric, setup, sm, None)
+        Scene::on(transport, fabric, setup, sm, None, "")
     }
 
     /// The same manager with a journal.
     pub fn recorded(self, setup: Setup, journal: &Path) -> Scene {
-        self.restarted(setup, Some(journal))
+        self.restarted(setup, Some(journal), "")
     }
 
-    fn on(transport: SimTransport, fabric: Fabric, setup: Setup, sm: PortId, journal: Option<&Path>) -> Scene {
+    /// The manager dies at once, and another one starts in its place, with LIDs that it remembers.
+    pub fn remembering(self, setup: Setup, kept: &str) -> Scene {
+        self.restarted(setup, None, kept)
+    }
+
+    fn on(
+        transport: SimTransport,
+        fabric: Fabric,
+        setup: Setup,
+        sm: PortId,
+        journal: Option<&Path>,
+        kept: &str,
+    ) -> Scene {
         let mailbox = Mailbox::new(false);
         let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
         let port = Port { inner: transport.clone(), breaks_at: setup.port_breaks_at };
         let manager = Manager::new(port.boxed(), timing(), setup.m_key);
-        let context = context(setup, guid, mailbox.clone(), journal);
+        let context = context(setup, guid, mailbox.clone(), journal, kept);
         let responder = context.responder.clone();
         let manager = sm::run(manager, context, RunUntil::Stopped);
         Scene { transport, fabric, mailbox, said: Rc::default(), responder, manager: Box::pin(manager) }
@@ -189,16 +201,16 @@ impl Scene {
 
     /// The manager dies at once, and another one starts in its place.
     pub fn another(self, setup: Setup) -> Scene {
-        self.restarted(setup, None)
+        self.restarted(setup, None, "")
     }
 
-    fn restarted(self, setup: Setup, journal: Option<&Path>) -> Scene {
+    fn restarted(self, setup: Setup, journal: Option<&Path>, kept: &str) -> Scene {
         let Scene { transport, fabric, manager, .. } = self;
         drop(manager);
         transport.hang_up();
         let sm = fabric.end_ports().next().expect("hosts");
         transport.with(|sim| sim.attach(sm)).expect("as before");
-        Scene::on(transport, fabric, setup, sm, journal)
+        Scene::on(transport, fabric, setup, sm, journal, kept)
     }
 
     /// The manager dies at once, and one at another host comes after it.
@@ -216,7 +228,7 @@ impl Scene {
     pub fn beside(&self, host: &str, setup: Setup) -> Scene {
         let port = self.port(host);
         let transport = self.transport.attach_another(port).expect("a host's port");
-        Scene::on(transport, self.fabric.clone(), setup, port, None)
+        Scene::on(transport, self.fabric.clone(), setup, port, None, "")
     }
 
     /// The state of the election here.

@@ -1,0 +1,104 @@
+//! What a user has ordered out of the routing though it is there.
+//!
+//! Elements go by names that outlive a manager ([`FoundElement::lasting_name`]). One that a survey does not find is
+//! forgotten only once it has left: silence is no proof of that (C.5).
+
+use super::element::FoundElement;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::Guid;
+use crate::subnet::Manager;
+use crate::transport::Transport;
+use crate::wire;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// After how many surveys in a row that do not find it, though a link to it is up, an element counts as gone.
+const SURVEYS: u8 = 4;
+
+/// Elements that are set aside.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AsideElements {
+    /// By lasting name: how many surveys in a row have not found it.
+    missed: BTreeMap<String, u8>,
+}
+
+impl AsideElements {
+    /// Those that an earlier manager has recorded.
+    pub(super) fn named(names: &[String]) -> AsideElements {
+        AsideElements { missed: names.iter().map(|name| (name.clone(), 0)).collect() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.missed.is_empty()
+    }
+
+    /// Names that stay theirs.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.missed.keys().cloned().collect()
+    }
+
+    /// Their names for people, as far as the known fabric has them.
+    pub(super) fn described(&self, known: &Fabric) -> Vec<String> {
+        let described = |name: &String| {
+            FoundElement::of_lasting_name(name, known).map_or(name.clone(), |element| element.describe(known))
+        };
+        self.missed.keys().map(described).collect()
+    }
+
+    /// Sets an element aside.
+    pub(super) fn insert(&mut self, element: FoundElement, known: &Fabric) {
+        self.remove(element, known);
+        self.missed.insert(element.lasting_name(known), 0);
+    }
+
+    /// Takes an element back. Whether it was set aside.
+    pub(super) fn remove(&mut self, element: FoundElement, known: &Fabric) -> bool {
+        let before = self.missed.len();
+        // A cable has a name by either end.
+        self.missed.retain(|name, _| FoundElement::of_lasting_name(name, known) != Some(element));
+        self.missed.len() < before
+    }
+
+    /// A fabric without them.
+    pub(super) fn out_of(&self, fabric: &Fabric) -> Fabric {
+        let found = self.missed.keys().filter_map(|name| FoundElement::of_lasting_name(name, fabric));
+        found.fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
+    }
+
+    /// Forgets what a survey shows to have left: when it returns, it is used again.
+    pub(super) fn surveyed<T: Transport>(&mut self, manager: &Manager<T>, known: &Fabric, alive: &Fabric) {
+        let out: BTreeSet<Guid> = manager.ailments().filter(|(_, out)| *out).map(|(at, _)| at.device).collect();
+        let is_out = |node: NodeId| out.contains(&known.node(node).guid);
+        self.missed.retain(|name, missed| {
+            let element = FoundElement::of_lasting_name(name, known);
+            // Who is left out for what it fails at is there, and the manager itself has taken its links down.
+            let is_there = element.is_some_and(|element| element.is_in(alive) || element.nodes(known).any(is_out));
+            *missed = if is_there { 0 } else { *missed + 1 };
+            let has_left = element.is_some_and(|element| !is_there && has_left(element, manager, known, alive));
+            if has_left || *missed >= SURVEYS {
+                tracing::warn!("{name} was set aside and has left: it is used again when it returns");
+                return false;
+            }
+            true
+        });
+    }
+}
+
+/// Whether ports that were found say that nothing is joined to them where an element that was not found had its links:
+/// all of a switch's, one end of a cable.
+fn has_left<T: Transport>(element: FoundElement, manager: &Manager<T>, known: &Fabric, alive: &Fabric) -> bool {
+    let is_down = |port: PortId| {
+        let is_found = alive.node(known.port(port).node).present;
+        let info = manager.port_info(port).filter(|_| is_found)?;
+        Some(info.port_state == wire::PortState::Down)
+    };
+    match element {
+        FoundElement::Node(node) => {
+            let said: Vec<bool> =
+                known.ports_of(node).filter_map(|port| known.peer(port)).filter_map(is_down).collect();
+            !said.is_empty() && !said.contains(&false)
+        }
+        FoundElement::Cable(port) => {
+            [Some(port), known.peer(port)].into_iter().flatten().any(|end| is_down(end) == Some(true))
+        }
+    }
+}

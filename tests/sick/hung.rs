@@ -1,0 +1,48 @@
+//! Devices that do not answer while something else is lost: nobody waits for them.
+
+use super::scene::{MS, S, Scene, Setup};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::wire::AttributeId;
+
+/// A host's agent hangs, another host's cable goes, and a spine dies while the sweep after that waits for the host.
+#[test]
+fn a_loss_does_not_wait_for_a_sweep_that_a_silent_host_holds_up() {
+    for dies_after_ms in [5, 20, 40, 70, 100] {
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(3 * S);
+        let (hung, spine, cable) = (scene.node("host-16 HCA-1"), scene.node("spine-1"), scene.port("host-15 HCA-1"));
+        let sick = SickAttribute { attribute: AttributeId::NodeInfo, sickness: Sickness::Silent, writes_only: false };
+        scene.transport.with(|sim| {
+            sim.sicken_node(hung, sick);
+            sim.kill(cable);
+        });
+        scene.pass(dies_after_ms * MS);
+        scene.transport.with(|sim| sim.kill(spine));
+        let gone = [hung, scene.node("host-15 HCA-1")];
+        // A sweep that waits for one device takes 30 ms here, and a look makes four of them.
+        let is_routed = scene.until(10 * MS, |scene| scene.unreached(&gone).is_empty());
+        assert!(is_routed, "{dies_after_ms} ms: {:?}", scene.failures());
+        scene.pass(5 * S);
+        assert_eq!(scene.unreached(&gone), [], "{dies_after_ms} ms: {:?}", scene.failures());
+    }
+}
+
+/// The same while the manager asks another one, which does not answer.
+#[test]
+fn a_loss_does_not_wait_for_a_standby_that_hangs() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    let ([one, two], standby) = (["spine-1", "spine-2"].map(|spine| scene.node(spine)), scene.port("host-9 HCA-1"));
+    let sick = SickAttribute { attribute: AttributeId::SmInfo, sickness: Sickness::Silent, writes_only: false };
+    scene.transport.with(|sim| {
+        sim.sicken_node(scene.fabric.port(standby).node, sick);
+        sim.set_is_sm(standby, true);
+        sim.kill(one);
+    });
+    assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
+    scene.pass(15 * MS);
+    scene.transport.with(|sim| sim.kill(two));
+    assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
+}

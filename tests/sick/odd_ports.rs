@@ -1,0 +1,89 @@
+//! One port that is unlike the others: what it holds says nothing of the subnet.
+
+use super::scene::{S, Scene, Setup};
+use reconfig::ids::{Lid, Lmc};
+use reconfig::sim::SimConfig;
+use reconfig::sm::SubnetArrival;
+use reconfig::wire::{AttributeId, Method, PortInfo, PortPhysState, PortState, SMP_DATA_SIZE, VlCount};
+
+const HOST: &str = "host-16 HCA-1";
+
+fn setup() -> Setup {
+    Setup { data_vls_are_required: false, ..Setup::default() }
+}
+
+fn is_up(scene: &mut Scene) {
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(5 * S);
+}
+
+fn info(scene: &Scene, host: &str) -> PortInfo {
+    PortInfo::decode(&scene.meddle(host, Method::Get, AttributeId::PortInfo, 1, [0; SMP_DATA_SIZE]))
+}
+
+/// A running subnet whose last host came up anew while nobody managed it, and holds something else; its next manager.
+fn with_odd_port(setup: Setup, edit: impl FnOnce(PortInfo) -> PortInfo) -> Scene {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    is_up(&mut scene);
+    let port = scene.port(HOST);
+    scene.transport.with(|sim| {
+        sim.kill(port);
+        sim.revive(port);
+    });
+    let scene = scene.another(setup);
+    assert_eq!(info(&scene, HOST).port_state, PortState::Initialize);
+    scene.rewrite(HOST, AttributeId::PortInfo, 1, |held| {
+        let unchanged = PortInfo {
+            port_state: PortState::NoChange,
+            port_phys_state: PortPhysState::NoChange,
+            link_down_default_state: 0,
+            ..PortInfo::decode(&held)
+        };
+        edit(unchanged).encode()
+    });
+    scene
+}
+
+fn lmcs(scene: &Scene) -> Vec<Lmc> {
+    ["host-9 HCA-1", HOST].map(|host| info(scene, host).lmc).to_vec()
+}
+
+/// As a host from a subnet of OpenSM.
+#[test]
+fn a_port_with_a_lid_of_another_subnet_changes_nothing_for_the_others() {
+    for (lid, lmc) in [(500, 0), (500, 1), (3, 0)] {
+        let mut scene = with_odd_port(setup(), |held| PortInfo { lid: Lid(lid), lmc: Lmc::masked(lmc), ..held });
+        is_up(&mut scene);
+        assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted), "LID {lid} LMC {lmc}");
+        assert_eq!((scene.unreached(&[]), lmcs(&scene)), (vec![], vec![Lmc::masked(1); 2]), "LID {lid} LMC {lmc}");
+    }
+}
+
+#[test]
+fn a_port_in_initialize_on_one_lane_does_not_take_the_others_lanes() {
+    let lanes = |scene: &Scene| {
+        scene.meddle("host-9 HCA-1", Method::Get, AttributeId::SlToVlMappingTable, 0, [0; SMP_DATA_SIZE])
+    };
+    let mut scene = with_odd_port(setup(), |held| PortInfo { operational_vls: VlCount::One, ..held });
+    let before = lanes(&scene);
+    is_up(&mut scene);
+    assert_eq!((scene.arrival(), lanes(&scene)), (Some(SubnetArrival::Adopted), before));
+    assert_eq!(scene.unreached(&[]), []);
+    assert_eq!(info(&scene, HOST).operational_vls.lanes(), Some(4));
+}
+
+/// What carries data stays where it is, whatever LID a file has for it.
+#[test]
+fn a_file_with_another_lid_for_a_port_moves_nobody() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
+    is_up(&mut scene);
+    let port = scene.port(HOST);
+    let held = scene.transport.with(|sim| sim.port_lid(port));
+    let guid = scene.fabric.port_guid(port);
+    for kept in [format!("{guid} 0x0100 0x0101\n"), format!("0x77 {:#06x} {:#06x}\n", held.0, held.0 + 1)] {
+        scene = scene.remembering(setup(), &kept);
+        is_up(&mut scene);
+        assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted), "{kept}");
+        assert_eq!(scene.transport.with(|sim| sim.port_lid(port)), held, "{kept}");
+    }
+}

@@ -1,0 +1,166 @@
+//! What a user has ordered away stays out of the routing until it is taken back or has left: whatever dies meanwhile,
+//! whoever falls silent, and whoever manages the subnet next.
+
+use super::scene::{S, Scene, Setup};
+use reconfig::ids::{Lid, PortNum};
+use reconfig::journal::Journal;
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::{ManagerOrder, SubnetArrival, SubnetElement, Takeover};
+use reconfig::wire::AttributeId;
+use std::path::Path;
+
+const SPINE: &str = "spine-1";
+
+fn cold() -> Scene {
+    Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[])
+}
+
+fn setup() -> Setup {
+    Setup { engine: "fat-tree", takeover: Takeover::Rewrite, ..Setup::default() }
+}
+
+fn is_up(scene: &mut Scene) {
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(5 * S);
+}
+
+/// A subnet of which the first spine was ordered away.
+fn without_spine(journal: &Path) -> Scene {
+    let mut scene = cold().recorded(setup(), journal);
+    is_up(&mut scene);
+    assert_ne!(rows_over(&scene, SPINE), 0, "the test wants a spine that is used");
+    let element = SubnetElement::Switch(SPINE.to_string());
+    order(&mut scene, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+    assert_eq!((rows_over(&scene, SPINE), aside(&scene)), (0, vec![SPINE.to_string()]));
+    scene
+}
+
+fn order(scene: &mut Scene, order: ManagerOrder) {
+    scene.mailbox.borrow_mut().order(order);
+    scene.pass(5 * S);
+}
+
+fn take_back() -> ManagerOrder {
+    ManagerOrder::TakeBack(SubnetElement::Switch(SPINE.to_string()))
+}
+
+fn aside(scene: &Scene) -> Vec<String> {
+    scene.mailbox.borrow().view.aside.clone()
+}
+
+/// Rows of leaves that lead to hosts through a spine.
+fn rows_over(scene: &Scene, spine: &str) -> usize {
+    let spine = scene.node(spine);
+    let lids: Vec<Lid> = scene.fabric.end_ports().map(|port| scene.transport.with(|sim| sim.port_lid(port))).collect();
+    let leads = |&(switch, lid): &(_, Lid)| {
+        let port =
+            scene.transport.with(|sim| sim.output(switch, lid)).and_then(|num| scene.fabric.port_at(switch, num));
+        port.and_then(|port| scene.fabric.neighbour(port)) == Some(spine)
+    };
+    let leaves = scene.fabric.switches().filter(|&switch| !scene.hosts_on(switch).is_empty());
+    leaves.flat_map(|leaf| lids.iter().map(move |&lid| (leaf, lid))).filter(leads).count()
+}
+
+/// Whether the routing in force serves the spine, to whose own LID rows lead then.
+fn is_routed(scene: &Scene) -> bool {
+    let view = &scene.mailbox.borrow().view;
+    let routed = &view.running.as_ref().expect("it is up").routed;
+    let spine = routed.by_guid(scene.fabric.node(scene.node(SPINE)).guid).expect("it is known");
+    let lid = scene
+        .transport
+        .with(|sim| sim.port_lid(scene.fabric.port_at(scene.node(SPINE), PortNum::ZERO).expect("a switch")));
+    let leaf = scene.node("leaf-4");
+    routed.node(spine).present && scene.transport.with(|sim| sim.output(leaf, lid)).is_some()
+}
+
+#[test]
+fn a_loss_after_a_restart_is_not_routed_over_what_is_set_aside() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let mut scene = without_spine(&path).recorded(setup(), &path);
+    is_up(&mut scene);
+    assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted));
+    let dead = scene.node("spine-3");
+    scene.transport.with(|sim| sim.kill(dead));
+    scene.pass(5 * S);
+    assert_eq!((rows_over(&scene, SPINE), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());
+}
+
+#[test]
+fn what_was_set_aside_before_a_restart_is_used_once_it_is_taken_back() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let mut scene = without_spine(&path).recorded(setup(), &path);
+    is_up(&mut scene);
+    assert!(!is_routed(&scene));
+    order(&mut scene, take_back());
+    assert!(is_routed(&scene), "{:?}", scene.failures());
+    assert_eq!((aside(&scene), scene.unreached(&[])), (vec![], vec![]));
+}
+
+#[test]
+fn a_subnet_without_power_comes_up_without_what_is_set_aside() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    drop(without_spine(&path));
+    let mut scene = cold().recorded(setup(), &path);
+    is_up(&mut scene);
+    assert_eq!(scene.arrival(), Some(SubnetArrival::Cold));
+    assert_eq!((rows_over(&scene, SPINE), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());
+    assert_eq!(aside(&scene), [SPINE]);
+    order(&mut scene, take_back());
+    assert!(is_routed(&scene), "{:?}", scene.failures());
+    assert_eq!(scene.unreached(&[]), []);
+}
+
+/// Another manager may have used it meanwhile.
+#[test]
+fn what_is_set_aside_and_routed_all_the_same_is_taken_out_of_the_routing() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let mut scene = cold();
+    is_up(&mut scene);
+    let guid = scene.fabric.node(scene.node(SPINE)).guid;
+    Journal::open(&path, 0).expect("room").0.set_aside(0, vec![guid.to_string()]).expect("room");
+    let mut scene = scene.recorded(setup(), &path);
+    is_up(&mut scene);
+    assert_eq!((rows_over(&scene, SPINE), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());
+    assert_eq!(aside(&scene), [SPINE]);
+}
+
+#[test]
+fn one_silent_sweep_does_not_take_back_what_is_set_aside() {
+    let folder = tempfile::tempdir().expect("room");
+    let mut scene = without_spine(&folder.path().join("sm.journal"));
+    let spine = scene.node(SPINE);
+    let sick = SickAttribute { attribute: AttributeId::SwitchInfo, sickness: Sickness::Silent, writes_only: false };
+    for _ in 0..2 {
+        scene.transport.with(|sim| sim.sicken_node(spine, sick));
+        order(&mut scene, ManagerOrder::Sweep);
+        assert_eq!(aside(&scene), [SPINE]);
+        scene.transport.with(|sim| sim.heal_node(spine));
+        order(&mut scene, ManagerOrder::Sweep);
+        assert_eq!((rows_over(&scene, SPINE), aside(&scene)), (0, vec![SPINE.to_string()]));
+    }
+    // Who is silent in four sweeps in a row counts as gone.
+    scene.transport.with(|sim| sim.sicken_node(spine, sick));
+    for _ in 0..4 {
+        assert_eq!(aside(&scene), [SPINE]);
+        order(&mut scene, ManagerOrder::Sweep);
+    }
+    assert_eq!(aside(&scene), [""; 0]);
+}
+
+#[test]
+fn what_is_switched_off_and_on_is_no_longer_set_aside() {
+    let folder = tempfile::tempdir().expect("room");
+    let mut scene = without_spine(&folder.path().join("sm.journal"));
+    let spine = scene.node(SPINE);
+    scene.transport.with(|sim| sim.kill(spine));
+    scene.pass(10 * S);
+    assert_eq!(aside(&scene), [""; 0]);
+    scene.transport.with(|sim| sim.revive(spine));
+    scene.pass(10 * S);
+    assert!(is_routed(&scene), "{:?}", scene.failures());
+    assert_eq!(scene.unreached(&[]), []);
+}

@@ -130,13 +130,12 @@ impl<T: Transport> Upkeep<T> {
                 let goal = |found: Option<_>| found.and_then(|_| self.goal());
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
-            LifecycleCommand::Survey => self.survey(peers, context).await.map(|surveyed| {
+            LifecycleCommand::Survey => self.survey(peers, context).await.inspect(|_| {
                 // What was lost is back, so nobody is without a way any more.
                 if self.is_partial && !self.driver.running().has_lost_something() {
                     self.is_partial = false;
                     self.stands_in(context, None);
                 }
-                surveyed
             }),
             LifecycleCommand::Mirror { reopen } => {
                 self.mirror(context, reopen).await.map(|()| LifecycleEvent::Mirrored)

@@ -121,7 +121,7 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     }
     if status.end_ports_fenced > 0 {
         let ends = counted(status.end_ports_fenced as u64, "end port");
-        row("fence", format!("{ends} discard what is sent on some service levels"));
+        row("fence", format!("{ends} closed on some service levels"));
     }
     if let Some(count) = status.foreseen {
         row("foreseen", foreseen(count));

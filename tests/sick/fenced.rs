@@ -105,5 +105,11 @@ fn a_manager_of_higher_rank_finds_no_half_closed() {
         let handed_over = both(&mut first, &mut second, 90 * S, |_, second| second.role() == "master");
         assert!(handed_over, "{state}: {:?}", [first.role(), second.role()]);
         assert_eq!(closed(&first), 0, "{state}: hosts are closed at the handover");
+        let said = first.said.borrow();
+        let elections = said.iter().filter_map(|said| match said {
+            Happening::Election { state } => Some(*state),
+            _ => None,
+        });
+        assert_eq!(elections.take(3).collect::<Vec<_>>(), ["master", "yielding", "handing-over"], "{state}");
     }
 }

@@ -486,8 +486,8 @@ fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
 }
 
 /// Whether a port that owns a LID came, or was switched on again, while no manager was there: it lets no data through,
-/// and holds no LID, or another one than it is to have; or `all`, since a LID of another subnet may be as good. Only what
-/// an earlier manager has ARMED is no newcomer under any.
+/// and holds no LID, or another one than it is to have; or `all`, since a LID of another subnet may be as good. Only
+/// what an earlier manager has ARMED is no newcomer under any.
 fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) -> bool {
     let states = || ports_of_owner(&found.fabric, owner).into_iter().map(|port| found.port_states[port.index()]);
     let is_armed = states().any(|state| state == PortState::Armed);

@@ -34,10 +34,11 @@ pub use routed::{LmcWish, RouteInput, Routed, route};
 pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, each, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, Sl, VlSet};
+use crate::ids::{Half, Lid, PortNum, Sl, VlSet};
 use crate::lid::{self, TooFewLids};
 use crate::plan::{
     self, CyclicDrain, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
+    sl_to_vl_pairs,
 };
 use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
@@ -767,7 +768,8 @@ fn name_cable(fabric: &Fabric, end: PortId) -> String {
 fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     let mut tables = input.tables.clone();
     let lanes = Lanes::of_fabric(&input.before, input.policy.reserved_sl);
-    let steady = Arc::new(NodeSlToVl::Uniform(lanes.steady(input.policy.partition)));
+    let table = lanes.steady(input.policy.partition);
+    let steady = Arc::new(NodeSlToVl::Uniform(table));
     let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
     let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());
     for (node, _) in whole.nodes().filter(|&(node, _)| cabled(whole, node) && !cabled(&input.before, node)) {
@@ -778,6 +780,16 @@ fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     }
     for (port, _) in whole.ports().filter(|&(port, _)| has_come(port)) {
         tables.port_states[port.index()] = PortState::Initialize;
+    }
+    // What a switch has for a port that was empty may be what a change left that ended without it (E.4). It is written
+    // before the port carries data.
+    for (node, own) in whole.nodes().filter(|&(node, _)| cabled(&input.before, node)) {
+        let comes = |num: PortNum| whole.port_at(node, num).is_some_and(has_come);
+        for (from, to) in sl_to_vl_pairs(whole, node).into_iter().filter(|&(from, to)| comes(from) || comes(to)) {
+            if *tables.sl_to_vl[node.index()].get(from, to) != table {
+                Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(own.num_ports, from, to, table);
+            }
+        }
     }
     tables
 }

@@ -170,13 +170,6 @@ fn count(scene: &Scene, what: fn(&Happening) -> bool) -> usize {
     scene.said.borrow().iter().filter(|said| what(said)).count()
 }
 
-/// The plans of all changes that have ended.
-fn count_plans(scene: &Scene) -> usize {
-    let said = scene.said.borrow();
-    let plans = |said: &Happening| if let Happening::Changed(record) = said { record.plans.len() } else { 0 };
-    said.iter().map(plans).sum()
-}
-
 /// Hosts send, and the SA answers: nothing is worse for waiting. It is said once, and tried again less and less often;
 /// at once where the subnet reports something.
 #[test]
@@ -220,37 +213,6 @@ fn a_port_that_fails_amid_the_wait_ends_the_manager() {
         let mut scene = hosts_up(Setup { takeover, ..Setup::default() }).another(setup);
         let ended = scene.ended(S);
         assert!(matches!(&ended, Some(Err(SmError::Subnet(error))) if error.is_fatal()), "{takeover:?}: {ended:?}");
-    }
-}
-
-/// A second spine dies while the first is routed around: both are, before the rest of the tables is written.
-#[test]
-fn a_second_loss_amid_the_change_for_the_first_is_routed_around_too() {
-    for adopts in [false, true] {
-        // Every spine carries traffic.
-        let setup = Setup { engine: "fat-tree", ..Setup::default() };
-        let mut scene = hosts_up_on("fat-tree:16,2", setup);
-        if adopts {
-            scene = scene.another(setup);
-            assert!(scene.until(S, is_hosts_up), "{:?}", scene.failures());
-        }
-        let spines = ["spine-1", "spine-2"].map(|name| scene.node(name));
-        scene.transport.with(|sim| sim.kill(spines[0]));
-        let is_under_way = |scene: &Scene| count(scene, |said| matches!(said, Happening::Begun { .. })) == 1;
-        assert!(scene.until(S, is_under_way), "{adopts}: {:?}", scene.failures());
-        assert_eq!(count(&scene, |said| matches!(said, Happening::Changed(_))), 0, "{adopts}");
-        scene.transport.with(|sim| sim.kill(spines[1]));
-        // By a plan that follows the first, or by a change of its own.
-        let are_led = |scene: &Scene| count_plans(scene) >= 2 && scene.unreached(&spines).is_empty();
-        assert!(scene.until(S, are_led), "{adopts}: {:?}", scene.failures());
-        assert_eq!(scene.arrival(), None, "{adopts}: hosts have ways before the last table is written");
-        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{adopts}: {:?}", scene.failures());
-        let arrival = if adopts { SubnetArrival::Adopted } else { SubnetArrival::Cold };
-        assert_eq!((scene.arrival(), scene.failures()), (Some(arrival), vec![]), "{adopts}");
-        scene.pass(S);
-        assert_eq!(scene.unreached(&spines), [], "{adopts}");
-        let written = tables_by(&scene, "leaf-8", in_turn);
-        assert_eq!(written[0], written[1], "{adopts}");
     }
 }
 

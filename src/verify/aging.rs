@@ -39,7 +39,7 @@ pub fn longest_way(before: &Fabric, surviving: &Fabric, tables: &SubnetTables) -
                 *next = output.and_then(|port| ranked.behind(port));
             }
         }
-        for own in 0..lids.len() {
+        for (own, _) in lids.iter().enumerate() {
             ways.clear();
             let hop = |at: usize| next[at][own].map_or(WayStep::End(()), WayStep::Switch);
             let of = (0..switches.len()).filter_map(|start| ways.from(start, hop)).map(|way| way.switches);

@@ -8,8 +8,11 @@ use crate::support::is_thorough;
 use reconfig::ids::{Sl, Vl};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The lane of each level.
+type LaneOf = fn(Sl) -> Vl;
+
 /// What devices came with, and whether it is what such a change begins with.
-const LANES: [(&str, fn(Sl) -> Vl, bool); 2] =
+const LANES: [(&str, LaneOf, bool); 2] =
     [("one lane", |_| Vl::masked(0), true), ("two lanes in turn", |sl| Vl::masked(sl.get() % 2), false)];
 
 /// Who follows.
@@ -24,7 +27,7 @@ fn in_turn(sl: Sl) -> Vl {
     Vl::masked(sl.get() % 4)
 }
 
-fn adopts(lane: fn(Sl) -> Vl, death: Death) -> (World, Life) {
+fn adopts(lane: LaneOf, death: Death) -> (World, Life) {
     let world = World::new(AUTO);
     world.load_lanes(lane);
     world.amid(HOSTS_UP, 20_000, Deed::Dies(world.root));

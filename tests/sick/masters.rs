@@ -7,7 +7,7 @@ use reconfig::sm::rescue;
 use reconfig::subnet::Manager;
 use reconfig::transport::AnyTransport;
 use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 /// Runs both until something holds, or for so long; whether it came to hold.
 pub fn both(one: &mut Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene, &Scene) -> bool) -> bool {
@@ -89,7 +89,7 @@ fn who_does_not_manage_the_subnet_clears_no_bits() {
     let port = scene.transport.attach_another(scene.port("host-5 HCA-1")).expect("a host's port");
     let mut manager = Manager::new(Box::new(port.clone()) as AnyTransport, timing(), 0);
     let mut looking = rescue::find_closed(&mut manager);
-    while let Poll::Pending = looking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    while looking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
         let next_ns = scene.now_ns() + S;
         assert_ne!(port.advance(next_ns), Halt::Deadlock, "deadlock");
     }

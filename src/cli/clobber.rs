@@ -14,20 +14,14 @@ use std::sync::{Mutex, PoisonError};
 type FileId = (u64, u64);
 
 /// What this process has read, and what existed of what it is to write.
-static FILES: Mutex<(Vec<FileId>, Vec<FileId>)> = Mutex::new((Vec::new(), Vec::new()));
+static FILES: Mutex<[Vec<FileId>; 2]> = Mutex::new([Vec::new(), Vec::new()]);
 
 /// Says that a file is to be written.
 ///
 /// # Errors
 /// It was read.
 pub(super) fn will_write(file: &Path) -> Result<()> {
-    let Some(own) = id(file) else { return Ok(()) };
-    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-    if files.0.contains(&own) {
-        return Err(both(file));
-    }
-    files.1.push(own);
-    Ok(())
+    note(file, 1)
 }
 
 /// Says that a file is about to be read.
@@ -35,12 +29,17 @@ pub(super) fn will_write(file: &Path) -> Result<()> {
 /// # Errors
 /// It is to be written.
 pub(super) fn will_read(file: &Path) -> Result<()> {
+    note(file, 0)
+}
+
+/// Notes a file in one of the lists, unless it is in the other one.
+fn note(file: &Path, list: usize) -> Result<()> {
     let Some(own) = id(file) else { return Ok(()) };
     let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-    if files.1.contains(&own) {
+    if files[1 - list].contains(&own) {
         return Err(both(file));
     }
-    files.0.push(own);
+    files[list].push(own);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::machine::Event;
-use crate::plan::{Lanes, Policy};
+use crate::plan::{Lanes, Observer, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
 use std::sync::Arc;
@@ -98,7 +98,8 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Takes down the links of the routing in force behind which nobody answers, and all to devices that are left out,
     /// at the ends that answer. A device with a silent agent may forward and send as before; only now nothing passes
-    /// between it and the rest, and it counts as gone (C.5).
+    /// between it and the rest, and it counts as gone (C.5). So it is with a device that never answered, where barriers
+    /// wait for tokens: it would send none.
     async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
         let Running { routed, alive, .. } = &self.running;
         let (alive, found) = (alive.clone(), &discovered.fabric);
@@ -106,7 +107,8 @@ impl<S: SubnetManager> Driver<S> {
             let port = found.port(*port);
             alive.port_at(alive.by_guid(found.node(port.node).guid)?, port.num)
         };
-        let is_lost = |port: &PortId| routed.peer(*port).is_some() && alive.peer(*port).is_none();
+        let by_tokens = self.intent.policy.observer != Observer::Lifetime;
+        let is_lost = |port: &PortId| alive.peer(*port).is_none() && (by_tokens || routed.peer(*port).is_some());
         let mut ports: Vec<PortId> = discovered.silent.iter().filter_map(known).filter(is_lost).collect();
         for &port in &ports {
             tracing::warn!(

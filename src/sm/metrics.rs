@@ -138,40 +138,40 @@ impl Metrics {
     }
 
     fn register_values(&mut self) {
-        let Metrics { registry, sweep_seconds, uptime_seconds, role, state, subnet_up, degraded, left_out, .. } = self;
-        registry.register(
-            "last_sweep_seconds",
-            "How long the last sweep of the whole subnet took",
-            sweep_seconds.clone(),
-        );
+        let Metrics { registry, sweep_seconds, uptime_seconds, role, state, .. } = self;
+        let text = "How long the last sweep of the whole subnet took";
+        registry.register("last_sweep_seconds", text, sweep_seconds.clone());
         registry.register("uptime_seconds", "How long the manager has been running", uptime_seconds.clone());
         registry.register("role", "1 for the current state of the manager's election", role.clone());
         registry.register("state", "1 for the state of the change under way, or of the last one", state.clone());
-        registry.register(
-            "subnet_up",
-            "1 if the subnet is routed under this manager, and any change left by an earlier one has ended",
-            subnet_up.clone(),
-        );
-        let text = "Attributes that devices fail at";
-        registry.register("degraded_attributes", text, degraded.clone());
-        let text = "Devices that are left out for what they fail at";
-        registry.register("left_out_devices", text, left_out.clone());
-        let Metrics { registry, trouble, end_ports_fenced, instead, .. } = self;
-        registry.register(
-            "trouble",
-            "1 while something that failed is retried, or another manager is amiss",
-            trouble.clone(),
-        );
-        let text = "End ports known to discard what is sent on some service levels";
-        registry.register("end_ports_fenced", text, end_ports_fenced.clone());
-        let text = "1 while something stands in for the engine, the scheme or the journal that was chosen";
-        registry.register("instead", text, instead.clone());
-        let Metrics { registry, upper_half, switches, cas, links, lids, .. } = self;
-        registry.register("upper_half", "1 if the upper half of LIDs and service levels is in use", upper_half.clone());
-        registry.register("switches", "Switches present", switches.clone());
-        registry.register("cas", "Channel adapters present", cas.clone());
-        registry.register("links", "Cables present", links.clone());
-        registry.register("lids", "LIDs assigned", lids.clone());
+        let gauges = [
+            (
+                "subnet_up",
+                "1 if the subnet is routed under this manager, and any change left by an earlier one has ended",
+                &self.subnet_up,
+            ),
+            ("degraded_attributes", "Attributes that devices fail at", &self.degraded),
+            ("left_out_devices", "Devices that are left out for what they fail at", &self.left_out),
+            ("trouble", "1 while something that failed is retried, or another manager is amiss", &self.trouble),
+            (
+                "end_ports_fenced",
+                "End ports known to discard what is sent on some service levels",
+                &self.end_ports_fenced,
+            ),
+            (
+                "instead",
+                "1 while something stands in for the engine, the scheme or the journal that was chosen",
+                &self.instead,
+            ),
+            ("upper_half", "1 if the upper half of LIDs and service levels is in use", &self.upper_half),
+            ("switches", "Switches present", &self.switches),
+            ("cas", "Channel adapters present", &self.cas),
+            ("links", "Cables present", &self.links),
+            ("lids", "LIDs assigned", &self.lids),
+        ];
+        for (name, text, gauge) in gauges {
+            self.registry.register(name, text, gauge.clone());
+        }
     }
 
     /// Updates all values from a status.

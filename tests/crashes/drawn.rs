@@ -301,10 +301,11 @@ fn live(case: &Case) -> Lived {
 /// journal left a half closed that another manager had closed since, to recover. Ports of a switch that came back
 /// stayed ARMED towards one that was set aside, and what that one still sent stood there for ever. A row that was
 /// blanked for one loss before the next came counted its packets as lost to the change. A host behind a fence that
-/// then showed its lanes to nobody was taken for open, and would have stayed closed when it got well.
+/// then showed its lanes to nobody was taken for open, and would have stayed closed when it got well. A subnet was
+/// adopted with a link that was up towards a host that did not answer, and no token came from there at any flush.
 #[test]
 fn what_went_wrong_once_does_not_again() {
-    use Drawn::{CableGoes, DeviceSickens, Revives, SwitchDies, SwitchRemoved};
+    use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
     let agents = |topology| Setting {
         topology,
         auto: false,
@@ -420,6 +421,13 @@ fn what_went_wrong_once_does_not_again() {
     for &(setting, deeds, deaths) in cases {
         live(&Case { setting, deeds: deeds.to_vec(), offs: Vec::new(), deaths: deaths.to_vec() });
     }
+    let refuses = sick(AttributeId::PortInfo, Sickness::Refuses, false);
+    live(&Case {
+        setting: Setting { seed: 709, ..agents("ring:6,1") },
+        deeds: vec![(200_000, DeviceSickens(894, refuses)), (10_000_000, LinkBounces(242))],
+        offs: vec![97, 258],
+        deaths: vec![(28, Successor::Itself)],
+    });
 }
 
 #[test]

@@ -210,7 +210,9 @@ async fn take_over<T: Transport>(
             tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
             // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and
             // the rest, or the first barrier would wait for ever (C.5).
-            manager.apply_each(&fabric, &Write::links_down(&found.silent)).await?;
+            // A newcomer is not reached yet, and so is nobody behind it.
+            let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
+            manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
             serve_all_lanes(manager, &fabric, config).await?;
             // What the plan begins with, once that is written.
             recovery.first.iter().for_each(|write| installed.tables.apply(&fabric, write));

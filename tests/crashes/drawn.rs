@@ -302,7 +302,8 @@ fn live(case: &Case) -> Lived {
 /// stayed ARMED towards one that was set aside, and what that one still sent stood there for ever. A row that was
 /// blanked for one loss before the next came counted its packets as lost to the change. A host behind a fence that
 /// then showed its lanes to nobody was taken for open, and would have stayed closed when it got well. A subnet was
-/// adopted with a link that was up towards a host that did not answer, and no token came from there at any flush.
+/// adopted with a link that was up towards a host that did not answer, and no token came from there at any flush. A
+/// recovery wanted to take down such a link of a switch that had come meanwhile, which nothing leads to yet.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -427,6 +428,18 @@ fn what_went_wrong_once_does_not_again() {
         deeds: vec![(200_000, DeviceSickens(894, refuses)), (10_000_000, LinkBounces(242))],
         offs: vec![97, 258],
         deaths: vec![(28, Successor::Itself)],
+    });
+    let entries = sick(AttributeId::LinearForwardingTable, Sickness::Silent, false);
+    let silent = sick(AttributeId::PortInfo, Sickness::Silent, false);
+    live(&Case {
+        setting: Setting { auto: true, fenced: true, load: 0.0002, seed: 880, ..agents("fat-tree:2,3") },
+        deeds: vec![(200_000, DeviceSickens(399, entries)), (200_000, DeviceSickens(546, silent))],
+        offs: vec![475, 709],
+        deaths: vec![
+            (11, Successor::Standby),
+            (86, Successor::ItselfWithoutJournal),
+            (1178, Successor::ItselfWithoutJournal),
+        ],
     });
 }
 

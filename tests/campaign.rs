@@ -46,7 +46,8 @@ fn text(file: &Path) -> String {
 
 #[test]
 fn what_is_no_campaign_or_no_generator_is_said_to_be_none() {
-    let capture = fs::read_to_string("fixtures/topologies/ring-8.ibnetdiscover").expect("a capture");
+    let capture = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ring-8.ibnetdiscover"))
+        .expect("a capture");
     let misspelled = SMALL.replace("torus:3x3,1", "torsu:3x3,1");
     for (description, said) in [
         (

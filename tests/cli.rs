@@ -103,7 +103,8 @@ fn help_and_version_are_answers() {
 fn no_option_replaces_an_input() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let text = std::fs::read("fixtures/topologies/fat-tree-4-2.ibnetdiscover").unwrap();
+    let text =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover")).unwrap();
     std::fs::write(at("own.ib"), &text).unwrap();
     std::fs::write(at("after.ib"), &text).unwrap();
     std::os::unix::fs::symlink("own.ib", at("symbolic")).unwrap();

@@ -307,7 +307,8 @@ fn several_paths_carry_what_is_worst_for_one() {
 }
 
 fn reconfig(arguments: &[&str]) -> std::process::Output {
-    std::process::Command::new(env!("CARGO_BIN_EXE_reconfig")).args(arguments).output().unwrap()
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap()
 }
 
 const BUNDLED: &str = "fixtures/topologies/fat-tree-4-2.ibnetdiscover";

@@ -22,7 +22,6 @@ mod generate;
 mod layers;
 mod lids;
 mod lifecycle;
-mod model;
 mod mutations;
 mod names;
 mod pages;

@@ -12,6 +12,10 @@ fn reconfig(arguments: &[&str]) -> Output {
     command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap()
 }
 
+fn text_of(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+}
+
 fn stdout(output: &Output) -> &str {
     std::str::from_utf8(&output.stdout).unwrap()
 }
@@ -56,7 +60,7 @@ fn options_of_lists_go_with_lists() {
 #[test]
 fn tables_of_some_switches_are_refused_and_judged_as_far_as_they_are_known() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = std::fs::read_to_string(OLD).unwrap();
+    let whole = text_of(OLD);
     let (head, rest) = whole.split_once("dump_ucast_routes: Switch").expect("a switch");
     let some = folder.path().join("some.fdbs");
     let one = rest.split("dump_ucast_routes: Switch").next().unwrap();
@@ -91,7 +95,7 @@ fn a_capture_with_silent_devices_is_safe_only_if_that_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let silent = folder.path().join("silent.ibnetdiscover");
     let message = "ibwarn: [7] _do_madrpc: send failed; DR path slid 0; dlid 0; 0,1,7: timed out\n";
-    std::fs::write(&silent, message.to_string() + &std::fs::read_to_string(GHOST).unwrap()).unwrap();
+    std::fs::write(&silent, message.to_string() + &text_of(GHOST)).unwrap();
     let silent = silent.to_str().unwrap();
     let audit = |file: &str, more: &[&str]| reconfig(&[&["audit", file, "--fdbs", OLD][..], more].concat());
     let json = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("an object");

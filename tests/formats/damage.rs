@@ -74,6 +74,7 @@ fn names_of_a_map_stand_for_descriptions() {
     let convert = |text: &str| {
         std::fs::write(&map, text).expect("a writable folder");
         let mut convert = std::process::Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        convert.current_dir(env!("CARGO_MANIFEST_DIR"));
         convert.args(["fabric", "convert", "tests/formats/repaired/no-answer.ibnetdiscover", "--names"]).arg(&map);
         let output = convert.output().expect("the program runs");
         let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
@@ -113,9 +114,11 @@ fn sections_of_nothing_but_ports_are_refused_early() {
 /// `fabric show --json` says whether the fabric is whole, as the text says it on standard error.
 #[test]
 fn programs_learn_whether_a_fabric_is_complete() {
+    let text_of =
+        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect("a file");
     let folder = tempfile::tempdir().expect("a folder");
-    let silent = std::fs::read_to_string("tests/formats/repaired/no-answer.ibnetdiscover").expect("a file");
-    let whole = std::fs::read_to_string("fixtures/topologies/ghost-cycle.ibnetdiscover").expect("a fixture");
+    let silent = text_of("tests/formats/repaired/no-answer.ibnetdiscover");
+    let whole = text_of("fixtures/topologies/ghost-cycle.ibnetdiscover");
     let file = folder.path().join("fabric");
     for (text, partial, complete, missing, unanswered) in [
         (&*whole, false, true, 0, 0),

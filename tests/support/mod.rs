@@ -20,8 +20,11 @@ pub mod recovery;
 pub mod removal;
 pub mod schema;
 pub mod short;
+pub mod thorough;
 pub mod tools;
 pub mod with_tables;
+
+pub use thorough::is_thorough;
 
 use proptest::test_runner::{Config, RngSeed};
 
@@ -32,9 +35,4 @@ pub fn seeded(config: Config) -> Config {
         RngSeed::Random => RngSeed::Fixed(1),
     };
     Config { rng_seed, ..config }
-}
-
-/// Whether tests run their long forms (docs/TESTING.md).
-pub fn is_thorough() -> bool {
-    std::env::var_os("RECONFIG_THOROUGH").is_some_and(|value| value == "1")
 }

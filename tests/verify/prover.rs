@@ -187,7 +187,8 @@ fn random_table(rng: &mut Pcg64) -> SlToVl {
 
 /// So many cases, after those that failed once.
 fn remembering(cases: u32) -> ProptestConfig {
-    let failed = FileFailurePersistence::Direct("tests/verify/prover.regressions");
+    let failed =
+        FileFailurePersistence::Direct(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verify/prover.regressions"));
     ProptestConfig { failure_persistence: Some(Box::new(failed)), ..ProptestConfig::with_cases(cases) }
 }
 

@@ -159,6 +159,41 @@ pub enum Glance {
     Unsure,
 }
 
+/// Operations of [`SubnetManager`] that a manager around a [`Manager`], its field `manager`, leaves to that as they are.
+/// What is `async` cannot be among them: `async_trait` does not see it.
+macro_rules! as_the_manager {
+    () => {
+        fn now_ns(&self) -> u64 {
+            self.manager.now_ns()
+        }
+
+        fn smps(&self) -> &$crate::subnet::SmpCounts {
+            self.manager.smps()
+        }
+
+        fn reserve(&mut self, level: Option<$crate::ids::ReservedLevel>) {
+            self.manager.reserve(level);
+        }
+
+        fn fence_is(&mut self, fence: &$crate::subnet::Fence) {
+            self.manager.fence_is(fence);
+        }
+
+        fn settle_ns(&self) -> Option<u64> {
+            self.manager.settle_ns()
+        }
+
+        fn ways_are(&mut self, switches: u32) {
+            self.manager.ways_are(switches);
+        }
+
+        fn pending_event(&mut self) -> Option<$crate::subnet::SubnetEvent> {
+            self.manager.pending_event()
+        }
+    };
+}
+pub(crate) use as_the_manager;
+
 /// The driver's interface to a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].
 #[async_trait(?Send)]
 pub trait SubnetManager {

@@ -202,7 +202,7 @@ fn lists_several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 
-fn unreadable(error: format::ReadError) -> Failure {
+pub(super) fn unreadable(error: format::ReadError) -> Failure {
     Failure::Unreadable(shown(&error))
 }
 

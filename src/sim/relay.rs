@@ -23,6 +23,7 @@ use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, check};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, Half, PKey, Sl, SubnetId};
+use crate::resolve::GlobalPath;
 use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Partitioning, Routes, mixed, relay};
 use std::collections::BTreeMap;
 
@@ -392,10 +393,11 @@ impl Sim {
         &self,
         origin: EndPortRank,
         destination: EndPortRank,
-        (traffic_class, flow_label, hop_limit): (u8, u32, u8),
+        told: GlobalPath,
     ) -> Option<Global> {
         let relays = self.relays.as_ref()?;
         let (source, sink) = (relays.gids[origin], relays.gids[destination]);
+        let GlobalPath { traffic_class, flow_label, hop_limit } = told;
         let grh = Grh {
             traffic_class,
             flow_label,

@@ -6,15 +6,16 @@
 //! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), and how service levels are found
 //! (`levels`): those that were given out are kept.
 
+use crate::answer::{Again, Answer, Failure, Level, Note, Outcome};
 use crate::config::{Config, OnRefusal};
-use crate::course::{Course, life};
 use crate::evidence::Accepted;
+use crate::handover::{Handover, life};
 use crate::levels::PathLevels;
 use crate::memory::{Comparison, Memory, Recollection, carried, common};
 use crate::multicast::Unicast;
 use crate::parts::part;
 use crate::plans::{self, BaseEngines, FirstTables, NoPlan, Ways};
-use crate::sight::{Seen, Sight, SightError};
+use crate::sight::{Seen, Sight};
 use reconfig::change::{ChangeError, InForce, KnownBase};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, PortNum};
@@ -25,145 +26,6 @@ use reconfig::verify::ProofStatistics;
 use reconfig::vet::Vetted;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How much a note matters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
-    /// Something is not as it should be.
-    Error,
-    /// What was done.
-    Info,
-}
-
-/// A line for OpenSM's log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Note {
-    /// How much it matters.
-    pub level: Level,
-    /// What to say.
-    pub text: String,
-}
-
-/// When the routing is to run again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
-    /// When these tables are written.
-    Written,
-    /// When the subnet is up: ports of what has come carry data then.
-    Up,
-    /// So long after these tables are written.
-    Later(Duration),
-}
-
-/// What came of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// Nothing was in force, and all was routed.
-    BroughtUp,
-    /// What was in force was taken over as it is.
-    Adopted,
-    /// What was in force is mended.
-    Mended,
-    /// Something was lost, or has come.
-    Changed,
-    /// Ways are shortened and loads spread.
-    Renewed,
-    /// Another wave of a plan was handed over, or waits.
-    WentOn,
-    /// What was handed over before was handed over again.
-    Repeated,
-    /// The tables in force stay.
-    Stayed,
-    /// Nothing in place is proved, and the tables in force stay.
-    Kept,
-    /// Nothing in place is proved, and all were rewritten.
-    Rewritten,
-    /// The engine failed.
-    Failed,
-}
-
-impl Outcome {
-    /// All of them.
-    pub const ALL: [Outcome; 11] = [
-        Outcome::BroughtUp,
-        Outcome::Adopted,
-        Outcome::Mended,
-        Outcome::Changed,
-        Outcome::Renewed,
-        Outcome::WentOn,
-        Outcome::Repeated,
-        Outcome::Stayed,
-        Outcome::Kept,
-        Outcome::Rewritten,
-        Outcome::Failed,
-    ];
-
-    /// Its name in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::BroughtUp => "brought-up",
-            Outcome::Adopted => "adopted",
-            Outcome::Mended => "mended",
-            Outcome::Changed => "changed",
-            Outcome::Renewed => "renewed",
-            Outcome::WentOn => "went-on",
-            Outcome::Repeated => "repeated",
-            Outcome::Stayed => "stayed",
-            Outcome::Kept => "kept",
-            Outcome::Rewritten => "rewritten",
-            Outcome::Failed => "failed",
-        }
-    }
-
-    /// Whether what was handed over is proved.
-    pub fn is_proved(self) -> bool {
-        !matches!(self, Outcome::Kept | Outcome::Rewritten | Outcome::Failed)
-    }
-}
-
-/// What OpenSM is to write.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// What came of the run.
-    pub outcome: Outcome,
-    /// Whether tables differ from those in force.
-    pub writes: bool,
-    /// By node of the sight.
-    pub lfts: Vec<Arc<Lft>>,
-    /// What is to be logged.
-    pub notes: Vec<Note>,
-    /// Whether another wave, or another part of this one, may be had as soon as they are written.
-    pub more_follows: bool,
-    /// Whether the routing is to run again.
-    pub again: Option<Again>,
-    /// What was accepted in this run.
-    pub accepted: Option<Accepted>,
-}
-
-/// Why nothing is routed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Failure {
-    /// OpenSM's structures.
-    #[error(transparent)]
-    Sight(#[from] SightError),
-    /// The base engine.
-    #[error(transparent)]
-    Engine(#[from] RouteError),
-    /// A switch does not tell its table.
-    #[error(
-        "{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
-    )]
-    Silent {
-        /// The switch.
-        switch: String,
-    },
-    /// Service levels that cannot be kept are not given out.
-    #[error("service levels that hosts are to send on cannot be kept, so none are given out: {0}")]
-    Levels(String),
-    /// Nothing is in force, and the base engine's tables are not proved.
-    #[error("nothing is routed: {0}")]
-    Refused(NoPlan),
-}
 
 /// What is added where a loss is planned from scratch.
 pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
@@ -178,7 +40,7 @@ pub struct Router {
     memory: Option<Memory>,
     /// Unicast as it was last handed over.
     unicast: Option<Unicast>,
-    course: Option<Course>,
+    handover: Option<Handover>,
     /// Service levels that were given out: all packets count as on one lane without.
     levels: Option<Arc<PathLevels>>,
     /// As they were when the run began: what hosts may know.
@@ -205,13 +67,13 @@ impl Router {
     /// There is no base engine of that name.
     pub fn new(config: Config) -> Result<Router, RouteError> {
         let engines = BaseEngines::named(&config.engines)?;
-        let (memory, course, since) = (None, None, None);
+        let (memory, handover, since) = (None, None, None);
         Ok(Router {
             config,
             engines,
             memory,
             unicast: None,
-            course,
+            handover,
             levels: None,
             known: None,
             base: KnownBase::default(),
@@ -232,7 +94,7 @@ impl Router {
 
     /// Another master may have written: the subnet is taken as found.
     pub fn forget(&mut self) {
-        (self.memory, self.course) = (None, None);
+        (self.memory, self.handover) = (None, None);
     }
 
     /// Service levels that were given out.
@@ -272,7 +134,7 @@ impl Router {
 
     /// The routing in force, with which the next change begins; none while a change is under way.
     pub fn in_force(&self, sm: Guid) -> Option<InForce> {
-        let memory = self.memory.as_ref().filter(|_| self.course.as_ref().is_none_or(Course::is_over))?;
+        let memory = self.memory.as_ref().filter(|_| self.handover.as_ref().is_none_or(Handover::is_over))?;
         let sm = memory.fabric.lid_ports().find(|&port| memory.fabric.recorded_port_guid(port) == Some(sm))?;
         let ways = self.ways(&memory.fabric);
         Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm, ways))
@@ -286,7 +148,7 @@ impl Router {
 
     /// Waves left of the plan under way.
     pub fn waves_left(&self) -> usize {
-        self.course.as_ref().map_or(0, Course::left)
+        self.handover.as_ref().map_or(0, Handover::left)
     }
 
     /// What is known of it, now or later.
@@ -462,7 +324,7 @@ impl Router {
         known: Option<&Comparison>,
         now: Duration,
     ) -> Result<Answer, Failure> {
-        self.course = None;
+        self.handover = None;
         if known.is_none() {
             self.since = Some(now);
         }
@@ -480,7 +342,7 @@ impl Router {
                 Ok(plan) => Ok(self.begin(
                     Outcome::BroughtUp,
                     sight,
-                    Course::of(plan).at_once(),
+                    Handover::of(plan).at_once(),
                     now,
                     &format!("nothing is in force{cause}"),
                 )),
@@ -501,13 +363,13 @@ impl Router {
             Ok(plan) => {
                 let first = refusal.lines().next().unwrap_or_default();
                 let what = format!("the tables in force are mended{cause}: {first}");
-                let mut course = Course::of(plan);
+                let mut handover = Handover::of(plan);
                 if known.is_some_and(|known| {
-                    Self::goes_with_what_is_under_way(known, self.ways(&known.whole), sight, &course)
+                    Self::goes_with_what_is_under_way(known, self.ways(&known.whole), sight, &handover)
                 }) {
-                    course = course.at_once();
+                    handover = handover.at_once();
                 }
-                Ok(self.begin(Outcome::Mended, sight, course, now, &what))
+                Ok(self.begin(Outcome::Mended, sight, handover, now, &what))
             }
             Err(why) => self.refused(sight, &why),
         }
@@ -530,9 +392,9 @@ impl Router {
     }
 
     /// Whether the first wave is proved beside all that what was in force can have sent.
-    fn goes_with_what_is_under_way(known: &Comparison, ways: Ways, sight: &Sight, course: &Course) -> bool {
-        course.next().is_some_and(|step| {
-            let planned = &course.plan.plan().draft().before;
+    fn goes_with_what_is_under_way(known: &Comparison, ways: Ways, sight: &Sight, handover: &Handover) -> bool {
+        handover.next().is_some_and(|step| {
+            let planned = &handover.plan.plan().draft().before;
             let wanted = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
             let wanted = carried(&sight.fabric, &wanted, &known.now, &known.lfts);
             plans::prove_beside(known, &wanted, ways).is_ok()
@@ -542,7 +404,7 @@ impl Router {
     /// Whether a wave is left of the change that was begun for what is there.
     fn is_amid(&self, sight: &Sight) -> bool {
         let seen = self.memory.as_ref().is_some_and(|memory| memory.sees_the_same(&sight.fabric));
-        seen && self.course.as_ref().is_some_and(|course| !course.is_over())
+        seen && self.handover.as_ref().is_some_and(|handover| !handover.is_over())
     }
 
     /// How long packets can still be on their way that were sent before the tables in force were: none of them is in
@@ -564,7 +426,7 @@ impl Router {
                 return Ok(self.answer(Outcome::WentOn, sight.lfts.clone(), text, again));
             }
         }
-        self.course = None;
+        self.handover = None;
         // A cable alone needs no new way, and nobody is led over it before it carries data.
         if !found.lost && !found.has_new_nodes() && plans::prove_in_force(sight).is_ok() {
             self.renewal = self.config.renew;
@@ -599,9 +461,9 @@ impl Router {
             Ok(plan) => {
                 let routed = both.then(|| found.before.clone());
                 self.renewal = self.config.renew;
-                let mut course = Course::of(plan);
-                course.routed = routed;
-                Ok(self.begin(Outcome::Changed, sight, course, now, what))
+                let mut handover = Handover::of(plan);
+                handover.routed = routed;
+                Ok(self.begin(Outcome::Changed, sight, handover, now, what))
             }
             // The tables before did not serve everything, or are not safe by themselves.
             Err(NoPlan::Change(why)) if matches!(*why, ChangeError::Old(_)) => {
@@ -643,7 +505,7 @@ impl Router {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
                 self.renewal = true;
-                self.begin(Outcome::Renewed, sight, Course::of(plan), now, "ways are shortened and loads spread")
+                self.begin(Outcome::Renewed, sight, Handover::of(plan), now, "ways are shortened and loads spread")
             }
             Ok(None) => {
                 self.hold(Outcome::Stayed, sight, "the tables in force stay: nothing is gained by others".to_string())
@@ -654,9 +516,9 @@ impl Router {
         }
     }
 
-    fn begin(&mut self, outcome: Outcome, sight: &Sight, course: Course, now: Duration, what: &str) -> Answer {
-        let plan = course.plan.clone();
-        let waves = match course.left() {
+    fn begin(&mut self, outcome: Outcome, sight: &Sight, handover: Handover, now: Duration, what: &str) -> Answer {
+        let plan = handover.plan.clone();
+        let waves = match handover.left() {
             0 => "no table changes".to_string(),
             1 => "1 wave, every mixture proved".to_string(),
             waves => format!("{waves} waves, every mixture proved"),
@@ -664,17 +526,17 @@ impl Router {
         let proof = plan.proof().filter(|proof| proof.lanes > 0);
         let rest = if plan.plan().leads_into_loss() { REST } else { "" };
         let text = format!("{what}; {waves}{}{rest}", proof.map(counted).unwrap_or_default());
-        self.course = Some(course);
+        self.handover = Some(handover);
         // A plan that writes nothing at all is no evidence of anything.
         let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty()).map(Accepted::Plan);
         Answer { accepted, ..self.go_on(outcome, sight, now, vec![Note { level: Level::Info, text }]) }
     }
 
-    /// The next wave of the course, or what is in force until it may be written.
+    /// The next wave of the handover, or what is in force until it may be written.
     fn go_on(&mut self, outcome: Outcome, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
-        let course = self.course.as_mut().expect("a course was begun");
-        let plan = course.plan.clone();
-        let (lfts, more_follows) = match course.next() {
+        let handover = self.handover.as_mut().expect("a handover was begun");
+        let plan = handover.plan.clone();
+        let (lfts, more_follows) = match handover.next() {
             None => {
                 let lfts = owned(&sight.fabric, sight.lfts.clone());
                 self.remember(sight, &lfts, None);
@@ -701,16 +563,16 @@ impl Router {
                 let is_part = first.is_some();
                 let (lfts, text) = match first {
                     Some(first) => {
-                        course.has_waited();
+                        handover.has_waited();
                         let text = "part of the wave is handed over, so that no way that is given is taken back";
-                        (first, format!("{text}; {} are left", course.left()))
+                        (first, format!("{text}; {} are left", handover.left()))
                     }
                     None => {
-                        course.advance();
-                        (lfts, format!("the next wave of the plan is handed over; {} are left", course.left()))
+                        handover.advance();
+                        (lfts, format!("the next wave of the plan is handed over; {} are left", handover.left()))
                     }
                 };
-                let more_follows = course.next().is_some_and(|next| next.rounds == 0);
+                let more_follows = handover.next().is_some_and(|next| next.rounds == 0);
                 self.since = None;
                 if notes.is_empty() || is_part {
                     notes.push(Note { level: Level::Info, text });
@@ -725,12 +587,12 @@ impl Router {
 
     /// When the next run is wanted.
     fn again(&self, renews: bool) -> Option<Again> {
-        match &self.course {
-            Some(course) if !course.is_over() => Some(Again::Written),
+        match &self.handover {
+            Some(handover) if !handover.is_over() => Some(Again::Written),
             // What is still lost is found by the next run.
             Some(_) if self.has_rest() => Some(Again::Written),
             // Ports of what has come and waits carry data then.
-            Some(course) if course.routed.is_some() => Some(Again::Up),
+            Some(handover) if handover.routed.is_some() => Some(Again::Up),
             _ => (renews && self.renewal && self.config.renew).then_some(Again::Up),
         }
     }
@@ -750,7 +612,7 @@ impl Router {
     /// which tables are given for the nodes that are gone.
     fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>], before: Option<(Arc<Fabric>, Vec<Arc<Lft>>)>) {
         let (seen, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
-        let routed = self.course.as_ref().and_then(|course| course.routed.as_ref());
+        let routed = self.handover.as_ref().and_then(|handover| handover.routed.as_ref());
         let fabric = routed.map_or_else(|| seen.clone(), |routed| Arc::new(common(&seen, routed)));
         let ways = self.ways(&seen);
         self.unicast = Some(Unicast { fabric: fabric.clone(), earlier: earlier.clone(), lfts: lfts.clone(), ways });
@@ -765,7 +627,7 @@ impl Router {
 
     /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.
     fn refused(&mut self, sight: &Sight, why: &NoPlan) -> Result<Answer, Failure> {
-        (self.memory, self.course) = (None, None);
+        (self.memory, self.handover) = (None, None);
         // What was thought of for what has come is not given out.
         self.levels = self.known.take().or(self.levels.take());
         let note = |text| vec![Note { level: Level::Error, text }];

@@ -3,8 +3,9 @@
 //! Every function that C calls catches panics: a fault of ours is a failed run of this engine, never OpenSM's end.
 
 use crate::ahead::Ahead;
+use crate::answer::{Again, Answer, Failure, Level, Outcome};
 use crate::config::{Config, Multicast};
-use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
+use crate::decision::Router;
 use crate::levels::PathLevels;
 use crate::metrics::{Metrics, Run, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};

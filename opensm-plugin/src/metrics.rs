@@ -4,7 +4,7 @@
 //! whole, so that nobody reads half of one. Names that `reconfig sm` has too mean the same here. Deliberately omitted:
 //! a server, which has no place in OpenSM's process.
 
-use crate::decision::Outcome;
+use crate::answer::Outcome;
 use reconfig::fabric::Fabric;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

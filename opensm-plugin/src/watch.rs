@@ -5,7 +5,7 @@
 //! OpenSM tells plugins of no join, so its tables are looked at every [`PERIOD`] too. One thread, which ends when the
 //! engine does; it touches OpenSM through the functions only that it is given.
 
-use crate::decision::Level;
+use crate::answer::Level;
 use crate::multicast::{TreeRow, Unicast, judge};
 use reconfig::verify::UnicastWaits;
 use std::collections::BTreeSet;

@@ -14,7 +14,7 @@ use reconfig::tables::dump::{PathSls, SlToVlDump, read_path_sls, read_sl_to_vl};
 use reconfig_measuring::process::run::run;
 use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::served::Served;
-use reconfig_opensm::decision::Outcome;
+use reconfig_opensm::answer::Outcome;
 use reconfig_opensm::levels::PathLevels;
 use reconfig_opensm::multicast::Unicast;
 use std::path::Path;

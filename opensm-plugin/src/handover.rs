@@ -24,7 +24,7 @@ pub struct Step {
 
 /// What is left of a plan.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct Handover {
     /// The plan.
     pub plan: Arc<Vetted>,
     /// Of what is there it routes what there was before, where something has come that waits.
@@ -38,16 +38,16 @@ pub fn life(life_time: u8) -> Option<Duration> {
     (life_time <= 19).then(|| Duration::from_nanos(4096 << life_time))
 }
 
-impl Course {
+impl Handover {
     /// The waves of a plan that change tables.
-    pub fn of(plan: Arc<Vetted>) -> Course {
+    pub fn of(plan: Arc<Vetted>) -> Handover {
         let steps = steps(plan.plan());
-        Course { plan, routed: None, steps }
+        Handover { plan, routed: None, steps }
     }
 
     /// Whether the first wave need not wait, because nothing stands in the subnet.
     #[must_use]
-    pub fn at_once(mut self) -> Course {
+    pub fn at_once(mut self) -> Handover {
         self.has_waited();
         self
     }

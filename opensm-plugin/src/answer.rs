@@ -39,7 +39,7 @@ pub enum Again {
 
 /// What came of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Nothing was in force, and all was routed.
     BroughtUp,
     /// What was in force was taken over as it is.
@@ -64,50 +64,50 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// All of them.
-    pub const ALL: [Outcome; 11] = [
-        Outcome::BroughtUp,
-        Outcome::Adopted,
-        Outcome::Mended,
-        Outcome::Changed,
-        Outcome::Renewed,
-        Outcome::WentOn,
-        Outcome::Repeated,
-        Outcome::Stayed,
-        Outcome::Kept,
-        Outcome::Rewritten,
-        Outcome::Failed,
+    pub const ALL: [RunOutcome; 11] = [
+        RunOutcome::BroughtUp,
+        RunOutcome::Adopted,
+        RunOutcome::Mended,
+        RunOutcome::Changed,
+        RunOutcome::Renewed,
+        RunOutcome::WentOn,
+        RunOutcome::Repeated,
+        RunOutcome::Stayed,
+        RunOutcome::Kept,
+        RunOutcome::Rewritten,
+        RunOutcome::Failed,
     ];
 
     /// Its name in metrics.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::BroughtUp => "brought-up",
-            Outcome::Adopted => "adopted",
-            Outcome::Mended => "mended",
-            Outcome::Changed => "changed",
-            Outcome::Renewed => "renewed",
-            Outcome::WentOn => "went-on",
-            Outcome::Repeated => "repeated",
-            Outcome::Stayed => "stayed",
-            Outcome::Kept => "kept",
-            Outcome::Rewritten => "rewritten",
-            Outcome::Failed => "failed",
+            RunOutcome::BroughtUp => "brought-up",
+            RunOutcome::Adopted => "adopted",
+            RunOutcome::Mended => "mended",
+            RunOutcome::Changed => "changed",
+            RunOutcome::Renewed => "renewed",
+            RunOutcome::WentOn => "went-on",
+            RunOutcome::Repeated => "repeated",
+            RunOutcome::Stayed => "stayed",
+            RunOutcome::Kept => "kept",
+            RunOutcome::Rewritten => "rewritten",
+            RunOutcome::Failed => "failed",
         }
     }
 
     /// Whether what was handed over is proved.
     pub fn is_proved(self) -> bool {
-        !matches!(self, Outcome::Kept | Outcome::Rewritten | Outcome::Failed)
+        !matches!(self, RunOutcome::Kept | RunOutcome::Rewritten | RunOutcome::Failed)
     }
 }
 
 /// What OpenSM is to write.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct RunAnswer {
     /// What came of the run.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Whether tables differ from those in force.
     pub writes: bool,
     /// By node of the sight.
@@ -124,7 +124,7 @@ pub struct Answer {
 
 /// Why nothing is routed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Failure {
+pub enum RunFailure {
     /// OpenSM's structures.
     #[error(transparent)]
     Sight(#[from] SightError),

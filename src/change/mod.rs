@@ -36,19 +36,17 @@ pub use routed::{LmcWish, RouteInput, Routed, route};
 pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, each, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum, Sl, VlSet};
-use crate::lid::{self, TooFewLids};
+use crate::ids::{Half, PortNum, Sl, VlSet};
+use crate::lid;
 use crate::plan::{
-    self, CyclicDrain, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
-    sl_to_vl_pairs,
+    self, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, sl_to_vl_pairs,
 };
-use crate::repair::RepairError;
 use crate::routing::{self, Connectivity, Demand, Engine};
 use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
 use crate::verify::{self, ChannelGraph, ChannelGraphInput, Refusal, Scope};
-use crate::vet::{self, Vetted};
+use crate::vet::{self, Objection, Vetted};
 use repairing::RepairSteps;
 use std::sync::{Arc, OnceLock};
 

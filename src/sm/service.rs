@@ -51,7 +51,7 @@ pub fn run(
 }
 
 async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
-    manager.attend(context.responder.clone());
+    manager.respond_by(context.responder.clone());
     manager.move_sources(context.config.sources);
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
@@ -166,7 +166,7 @@ impl<T: Transport> Service<T> {
                 self.report(context, why);
                 return Ok((self, None));
             }
-            LifecycleCommand::OwnUp => return self.own_up().map(|()| (self, None)),
+            LifecycleCommand::ReportUnfinished => return self.report_unfinished().map(|()| (self, None)),
             command => match self.subnet {
                 Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
                     let opened = opening::open_ends(&mut manager, context).await;
@@ -229,7 +229,7 @@ impl<T: Transport> Service<T> {
     }
 
     /// Says what a manager that stops leaves behind.
-    fn own_up(&self) -> Result<(), SmError> {
+    fn report_unfinished(&self) -> Result<(), SmError> {
         let ends = match &self.subnet {
             Subnet::Down(manager, _) if manager.closed_ends() == 0 => return Ok(()),
             Subnet::Down(manager, _) => manager.closed_ends(),

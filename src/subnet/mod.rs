@@ -11,7 +11,6 @@
 mod adaptive;
 mod apply;
 mod ask;
-mod attendant;
 mod barriers;
 mod counts;
 mod devices;
@@ -23,19 +22,20 @@ mod glance;
 mod health;
 mod manager;
 mod paths;
+mod responder;
 mod sweep;
 mod timing;
 mod zero;
 
 pub(crate) use apply::in_turn;
 pub use ask::{Ask, AskResult, RequestTarget};
-pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
 pub use fence::{Fence, FenceStage};
 pub use health::{Ailment, FailingAs};
 pub use manager::{Manager, SourceControl};
+pub use responder::Respond;
 pub use sweep::Discovered;
 pub use timing::Timing;
 

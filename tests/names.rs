@@ -1,7 +1,7 @@
 //! One name, one meaning: no type name that is visible beyond its own file stands for two types of the package.
 //!
-//! Read from the syntax tree of `src`, the binary's modules included, and of the plugin. Types that the macros of `wire` declare count
-//! like any other. Exempt: what stands under `#[cfg(test)]`, and the names of [`SHARED`].
+//! Read from the syntax tree of `src`, the binary's modules included, and of the plugin. Types that the macros of
+//! `wire` declare count like any other. Exempt: what stands under `#[cfg(test)]`, and the names of [`SHARED`].
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeMap;

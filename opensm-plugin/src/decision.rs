@@ -1,10 +1,10 @@
 //! What OpenSM is told to write, run after run.
 //!
-//! On entry of [`EngineState::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that every
-//! mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in silence. The
-//! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
-//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), and how service levels are found
-//! (`levels`): those that were given out are kept.
+//! On entry of [`EngineState::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that
+//! every mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in
+//! silence. The plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is
+//! taken as found. Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), and how service
+//! levels are found (`levels`): those that were given out are kept.
 
 use crate::answer::{Again, Level, Note, RunAnswer, RunFailure, RunOutcome};
 use crate::config::{OnRefusal, PluginConfig};

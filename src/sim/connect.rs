@@ -74,15 +74,15 @@ pub(super) struct Message {
 }
 
 /// A message that a side of a connection is to send.
-pub(super) struct Outgoing {
+pub(super) struct ConnectionMessage {
     from: EndPortRank,
     headers: Headers,
     message: Message,
 }
 
-impl Outgoing {
-    fn new(connection: u32, from: EndPortRank, headers: Headers, mad: &CmMad) -> Outgoing {
-        Outgoing { from, headers, message: Message { connection, bytes: Box::new(mad.encode()) } }
+impl ConnectionMessage {
+    fn new(connection: u32, from: EndPortRank, headers: Headers, mad: &CmMad) -> ConnectionMessage {
+        ConnectionMessage { from, headers, message: Message { connection, bytes: Box::new(mad.encode()) } }
     }
 }
 
@@ -109,7 +109,7 @@ impl Connections {
 
     /// The request, for the first time or again, and how often it was made with this time. A host without a path makes
     /// it in vain: it asks its subnet administration again later.
-    fn request(&mut self, number: u32, hosts: &mut HostsView<'_>) -> (Option<Outgoing>, u32) {
+    fn request(&mut self, number: u32, hosts: &mut HostsView<'_>) -> (Option<ConnectionMessage>, u32) {
         let own = &mut self.list[number as usize];
         own.requests += 1;
         let (active, passive) = hosts.sides(own);
@@ -125,7 +125,7 @@ impl Connections {
                 max_cm_retries: MOST_RETRIES,
                 ..ConnectRequest::default()
             };
-            Outgoing::new(number, active, headers, &CmMad::request(number.into(), &request))
+            ConnectionMessage::new(number, active, headers, &CmMad::request(number.into(), &request))
         });
         (request, own.requests)
     }
@@ -147,7 +147,7 @@ impl Connections {
         packet: &Packet,
         came: Message,
         hosts: &mut HostsView<'_>,
-    ) -> Option<Outgoing> {
+    ) -> Option<ConnectionMessage> {
         let Message { connection: number, bytes } = came;
         let mad = CmMad::decode(&bytes).ok()?;
         let own = &mut self.list[number as usize];
@@ -160,12 +160,12 @@ impl Connections {
                 let reply = reply_path(&request, mask);
                 own.answered_by = Some(reply);
                 let headers = hosts.answering(passive, active, &reply)?;
-                Some(Outgoing::new(number, passive, headers, &message(number, CmAttributeId::ConnectReply)))
+                Some(ConnectionMessage::new(number, passive, headers, &message(number, CmAttributeId::ConnectReply)))
             }
             CmAttributeId::ConnectReply if rank == active => {
                 own.replied_ns.get_or_insert(now_ns);
                 let (_, headers) = hosts.path(active, passive)?;
-                Some(Outgoing::new(number, active, headers, &message(number, CmAttributeId::ReadyToUse)))
+                Some(ConnectionMessage::new(number, active, headers, &message(number, CmAttributeId::ReadyToUse)))
             }
             CmAttributeId::ReadyToUse if rank == passive => {
                 own.ready_ns.get_or_insert(now_ns);
@@ -313,8 +313,8 @@ impl Sim {
         (connections, HostsView { fabric, sources, relays: relays.as_deref_mut(), now: clock.now() })
     }
 
-    fn send_message(&mut self, outgoing: Outgoing) {
-        let Outgoing { from, headers: Headers { header, global }, message } = outgoing;
+    fn send_message(&mut self, outgoing: ConnectionMessage) {
+        let ConnectionMessage { from, headers: Headers { header, global }, message } = outgoing;
         // It may be offered, and even lost, at once, so what it says must be stored first.
         self.connections.messages.insert(self.plane.packets.next_id(), message);
         match global {

@@ -92,8 +92,8 @@ struct Service<T> {
     settled: SubnetWish,
 }
 
-/// What the user settled of a subnet. One that carries traffic may have another LMC or other data VLs, which are kept as
-/// long as this manager knows it.
+/// What the user settled of a subnet. One that carries traffic may have another LMC or other data VLs, which are kept
+/// as long as this manager knows it.
 #[derive(Clone, Copy)]
 struct SubnetWish {
     lmc: Lmc,

@@ -159,8 +159,8 @@ pub enum Glance {
     Unsure,
 }
 
-/// Operations of [`SubnetManager`] that a manager around a [`Manager`], its field `manager`, leaves to that as they are.
-/// What is `async` cannot be among them: `async_trait` does not see it.
+/// Operations of [`SubnetManager`] that a manager around a [`Manager`], its field `manager`, leaves to that as they
+/// are. What is `async` cannot be among them: `async_trait` does not see it.
 macro_rules! as_the_manager {
     () => {
         fn now_ns(&self) -> u64 {

@@ -7,8 +7,8 @@ use super::{ReadError, SourceText, Span};
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Location, MessageFormatter, Spanned, UserMessageFormatter};
 
-/// The value that a text holds; `expected` stands under the place of a fault. The text has no byte-order mark, which the
-/// parser would count as a column.
+/// The value that a text holds; `expected` stands under the place of a fault. The text has no byte-order mark, which
+/// the parser would count as a column.
 ///
 /// # Errors
 /// The first fault of form, at its place.

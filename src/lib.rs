@@ -13,6 +13,7 @@ pub mod ids;
 pub mod intervals;
 pub mod journal;
 pub mod lid;
+pub mod link;
 pub mod machine;
 pub mod plan;
 pub mod repair;

@@ -285,7 +285,7 @@ impl Subnet {
                     let by = Peer { role: SmRole::Standby, ..self.peer(guid).expect("who acknowledges is there") };
                     self.tell(other, ElectionEvent::Ordered(PeerOrder::Acknowledge, by));
                 }
-                ElectionCommand::Urge(other) => {
+                ElectionCommand::SendTrap(other) => {
                     self.tell(other, ElectionEvent::Swept(self.others(other)));
                 }
                 ElectionCommand::Accept

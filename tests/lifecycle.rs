@@ -86,8 +86,8 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
         LifecycleEvent::Refused { why: None, in_vain: u8::MAX },
         LifecycleEvent::Noticed,
         LifecycleEvent::Due,
-        LifecycleEvent::Summoned,
-        LifecycleEvent::Deposed,
+        LifecycleEvent::SweepRequested,
+        LifecycleEvent::MastershipLost,
         LifecycleEvent::Ordered(ORDER),
         removal(false),
         removal(true),
@@ -122,7 +122,7 @@ fn timeless(state: LifecycleState) -> LifecycleState {
         }
     };
     match state {
-        LifecycleState::BackingOff { course, .. } => LifecycleState::BackingOff { until_ns: 1, course },
+        LifecycleState::BackingOff { attempt, .. } => LifecycleState::BackingOff { until_ns: 1, attempt },
         LifecycleState::Idle(unfinished) => LifecycleState::Idle(still(unfinished)),
         LifecycleState::Halted { unfinished, removes, .. } => {
             LifecycleState::Halted { unfinished: still(unfinished), since_ns: 1, removes }
@@ -604,7 +604,7 @@ fn whoever_stops_beside_what_is_not_ended_says_so() {
     let (halted, told) = stepped(removing(&prepared), record(&prepared, stands_still()), 2, Mandate::Full);
     assert_eq!(told, ["report", "answer"], "an order that stands still is trouble, too");
     let (stale, _) = stepped(removing(&prepared), record(&prepared, Outcome::Completed), 2, Mandate::Full);
-    assert_eq!((stop(halted), stop(stale)), (vec!["own-up"], vec!["own-up"]));
+    assert_eq!((stop(halted), stop(stale)), (vec!["report-unfinished"], vec!["report-unfinished"]));
     let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     assert_eq!(stop(idle), Vec::<&str>::new());
 }

@@ -1,7 +1,7 @@
 //! One name, one meaning: no type name that is visible beyond its own file stands for two types of the package.
 //!
-//! Read from the syntax tree of `src`, the binary's modules included. Types that the macros of `wire` declare count
-//! like any other. Exempt: what stands under `#[cfg(test)]`, and the names of [`SHARED`].
+//! Read from the syntax tree of `src`, the binary's modules included, and of the plugin. Types that the macros of
+//! `wire` declare count like any other. Exempt: what stands under `#[cfg(test)]`, and the names of [`SHARED`].
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const DECLARING: [&str; 5] = ["attribute", "layout", "record", "wire_enum", "wir
 fn each_type_name_stands_for_one_type() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in sources(&root.join("src")) {
+    for file in ["src", "opensm-plugin/src"].iter().flat_map(|folder| sources(&root.join(folder))) {
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let tree = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();

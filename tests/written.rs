@@ -1,7 +1,9 @@
-//! What people read: lines of 120 columns at most, and a glossary in the order of letters.
+//! What people read: lines of 120 columns at most, messages with one space between words, and a glossary in the order
+//! of letters.
 //!
 //! rustfmt wraps code, and neither comments nor pages. Tables, code and links are as long as they must be.
 
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
 
 const COLUMNS: usize = 120;
@@ -92,6 +94,61 @@ fn long_lines_are_found_where_they_can_be_wrapped() {
         format!("{long}\nlet code = 1; {long}\n{table}\n// ```\n{long}\n// ```\n    /{long}\n// {}", "w".repeat(150));
     assert_eq!(too_long(&text, comment), [1, 7]);
     assert_eq!(too_long(&format!("- {long}\n```\n{long}\n```\n{long}"), page), [1, 5]);
+}
+
+/// What a sentence for people is an argument of: the attribute, macros, and the readers' own method.
+const SAYING: [&str; 9] = ["error", "warn", "info", "debug", "anyhow", "bail", "ensure", "panic", "expect"];
+
+/// The texts of the messages among tokens, with their lines.
+fn messages(tokens: TokenStream, says: bool, found: &mut Vec<(usize, String)>) {
+    let mut saying = false;
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) => saying = SAYING.iter().any(|own| name == own),
+            TokenTree::Punct(mark) if mark.as_char() == '!' => {}
+            TokenTree::Group(group) => {
+                let is_argument = saying && group.delimiter() == Delimiter::Parenthesis;
+                messages(group.stream(), says || is_argument, found);
+                saying = false;
+            }
+            TokenTree::Literal(literal) if says => {
+                let line = literal.span().start().line;
+                if let syn::Lit::Str(text) = syn::Lit::new(literal) {
+                    found.push((line, text.value()));
+                }
+            }
+            TokenTree::Literal(_) | TokenTree::Punct(_) => saying = false,
+        }
+    }
+}
+
+/// The lines of messages with two spaces within a line of theirs.
+fn gaps(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    messages(text.parse().expect("it is Rust"), false, &mut found);
+    found.retain(|(_, message)| message.lines().any(|line| line.trim().contains("  ")));
+    found.into_iter().map(|(line, _)| line).collect()
+}
+
+#[test]
+fn messages_have_one_space_between_words() {
+    let mut wrong = Vec::new();
+    for folder in ["src", "opensm-plugin/src"] {
+        for file in files(&root().join(folder), "rs", true) {
+            let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let shown = file.strip_prefix(root()).unwrap_or(&file).display();
+            wrong.extend(gaps(&text).into_iter().map(|line| format!("{shown}:{line}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{} messages have gaps:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn gaps_in_messages_are_found() {
+    let gap =
+        "#[error(\n\"one  two\")]\nstruct A;\nfn f() { tracing::warn!(x, \"three: {}  four\"); g(\"five  six\") }";
+    assert_eq!(gaps(gap), [2, 4]);
+    assert_eq!(gaps("fn f() { bail!(\"one\\n  two \\\n   three\") }"), [0; 0]);
 }
 
 #[test]

@@ -10,25 +10,25 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 /// The thread.
-pub struct Ahead {
+pub struct ProofThread {
     wanted: Option<Sender<(InForce, KnownBase)>>,
     thread: Option<JoinHandle<()>>,
     begun: Option<(InForce, KnownBase)>,
 }
 
-impl Ahead {
+impl ProofThread {
     /// Starts it; `stand_back` has a thread take the processor when nobody else wants it.
     ///
     /// # Errors
     /// No thread is to be had.
-    pub fn start(stand_back: fn()) -> std::io::Result<Ahead> {
+    pub fn start(stand_back: fn()) -> std::io::Result<ProofThread> {
         let (wanted, taken) = channel();
         let work = move || {
             stand_back();
             work(&taken);
         };
         let thread = std::thread::Builder::new().name("reconfig-ahead".to_string()).spawn(work)?;
-        Ok(Ahead { wanted: Some(wanted), thread: Some(thread), begun: None })
+        Ok(ProofThread { wanted: Some(wanted), thread: Some(thread), begun: None })
     }
 
     /// Begins with a routing, unless it has begun with this very one; what is known of it, now or later.
@@ -46,7 +46,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ProofThread {
     fn drop(&mut self) {
         drop(self.wanted.take());
         let _ = self.thread.take().map(JoinHandle::join);

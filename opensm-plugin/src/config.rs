@@ -103,7 +103,7 @@ fn yes() -> bool {
 
 /// Settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
+pub struct PluginConfig {
     /// The base engines in the order in which they are tried.
     pub engines: Vec<String>,
     /// What is done where nothing in place is proved.
@@ -120,11 +120,11 @@ pub struct Config {
     pub layers: Option<LayersConfig>,
 }
 
-impl Default for Config {
-    fn default() -> Config {
+impl Default for PluginConfig {
+    fn default() -> PluginConfig {
         let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
         let (on_refusal, multicast) = (OnRefusal::default(), Multicast::default());
-        Config { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None, layers: None }
+        PluginConfig { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None, layers: None }
     }
 }
 
@@ -149,49 +149,49 @@ pub enum ConfigError {
     },
 }
 
-impl Config {
+impl PluginConfig {
     /// The settings of `event_plugin_options`, which several plugins may share, or of the default file.
     ///
     /// # Errors
     /// A file that was named is not there, or a file does not say what it must.
-    pub fn load(options: Option<&str>) -> Result<Config, ConfigError> {
+    pub fn load(options: Option<&str>) -> Result<PluginConfig, ConfigError> {
         let named = options.into_iter().flat_map(str::split_whitespace).find_map(|word| word.strip_prefix(OPTION));
         match named {
-            Some(file) => Config::read(Path::new(file)),
-            None if Path::new(DEFAULT_FILE).exists() => Config::read(Path::new(DEFAULT_FILE)),
-            None => Ok(Config::default()),
+            Some(file) => PluginConfig::read(Path::new(file)),
+            None if Path::new(DEFAULT_FILE).exists() => PluginConfig::read(Path::new(DEFAULT_FILE)),
+            None => Ok(PluginConfig::default()),
         }
     }
 
     /// The same for the OpenSM of one port: `%g` in a path is the port's GUID, so that several can share a file of
     /// settings.
     #[must_use]
-    pub fn of_port(self, port: Guid) -> Config {
+    pub fn of_port(self, port: Guid) -> PluginConfig {
         let own = |path: PathBuf| PathBuf::from(path.to_string_lossy().replace(PORT, &port.to_string()));
         let evidence = self.evidence.map(|own_of| EvidenceConfig { folder: own(own_of.folder), ..own_of });
         let layers = self.layers.map(|own_of| LayersConfig { file: own(own_of.file), ..own_of });
-        Config { evidence, layers, metrics: self.metrics.map(own), ..self }
+        PluginConfig { evidence, layers, metrics: self.metrics.map(own), ..self }
     }
 
-    fn read(file: &Path) -> Result<Config, ConfigError> {
+    fn read(file: &Path) -> Result<PluginConfig, ConfigError> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file)
             .map_err(|error| ConfigError::Unreadable { file: name.clone(), why: error.to_string() })?;
-        Config::parse(&text, &name)
+        PluginConfig::parse(&text, &name)
     }
 
     /// The settings of a text; `file` is for messages.
     ///
     /// # Errors
     /// The text does not say what it must.
-    pub fn parse(text: &str, file: &str) -> Result<Config, ConfigError> {
+    pub fn parse(text: &str, file: &str) -> Result<PluginConfig, ConfigError> {
         let malformed = |why: String| ConfigError::Malformed { file: file.to_string(), why };
         if text.lines().all(|line| line.trim().is_empty() || line.trim().starts_with('#')) {
-            return Ok(Config::default());
+            return Ok(PluginConfig::default());
         }
         let document: Document = serde_saphyr::from_str(text).map_err(|error| malformed(error.to_string()))?;
         let engines = match document.engine {
-            None => Config::default().engines,
+            None => PluginConfig::default().engines,
             Some(Names::One(name)) => vec![name],
             Some(Names::Several(names)) if names.is_empty() => {
                 return Err(malformed("`engine` is an empty list: name at least one, or leave it out".to_string()));
@@ -216,6 +216,6 @@ impl Config {
             return Err(malformed(format!("`layers.most` is {most}: 2 to {MOST_LAYERS} lanes can be used")));
         }
         let Document { on_refusal, renew, multicast, evidence, metrics, layers, .. } = document;
-        Ok(Config { engines, on_refusal, renew, multicast, evidence, metrics, layers })
+        Ok(PluginConfig { engines, on_refusal, renew, multicast, evidence, metrics, layers })
     }
 }

@@ -1,20 +1,21 @@
 //! What OpenSM is told to write, run after run.
 //!
-//! On entry of [`Router::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that every
-//! mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in silence. The
-//! plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is taken as found.
-//! Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), and how service levels are found
-//! (`levels`): those that were given out are kept.
+//! On entry of [`EngineState::route`]: what OpenSM sees, and the time. On return: tables for every switch, such that
+//! every mixture with what is in force is proved; or, where nothing is proved, what the settings want, never in
+//! silence. The plan of a change is kept until its last wave is handed over; a subnet that is not as it was left is
+//! taken as found. Pure: no I/O, no clock, no OpenSM. Deliberately omitted: multicast (`multicast`), and how service
+//! levels are found (`levels`): those that were given out are kept.
 
-use crate::config::{Config, OnRefusal};
-use crate::course::{Course, life};
+use crate::answer::{Again, Level, Note, RunAnswer, RunFailure, RunOutcome};
+use crate::config::{OnRefusal, PluginConfig};
 use crate::evidence::Accepted;
-use crate::levels::PathLevels;
-use crate::memory::{Comparison, Memory, Recollection, carried, common};
+use crate::handover::{Handover, life};
+use crate::levels::GivenLevels;
+use crate::memory::{Memory, Recollection, ThenAndNow, carried, common};
 use crate::multicast::Unicast;
 use crate::parts::part;
-use crate::plans::{self, BaseEngines, FirstTables, NoPlan, Ways};
-use crate::sight::{Seen, Sight, SightError};
+use crate::plans::{self, BaseEngines, FirstTables, LayeredWays, NoPlan};
+use crate::sight::{SeenSubnet, Sight};
 use reconfig::change::{ChangeError, InForce, KnownBase};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, PortNum};
@@ -26,145 +27,6 @@ use reconfig::vet::Vetted;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How much a note matters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
-    /// Something is not as it should be.
-    Error,
-    /// What was done.
-    Info,
-}
-
-/// A line for OpenSM's log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Note {
-    /// How much it matters.
-    pub level: Level,
-    /// What to say.
-    pub text: String,
-}
-
-/// When the routing is to run again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
-    /// When these tables are written.
-    Written,
-    /// When the subnet is up: ports of what has come carry data then.
-    Up,
-    /// So long after these tables are written.
-    Later(Duration),
-}
-
-/// What came of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// Nothing was in force, and all was routed.
-    BroughtUp,
-    /// What was in force was taken over as it is.
-    Adopted,
-    /// What was in force is mended.
-    Mended,
-    /// Something was lost, or has come.
-    Changed,
-    /// Ways are shortened and loads spread.
-    Renewed,
-    /// Another wave of a plan was handed over, or waits.
-    WentOn,
-    /// What was handed over before was handed over again.
-    Repeated,
-    /// The tables in force stay.
-    Stayed,
-    /// Nothing in place is proved, and the tables in force stay.
-    Kept,
-    /// Nothing in place is proved, and all were rewritten.
-    Rewritten,
-    /// The engine failed.
-    Failed,
-}
-
-impl Outcome {
-    /// All of them.
-    pub const ALL: [Outcome; 11] = [
-        Outcome::BroughtUp,
-        Outcome::Adopted,
-        Outcome::Mended,
-        Outcome::Changed,
-        Outcome::Renewed,
-        Outcome::WentOn,
-        Outcome::Repeated,
-        Outcome::Stayed,
-        Outcome::Kept,
-        Outcome::Rewritten,
-        Outcome::Failed,
-    ];
-
-    /// Its name in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::BroughtUp => "brought-up",
-            Outcome::Adopted => "adopted",
-            Outcome::Mended => "mended",
-            Outcome::Changed => "changed",
-            Outcome::Renewed => "renewed",
-            Outcome::WentOn => "went-on",
-            Outcome::Repeated => "repeated",
-            Outcome::Stayed => "stayed",
-            Outcome::Kept => "kept",
-            Outcome::Rewritten => "rewritten",
-            Outcome::Failed => "failed",
-        }
-    }
-
-    /// Whether what was handed over is proved.
-    pub fn is_proved(self) -> bool {
-        !matches!(self, Outcome::Kept | Outcome::Rewritten | Outcome::Failed)
-    }
-}
-
-/// What OpenSM is to write.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// What came of the run.
-    pub outcome: Outcome,
-    /// Whether tables differ from those in force.
-    pub writes: bool,
-    /// By node of the sight.
-    pub lfts: Vec<Arc<Lft>>,
-    /// What is to be logged.
-    pub notes: Vec<Note>,
-    /// Whether another wave, or another part of this one, may be had as soon as they are written.
-    pub more_follows: bool,
-    /// Whether the routing is to run again.
-    pub again: Option<Again>,
-    /// What was accepted in this run.
-    pub accepted: Option<Accepted>,
-}
-
-/// Why nothing is routed.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Failure {
-    /// OpenSM's structures.
-    #[error(transparent)]
-    Sight(#[from] SightError),
-    /// The base engine.
-    #[error(transparent)]
-    Engine(#[from] RouteError),
-    /// A switch does not tell its table.
-    #[error(
-        "{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
-    )]
-    Silent {
-        /// The switch.
-        switch: String,
-    },
-    /// Service levels that cannot be kept are not given out.
-    #[error("service levels that hosts are to send on cannot be kept, so none are given out: {0}")]
-    Levels(String),
-    /// Nothing is in force, and the base engine's tables are not proved.
-    #[error("nothing is routed: {0}")]
-    Refused(NoPlan),
-}
-
 /// What is added where a loss is planned from scratch.
 pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
 
@@ -172,17 +34,17 @@ pub const TOO_SOON: &str = ", sooner than what was in force was proved ahead";
 pub const REST: &str = "; all hosts have ways, and the next run finds those of switches that are left";
 
 /// The engine's state from run to run.
-pub struct Router {
-    config: Config,
+pub struct EngineState {
+    config: PluginConfig,
     engines: BaseEngines,
     memory: Option<Memory>,
     /// Unicast as it was last handed over.
     unicast: Option<Unicast>,
-    course: Option<Course>,
+    handover: Option<Handover>,
     /// Service levels that were given out: all packets count as on one lane without.
-    levels: Option<Arc<PathLevels>>,
+    levels: Option<Arc<GivenLevels>>,
     /// As they were when the run began: what hosts may know.
-    known: Option<Arc<PathLevels>>,
+    known: Option<Arc<GivenLevels>>,
     /// What is known of the routing in force.
     base: KnownBase,
     /// Since when all that is sent is sent by the tables in force over what is there; none until they are written.
@@ -198,20 +60,20 @@ pub struct Router {
     acknowledged: Vec<(usize, u16)>,
 }
 
-impl Router {
+impl EngineState {
     /// Before the first run.
     ///
     /// # Errors
     /// There is no base engine of that name.
-    pub fn new(config: Config) -> Result<Router, RouteError> {
+    pub fn new(config: PluginConfig) -> Result<EngineState, RouteError> {
         let engines = BaseEngines::named(&config.engines)?;
-        let (memory, course, since) = (None, None, None);
-        Ok(Router {
+        let (memory, handover, since) = (None, None, None);
+        Ok(EngineState {
             config,
             engines,
             memory,
             unicast: None,
-            course,
+            handover,
             levels: None,
             known: None,
             base: KnownBase::default(),
@@ -225,22 +87,22 @@ impl Router {
 
     /// Service levels that hosts send on: those of before OpenSM started, or, where what was handed over last cannot be
     /// kept, those of before that run. The subnet is taken as found.
-    pub fn take_up(&mut self, levels: Option<Arc<PathLevels>>) {
+    pub fn take_up(&mut self, levels: Option<Arc<GivenLevels>>) {
         self.levels = levels;
         self.forget();
     }
 
     /// Another master may have written: the subnet is taken as found.
     pub fn forget(&mut self) {
-        (self.memory, self.course) = (None, None);
+        (self.memory, self.handover) = (None, None);
     }
 
     /// Service levels that were given out.
-    pub fn levels(&self) -> Option<&Arc<PathLevels>> {
+    pub fn levels(&self) -> Option<&Arc<GivenLevels>> {
         self.levels.as_ref()
     }
 
-    fn ways(&self, fabric: &Fabric) -> Ways {
+    fn ways(&self, fabric: &Fabric) -> LayeredWays {
         self.levels.as_ref().map(|levels| levels.ways(fabric))
     }
 
@@ -272,7 +134,7 @@ impl Router {
 
     /// The routing in force, with which the next change begins; none while a change is under way.
     pub fn in_force(&self, sm: Guid) -> Option<InForce> {
-        let memory = self.memory.as_ref().filter(|_| self.course.as_ref().is_none_or(Course::is_over))?;
+        let memory = self.memory.as_ref().filter(|_| self.handover.as_ref().is_none_or(Handover::is_over))?;
         let sm = memory.fabric.lid_ports().find(|&port| memory.fabric.recorded_port_guid(port) == Some(sm))?;
         let ways = self.ways(&memory.fabric);
         Some(plans::in_force(memory.fabric.clone(), memory.lfts.clone(), sm, ways))
@@ -286,7 +148,7 @@ impl Router {
 
     /// Waves left of the plan under way.
     pub fn waves_left(&self) -> usize {
-        self.course.as_ref().map_or(0, Course::left)
+        self.handover.as_ref().map_or(0, Handover::left)
     }
 
     /// What is known of it, now or later.
@@ -299,9 +161,9 @@ impl Router {
         self.asked = true;
     }
 
-    /// Blocks, as (node, block), that must be read before [`Router::route`]: those of which nobody knows what the
+    /// Blocks, as (node, block), that must be read before [`EngineState::route`]: those of which nobody knows what the
     /// switch holds. Where a switch holds what it was given nothing is read.
-    pub fn unsure(&mut self, seen: &Seen) -> Vec<(usize, u16)> {
+    pub fn unsure(&mut self, seen: &SeenSubnet) -> Vec<(usize, u16)> {
         let mut unsure = Vec::new();
         self.acknowledged.clear();
         for (at, node) in seen.nodes.iter().enumerate() {
@@ -324,7 +186,7 @@ impl Router {
     ///
     /// # Errors
     /// Nothing can be routed; OpenSM then does what it is configured to.
-    pub fn route(&mut self, sight: &Sight, now: Duration) -> Result<Answer, Failure> {
+    pub fn route(&mut self, sight: &Sight, now: Duration) -> Result<RunAnswer, RunFailure> {
         let alone = !std::mem::take(&mut self.swept);
         if alone && !std::mem::take(&mut self.asked) {
             // `reroute` on the console.
@@ -346,7 +208,10 @@ impl Router {
         if let Some(note) = self.unheard(sight) {
             notes.push(note);
             if self.memory.is_some() && self.config.on_refusal == OnRefusal::Keep {
-                return Ok(Answer { notes, ..self.answer(Outcome::Kept, sight.lfts.clone(), String::new(), None) });
+                return Ok(RunAnswer {
+                    notes,
+                    ..self.answer(RunOutcome::Kept, sight.lfts.clone(), String::new(), None)
+                });
             }
         }
         notes.extend(self.passed_over(sight));
@@ -359,7 +224,7 @@ impl Router {
             Some(Recollection::Foreign(why)) => self.found(sight, Some(&why), None, now),
             Some(Recollection::Unfinished) => Ok(self.finished(sight)),
             Some(Recollection::Held(_)) if self.is_amid(sight) => {
-                Ok(self.go_on(Outcome::WentOn, sight, now, Vec::new()))
+                Ok(self.go_on(RunOutcome::WentOn, sight, now, Vec::new()))
             }
             Some(Recollection::Held(found)) if found.lost || found.gained => self.changed(sight, &found, now),
             Some(Recollection::Held(_)) => Ok(self.unchanged(sight, now)),
@@ -427,18 +292,18 @@ impl Router {
     }
 
     /// A switch does not tell its table: what was handed over last is written to its end.
-    fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
-        let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
+    fn without(&mut self, switch: &str, sight: &Sight) -> Result<RunAnswer, RunFailure> {
+        let Some(memory) = &self.memory else { return Err(RunFailure::Silent { switch: switch.to_string() }) };
         let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
         let lfts = self.written_as(&sight.fabric, lfts);
         self.since = None;
         let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
         let notes = vec![Note { level: Level::Error, text }];
-        Ok(Answer { notes, ..self.answer(Outcome::Repeated, lfts, String::new(), None) })
+        Ok(RunAnswer { notes, ..self.answer(RunOutcome::Repeated, lfts, String::new(), None) })
     }
 
     /// The last wave was not written to its end: each mixture of before and after it is proved, so it is written again.
-    fn finished(&mut self, sight: &Sight) -> Answer {
+    fn finished(&mut self, sight: &Sight) -> RunAnswer {
         let memory = self.memory.as_ref().expect("what is unfinished was begun");
         let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
         let lfts = self.written_as(&sight.fabric, lfts);
@@ -446,7 +311,7 @@ impl Router {
         self.since = None;
         let again = self.again(false);
         self.answer(
-            Outcome::Repeated,
+            RunOutcome::Repeated,
             lfts,
             "the last tables were not written everywhere: they are written again".to_string(),
             again,
@@ -459,10 +324,10 @@ impl Router {
         &mut self,
         sight: &Sight,
         why: Option<&str>,
-        known: Option<&Comparison>,
+        known: Option<&ThenAndNow>,
         now: Duration,
-    ) -> Result<Answer, Failure> {
-        self.course = None;
+    ) -> Result<RunAnswer, RunFailure> {
+        self.handover = None;
         if known.is_none() {
             self.since = Some(now);
         }
@@ -471,26 +336,26 @@ impl Router {
             match plans::brought_up(&self.engines, sight, self.most()) {
                 Ok(found) => return Ok(self.bring_up(found, &cause)),
                 // On one lane all can be planned, too.
-                Err(why) if sight.lanes.min(self.most()) > 1 => return Err(Failure::Refused(why)),
+                Err(why) if sight.lanes.min(self.most()) > 1 => return Err(RunFailure::Refused(why)),
                 Err(_) => {}
             }
         }
         if is_empty(sight) && self.levels.is_none() {
             return match plans::from_nothing(&*self.engines.listed, sight) {
                 Ok(plan) => Ok(self.begin(
-                    Outcome::BroughtUp,
+                    RunOutcome::BroughtUp,
                     sight,
-                    Course::of(plan).at_once(),
+                    Handover::of(plan).at_once(),
                     now,
                     &format!("nothing is in force{cause}"),
                 )),
-                Err(why) => Err(Failure::Refused(why)),
+                Err(why) => Err(RunFailure::Refused(why)),
             };
         }
         let refusal = match plans::prove_in_force(sight) {
             Ok(_) => {
                 return Ok(self.hold(
-                    Outcome::Adopted,
+                    RunOutcome::Adopted,
                     sight,
                     format!("the tables in force are adopted: they are proved{cause}"),
                 ));
@@ -501,20 +366,20 @@ impl Router {
             Ok(plan) => {
                 let first = refusal.lines().next().unwrap_or_default();
                 let what = format!("the tables in force are mended{cause}: {first}");
-                let mut course = Course::of(plan);
+                let mut handover = Handover::of(plan);
                 if known.is_some_and(|known| {
-                    Self::goes_with_what_is_under_way(known, self.ways(&known.whole), sight, &course)
+                    Self::goes_with_what_is_under_way(known, self.ways(&known.whole), sight, &handover)
                 }) {
-                    course = course.at_once();
+                    handover = handover.at_once();
                 }
-                Ok(self.begin(Outcome::Mended, sight, course, now, &what))
+                Ok(self.begin(RunOutcome::Mended, sight, handover, now, &what))
             }
             Err(why) => self.refused(sight, &why),
         }
     }
 
     /// Tables that are proved by themselves, where no switch has an entry.
-    fn bring_up(&mut self, found: FirstTables, cause: &str) -> Answer {
+    fn bring_up(&mut self, found: FirstTables, cause: &str) -> RunAnswer {
         let FirstTables { sight, lfts, levels, proof } = found;
         self.since = None;
         self.levels = levels.map(Arc::new);
@@ -526,13 +391,13 @@ impl Router {
         };
         let text = format!("nothing is in force{cause}; 1 wave, every mixture proved{}{on}", counted(&proof));
         let accepted = Some(Accepted::BringUp { sight: Box::new(sight), lfts: lfts.clone() });
-        Answer { accepted, ..self.answer(Outcome::BroughtUp, lfts, text, self.again(true)) }
+        RunAnswer { accepted, ..self.answer(RunOutcome::BroughtUp, lfts, text, self.again(true)) }
     }
 
     /// Whether the first wave is proved beside all that what was in force can have sent.
-    fn goes_with_what_is_under_way(known: &Comparison, ways: Ways, sight: &Sight, course: &Course) -> bool {
-        course.next().is_some_and(|step| {
-            let planned = &course.plan.plan().draft().before;
+    fn goes_with_what_is_under_way(known: &ThenAndNow, ways: LayeredWays, sight: &Sight, handover: &Handover) -> bool {
+        handover.next().is_some_and(|step| {
+            let planned = &handover.plan.plan().draft().before;
             let wanted = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
             let wanted = carried(&sight.fabric, &wanted, &known.now, &known.lfts);
             plans::prove_beside(known, &wanted, ways).is_ok()
@@ -542,7 +407,7 @@ impl Router {
     /// Whether a wave is left of the change that was begun for what is there.
     fn is_amid(&self, sight: &Sight) -> bool {
         let seen = self.memory.as_ref().is_some_and(|memory| memory.sees_the_same(&sight.fabric));
-        seen && self.course.as_ref().is_some_and(|course| !course.is_over())
+        seen && self.handover.as_ref().is_some_and(|handover| !handover.is_over())
     }
 
     /// How long packets can still be on their way that were sent before the tables in force were: none of them is in
@@ -554,23 +419,23 @@ impl Router {
     }
 
     /// Something was lost, or has come.
-    fn changed(&mut self, sight: &Sight, found: &Comparison, now: Duration) -> Result<Answer, Failure> {
+    fn changed(&mut self, sight: &Sight, found: &ThenAndNow, now: Duration) -> Result<RunAnswer, RunFailure> {
         let is_rest = self.memory.as_ref().is_some_and(|own| own.has_rest && own.sees_the_same(&sight.fabric));
         if is_rest {
             let lingers = self.lingers(sight, now);
             if lingers > Duration::ZERO {
                 let text = format!("the rest waits {} ms, until what was sent before has left", lingers.as_millis());
                 let again = Some(Again::Later(lingers));
-                return Ok(self.answer(Outcome::WentOn, sight.lfts.clone(), text, again));
+                return Ok(self.answer(RunOutcome::WentOn, sight.lfts.clone(), text, again));
             }
         }
-        self.course = None;
+        self.handover = None;
         // A cable alone needs no new way, and nobody is led over it before it carries data.
         if !found.lost && !found.has_new_nodes() && plans::prove_in_force(sight).is_ok() {
             self.renewal = self.config.renew;
             let text = "something has come that nothing leads over yet; the tables in force stay, and are proved";
-            let held = self.hold(Outcome::Changed, sight, text.to_string());
-            return Ok(Answer { again: self.again(true), ..held });
+            let held = self.hold(RunOutcome::Changed, sight, text.to_string());
+            return Ok(RunAnswer { again: self.again(true), ..held });
         }
         if found.lost && !is_rest {
             self.since = Some(now);
@@ -578,7 +443,7 @@ impl Router {
         let both = found.lost && found.gained;
         let surviving = if both { Arc::new(common(&found.before, &found.now)) } else { found.now.clone() };
         let base = self.base.get();
-        let plan_on = |ways: Ways| {
+        let plan_on = |ways: LayeredWays| {
             let from = plans::in_force(found.before.clone(), found.lfts.clone(), found.sm, ways);
             plans::changed(&*self.engines.listed, from, surviving.clone(), base, !found.gained)
         };
@@ -599,9 +464,9 @@ impl Router {
             Ok(plan) => {
                 let routed = both.then(|| found.before.clone());
                 self.renewal = self.config.renew;
-                let mut course = Course::of(plan);
-                course.routed = routed;
-                Ok(self.begin(Outcome::Changed, sight, course, now, what))
+                let mut handover = Handover::of(plan);
+                handover.routed = routed;
+                Ok(self.begin(RunOutcome::Changed, sight, handover, now, what))
             }
             // The tables before did not serve everything, or are not safe by themselves.
             Err(NoPlan::Change(why)) if matches!(*why, ChangeError::Old(_)) => {
@@ -615,10 +480,10 @@ impl Router {
     /// been told any yet. Without a new switch the plan as it is.
     fn on_another_layer(
         &self,
-        found: &Comparison,
+        found: &ThenAndNow,
         plan: Result<Arc<Vetted>, NoPlan>,
-        plan_on: impl Fn(Ways) -> Result<Arc<Vetted>, NoPlan>,
-    ) -> (Result<Arc<Vetted>, NoPlan>, Option<Arc<PathLevels>>) {
+        plan_on: impl Fn(LayeredWays) -> Result<Arc<Vetted>, NoPlan>,
+    ) -> (Result<Arc<Vetted>, NoPlan>, Option<Arc<GivenLevels>>) {
         let known = self.known.as_ref().filter(|known| plan.is_err() && known.lacks_switch_of(&found.now));
         let Some(known) = known else { return (plan, self.levels.clone()) };
         let others = (1..known.layers()).find_map(|layer| {
@@ -629,34 +494,45 @@ impl Router {
     }
 
     /// The subnet is as it was left.
-    fn unchanged(&mut self, sight: &Sight, now: Duration) -> Answer {
+    fn unchanged(&mut self, sight: &Sight, now: Duration) -> RunAnswer {
         if !self.renewal {
-            return self.hold(Outcome::Stayed, sight, "the tables in force stay".to_string());
+            return self.hold(RunOutcome::Stayed, sight, "the tables in force stay".to_string());
         }
         let lingers = self.lingers(sight, now);
         if lingers > Duration::ZERO {
             let text = format!("renewal waits {} ms, until what was sent before has left", lingers.as_millis());
-            return Answer { again: Some(Again::Later(lingers)), ..self.hold(Outcome::Stayed, sight, text) };
+            return RunAnswer { again: Some(Again::Later(lingers)), ..self.hold(RunOutcome::Stayed, sight, text) };
         }
         self.renewal = false;
         match plans::renewed(&self.engines, sight, self.levels.as_deref()) {
             Ok(Some(plan)) => {
                 // Until nothing is gained by it any more.
                 self.renewal = true;
-                self.begin(Outcome::Renewed, sight, Course::of(plan), now, "ways are shortened and loads spread")
+                self.begin(RunOutcome::Renewed, sight, Handover::of(plan), now, "ways are shortened and loads spread")
             }
-            Ok(None) => {
-                self.hold(Outcome::Stayed, sight, "the tables in force stay: nothing is gained by others".to_string())
-            }
-            Err(why) => {
-                self.hold(Outcome::Stayed, sight, format!("the tables in force stay: {}", first_line(&why.to_string())))
-            }
+            Ok(None) => self.hold(
+                RunOutcome::Stayed,
+                sight,
+                "the tables in force stay: nothing is gained by others".to_string(),
+            ),
+            Err(why) => self.hold(
+                RunOutcome::Stayed,
+                sight,
+                format!("the tables in force stay: {}", first_line(&why.to_string())),
+            ),
         }
     }
 
-    fn begin(&mut self, outcome: Outcome, sight: &Sight, course: Course, now: Duration, what: &str) -> Answer {
-        let plan = course.plan.clone();
-        let waves = match course.left() {
+    fn begin(
+        &mut self,
+        outcome: RunOutcome,
+        sight: &Sight,
+        handover: Handover,
+        now: Duration,
+        what: &str,
+    ) -> RunAnswer {
+        let plan = handover.plan.clone();
+        let waves = match handover.left() {
             0 => "no table changes".to_string(),
             1 => "1 wave, every mixture proved".to_string(),
             waves => format!("{waves} waves, every mixture proved"),
@@ -664,17 +540,17 @@ impl Router {
         let proof = plan.proof().filter(|proof| proof.lanes > 0);
         let rest = if plan.plan().leads_into_loss() { REST } else { "" };
         let text = format!("{what}; {waves}{}{rest}", proof.map(counted).unwrap_or_default());
-        self.course = Some(course);
+        self.handover = Some(handover);
         // A plan that writes nothing at all is no evidence of anything.
         let accepted = Some(plan).filter(|plan| !plan.plan().waves().is_empty()).map(Accepted::Plan);
-        Answer { accepted, ..self.go_on(outcome, sight, now, vec![Note { level: Level::Info, text }]) }
+        RunAnswer { accepted, ..self.go_on(outcome, sight, now, vec![Note { level: Level::Info, text }]) }
     }
 
-    /// The next wave of the course, or what is in force until it may be written.
-    fn go_on(&mut self, outcome: Outcome, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> Answer {
-        let course = self.course.as_mut().expect("a course was begun");
-        let plan = course.plan.clone();
-        let (lfts, more_follows) = match course.next() {
+    /// The next wave of the handover, or what is in force until it may be written.
+    fn go_on(&mut self, outcome: RunOutcome, sight: &Sight, now: Duration, mut notes: Vec<Note>) -> RunAnswer {
+        let handover = self.handover.as_mut().expect("a handover was begun");
+        let plan = handover.plan.clone();
+        let (lfts, more_follows) = match handover.next() {
             None => {
                 let lfts = owned(&sight.fabric, sight.lfts.clone());
                 self.remember(sight, &lfts, None);
@@ -687,7 +563,7 @@ impl Router {
                         format!("the next tables wait {} ms, until what was sent before has left", wait.as_millis());
                     let held = self.hold(outcome, sight, text);
                     notes.extend(held.notes);
-                    return Answer { notes, again: Some(Again::Later(wait)), ..held };
+                    return RunAnswer { notes, again: Some(Again::Later(wait)), ..held };
                 }
                 let planned = &plan.plan().draft().before;
                 let lfts = carried(planned, &step.lfts, &sight.fabric, &sight.lfts);
@@ -701,16 +577,16 @@ impl Router {
                 let is_part = first.is_some();
                 let (lfts, text) = match first {
                     Some(first) => {
-                        course.has_waited();
+                        handover.has_waited();
                         let text = "part of the wave is handed over, so that no way that is given is taken back";
-                        (first, format!("{text}; {} are left", course.left()))
+                        (first, format!("{text}; {} are left", handover.left()))
                     }
                     None => {
-                        course.advance();
-                        (lfts, format!("the next wave of the plan is handed over; {} are left", course.left()))
+                        handover.advance();
+                        (lfts, format!("the next wave of the plan is handed over; {} are left", handover.left()))
                     }
                 };
-                let more_follows = course.next().is_some_and(|next| next.rounds == 0);
+                let more_follows = handover.next().is_some_and(|next| next.rounds == 0);
                 self.since = None;
                 if notes.is_empty() || is_part {
                     notes.push(Note { level: Level::Info, text });
@@ -720,37 +596,37 @@ impl Router {
             }
         };
         let again = self.again(true);
-        Answer { notes, more_follows, ..self.answer(outcome, lfts, String::new(), again) }
+        RunAnswer { notes, more_follows, ..self.answer(outcome, lfts, String::new(), again) }
     }
 
     /// When the next run is wanted.
     fn again(&self, renews: bool) -> Option<Again> {
-        match &self.course {
-            Some(course) if !course.is_over() => Some(Again::Written),
+        match &self.handover {
+            Some(handover) if !handover.is_over() => Some(Again::Written),
             // What is still lost is found by the next run.
             Some(_) if self.has_rest() => Some(Again::Written),
             // Ports of what has come and waits carry data then.
-            Some(course) if course.routed.is_some() => Some(Again::Up),
+            Some(handover) if handover.routed.is_some() => Some(Again::Up),
             _ => (renews && self.renewal && self.config.renew).then_some(Again::Up),
         }
     }
 
-    fn hold(&mut self, outcome: Outcome, sight: &Sight, text: String) -> Answer {
+    fn hold(&mut self, outcome: RunOutcome, sight: &Sight, text: String) -> RunAnswer {
         let lfts = owned(&sight.fabric, sight.lfts.clone());
         self.remember(sight, &lfts, None);
         self.answer(outcome, lfts, text, None)
     }
 
-    fn answer(&self, outcome: Outcome, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> Answer {
+    fn answer(&self, outcome: RunOutcome, lfts: Vec<Arc<Lft>>, text: String, again: Option<Again>) -> RunAnswer {
         let notes = vec![Note { level: Level::Info, text }];
-        Answer { outcome, writes: false, lfts, notes, more_follows: false, again, accepted: None }
+        RunAnswer { outcome, writes: false, lfts, notes, more_follows: false, again, accepted: None }
     }
 
     /// What is handed over. Where rows still lead into what has died it is the routing of what there was `before`, of
     /// which tables are given for the nodes that are gone.
     fn remember(&mut self, sight: &Sight, lfts: &[Arc<Lft>], before: Option<(Arc<Fabric>, Vec<Arc<Lft>>)>) {
         let (seen, earlier, lfts) = (sight.fabric.clone(), sight.lfts.clone(), lfts.to_vec());
-        let routed = self.course.as_ref().and_then(|course| course.routed.as_ref());
+        let routed = self.handover.as_ref().and_then(|handover| handover.routed.as_ref());
         let fabric = routed.map_or_else(|| seen.clone(), |routed| Arc::new(common(&seen, routed)));
         let ways = self.ways(&seen);
         self.unicast = Some(Unicast { fabric: fabric.clone(), earlier: earlier.clone(), lfts: lfts.clone(), ways });
@@ -764,20 +640,21 @@ impl Router {
     }
 
     /// Nothing in place is proved: what the settings want, with the reason in the log, run after run.
-    fn refused(&mut self, sight: &Sight, why: &NoPlan) -> Result<Answer, Failure> {
-        (self.memory, self.course) = (None, None);
+    fn refused(&mut self, sight: &Sight, why: &NoPlan) -> Result<RunAnswer, RunFailure> {
+        (self.memory, self.handover) = (None, None);
         // What was thought of for what has come is not given out.
         self.levels = self.known.take().or(self.levels.take());
         let note = |text| vec![Note { level: Level::Error, text }];
-        let kept = self.answer(Outcome::Kept, sight.lfts.clone(), String::new(), None);
+        let kept = self.answer(RunOutcome::Kept, sight.lfts.clone(), String::new(), None);
         match self.config.on_refusal {
             OnRefusal::Keep => {
                 let text =
                     format!("no change in place is proved, so the tables in force stay, lost ways included: {why}");
-                Ok(Answer { notes: note(text), ..kept })
+                Ok(RunAnswer { notes: note(text), ..kept })
             }
             OnRefusal::Rewrite => {
-                let (lfts, levels) = plans::rewritten(&self.engines, sight, self.most()).map_err(Failure::Refused)?;
+                let (lfts, levels) =
+                    plans::rewritten(&self.engines, sight, self.most()).map_err(RunFailure::Refused)?;
                 let asked = if levels.is_some() || self.levels.is_some() {
                     " (service levels too: hosts must ask for their paths again)"
                 } else {
@@ -787,7 +664,7 @@ impl Router {
                 let text = format!(
                     "WARNING: all tables are rewritten and NOT proved, as `on_refusal: rewrite` wants it{asked}: {why}"
                 );
-                Ok(Answer { outcome: Outcome::Rewritten, lfts, notes: note(text), ..kept })
+                Ok(RunAnswer { outcome: RunOutcome::Rewritten, lfts, notes: note(text), ..kept })
             }
         }
     }

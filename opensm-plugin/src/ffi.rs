@@ -2,18 +2,19 @@
 //!
 //! Every function that C calls catches panics: a fault of ours is a failed run of this engine, never OpenSM's end.
 
-use crate::ahead::Ahead;
-use crate::config::{Config, Multicast};
-use crate::decision::{Again, Answer, Failure, Level, Outcome, Router};
-use crate::levels::PathLevels;
-use crate::metrics::{Metrics, Run, Sizes};
+use crate::ahead::ProofThread;
+use crate::answer::{Again, Level, RunAnswer, RunFailure, RunOutcome};
+use crate::config::{Multicast, PluginConfig};
+use crate::decision::EngineState;
+use crate::levels::GivenLevels;
+use crate::metrics::{MeteredRun, RunMetrics, Sizes};
 use crate::multicast::{TreeBuilder, TreeRow};
 use crate::plain::{
     BLOCK_SILENT, BLOCK_WANTED, EVENT_HEAVY_SWEEP, EVENT_SUBNET_UP, EVENT_TAKEN_OVER, EVENT_WRITTEN, LEVEL_ERROR,
     LEVEL_INFO, NO_PEER, PlainFabric, PlainMember, PlainNode, PlainPort, PlainTree,
 };
-use crate::sight::{Seen, SeenNode, SeenPort, SeenTable};
-use crate::watch::{Surroundings, Watch};
+use crate::sight::{SeenNode, SeenPort, SeenSubnet, SeenTable};
+use crate::watch::{WatchNeeds, WatchThread};
 use crate::worker::{Clerk, Outside, Worker};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Guid, Lid, PortNum, Sl};
@@ -89,22 +90,22 @@ struct Engine {
     started: Instant,
     state: Mutex<State>,
     // Before the worker, to which it tells what it counts.
-    watch: Watch,
+    watch: WatchThread,
     worker: Arc<Worker>,
-    metrics: Arc<Mutex<Metrics>>,
+    metrics: Arc<Mutex<RunMetrics>>,
     /// Whether trees of multicast are ours.
     orders: bool,
     /// Where levels that were given out are kept; nowhere without `layers`.
     kept: Option<PathBuf>,
     /// By LID: the port, and the levels that hosts are told. Apart from the state, which a run of the routing holds.
-    told: Mutex<Option<(Arc<Fabric>, Arc<PathLevels>)>>,
+    told: Mutex<Option<(Arc<Fabric>, Arc<GivenLevels>)>>,
 }
 
 struct State {
     /// Why there is none: the settings cannot be used.
-    router: Result<Router, String>,
+    router: Result<EngineState, String>,
     again: Option<Again>,
-    ahead: Ahead,
+    ahead: ProofThread,
     trees: TreeBuilder,
     /// Whether a tree lacks members on switches that the routing takes in later.
     trees_lack: bool,
@@ -125,10 +126,10 @@ impl Engine {
     /// Keeps levels that have changed, and answers by them from now on.
     fn tell_levels(
         &self,
-        router: &mut Router,
-        before: Option<Arc<PathLevels>>,
+        router: &mut EngineState,
+        before: Option<Arc<GivenLevels>>,
         fabric: &Arc<Fabric>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RunFailure> {
         let Some(file) = &self.kept else { return Ok(()) };
         let levels = router.levels().cloned();
         if levels != before {
@@ -138,7 +139,7 @@ impl Engine {
             };
             if let Err(why) = kept {
                 router.take_up(before);
-                return Err(Failure::Levels(why));
+                return Err(RunFailure::Levels(why));
             }
         }
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = levels.map(|levels| (fabric.clone(), levels));
@@ -186,7 +187,7 @@ extern "C" fn reconfig_start(osm: *mut c_void, options: *const c_char, port: u64
 }
 
 fn start(osm: Osm, options: Option<&str>, port: Guid) -> std::io::Result<Engine> {
-    let config = Config::load(options).map(|config| config.of_port(port)).map_err(|error| error.to_string());
+    let config = PluginConfig::load(options).map(|config| config.of_port(port)).map_err(|error| error.to_string());
     match &config {
         Ok(config) => {
             let engines = config.engines.join(", ");
@@ -198,7 +199,7 @@ fn start(osm: Osm, options: Option<&str>, port: Guid) -> std::io::Result<Engine>
     let kept = config.as_ref().ok().and_then(|config| config.layers.as_ref()).map(|layers| layers.file.clone());
     let evidence = config.as_ref().ok().and_then(|config| config.evidence.clone());
     let metrics = config.as_ref().ok().and_then(|config| config.metrics.clone());
-    let mut router = config.and_then(|config| Router::new(config).map_err(|error| error.to_string()));
+    let mut router = config.and_then(|config| EngineState::new(config).map_err(|error| error.to_string()));
     if let Some(file) = &kept {
         router = router.and_then(|router| with_levels(osm, router, file));
     }
@@ -206,8 +207,8 @@ fn start(osm: Osm, options: Option<&str>, port: Guid) -> std::io::Result<Engine>
         sweep: Box::new(move || ask(osm)),
         clerk: Clerk { complain: Box::new(move |text| complain(osm, text)), stand_back, evidence, metrics },
     })?;
-    let (worker, metrics) = (Arc::new(worker), Arc::new(Mutex::new(Metrics::default())));
-    let watch = Watch::start(Surroundings {
+    let (worker, metrics) = (Arc::new(worker), Arc::new(Mutex::new(RunMetrics::default())));
+    let watch = WatchThread::start(WatchNeeds {
         look: Box::new(move || look(osm)),
         say: Box::new(move |level, text| say(osm, level, text)),
         count: {
@@ -217,14 +218,14 @@ fn start(osm: Osm, options: Option<&str>, port: Guid) -> std::io::Result<Engine>
         stand_back,
         rebuild: orders.then(|| -> Box<dyn Fn() + Send> { Box::new(move || rebuild(osm)) }),
     })?;
-    let (ahead, trees) = (Ahead::start(stand_back)?, TreeBuilder::default());
+    let (ahead, trees) = (ProofThread::start(stand_back)?, TreeBuilder::default());
     let state = Mutex::new(State { router, again: None, ahead, trees, trees_lack: false, sm: 0 });
     Ok(Engine { osm, started: Instant::now(), state, watch, worker, metrics, orders, kept, told: Mutex::default() })
 }
 
 /// With the levels that hosts were given before OpenSM started.
-fn with_levels(osm: Osm, mut router: Router, file: &Path) -> Result<Router, String> {
-    let held = PathLevels::read(file).map_err(|why| {
+fn with_levels(osm: Osm, mut router: EngineState, file: &Path) -> Result<EngineState, String> {
+    let held = GivenLevels::read(file).map_err(|why| {
         format!(
             "the service levels that hosts send on are not known: {why}; where no host keeps a path, remove the file"
         )
@@ -256,7 +257,7 @@ fn say(osm: Osm, level: Level, text: &str) {
 }
 
 /// Counts something, and publishes all counts.
-fn counted(worker: &Worker, metrics: &Mutex<Metrics>, count: impl FnOnce(&mut Metrics)) {
+fn counted(worker: &Worker, metrics: &Mutex<RunMetrics>, count: impl FnOnce(&mut RunMetrics)) {
     let mut metrics = metrics.lock().unwrap_or_else(PoisonError::into_inner);
     count(&mut metrics);
     worker.publish(metrics.text());
@@ -309,13 +310,13 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
     // SAFETY: as for reconfig_unsure.
     let (engine, fabric) = unsafe { (&*engine.cast::<Engine>(), &mut *fabric) };
     let now = engine.now();
-    let mut run = Run { outcome: Outcome::Failed, writes: false, took: Duration::ZERO };
+    let mut run = MeteredRun { outcome: RunOutcome::Failed, writes: false, took: Duration::ZERO };
     let (mut sizes, mut waves_left) = (None, 0);
     let result = guarded(engine, "routing", FAILED, |engine| {
         let mut state = engine.state();
         (state.again, state.sm) = (None, fabric.sm_port_guid);
         let routed = match &mut state.router {
-            Ok(router) => seen(fabric).sight().map_err(Failure::from).and_then(|sight| {
+            Ok(router) => seen(fabric).sight().map_err(RunFailure::from).and_then(|sight| {
                 sizes = Some(Sizes::of(&sight.fabric));
                 let before = router.levels().cloned();
                 let answer = router.route(&sight, now)?;
@@ -328,17 +329,17 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
             }
         };
         let took = engine.now() - now;
-        waves_left = state.router.as_ref().map_or(0, Router::waves_left);
+        waves_left = state.router.as_ref().map_or(0, EngineState::waves_left);
         match routed {
             Ok(answer) => {
                 state.again = answer.again;
                 let (outcome, writes, more_follows) = (answer.outcome, answer.writes, answer.more_follows);
                 hand_over(engine, fabric, answer, took);
-                run = Run { outcome, writes, took };
+                run = MeteredRun { outcome, writes, took };
                 if !more_follows {
                     return 0;
                 }
-                state.router.iter_mut().for_each(Router::asks);
+                state.router.iter_mut().for_each(EngineState::asks);
                 MORE_FOLLOWS
             }
             Err(failure) => {
@@ -350,14 +351,14 @@ extern "C" fn reconfig_route(engine: *mut c_void, fabric: *mut PlainFabric) -> c
             }
         }
     });
-    let run = Run { took: engine.now() - now, ..run };
+    let run = MeteredRun { took: engine.now() - now, ..run };
     guarded(engine, "counting", (), |engine| {
         counted(&engine.worker, &engine.metrics, |metrics| metrics.ran(run, waves_left, sizes));
     });
     result
 }
 
-fn hand_over(engine: &Engine, fabric: &mut PlainFabric, answer: Answer, took: Duration) {
+fn hand_over(engine: &Engine, fabric: &mut PlainFabric, answer: RunAnswer, took: Duration) {
     for note in &answer.notes {
         engine.osm.log(note.level, &format!("{} [{} ms]", note.text, took.as_millis()));
     }
@@ -403,7 +404,7 @@ extern "C" fn reconfig_event(engine: *mut c_void, event: c_int) {
                 in_force.into_iter().for_each(|routing| router.know(state.ahead.begin(routing)));
             }
         }
-        let unicast = state.router.as_ref().ok().filter(|_| event != EVENT_HEAVY_SWEEP).and_then(Router::unicast);
+        let unicast = state.router.as_ref().ok().filter(|_| event != EVENT_HEAVY_SWEEP).and_then(EngineState::unicast);
         unicast.into_iter().for_each(|unicast| engine.watch.tell(unicast));
         // OpenSM builds trees in whole sweeps only.
         if event == EVENT_WRITTEN && state.again.is_none() && std::mem::take(&mut state.trees_lack) {
@@ -467,7 +468,7 @@ extern "C" fn reconfig_order_tree(
     guarded(engine, "building a multicast tree", FAILED, |engine| {
         let Some(mlid) = rows.first().map(|row| row.mlid) else { return FAILED };
         let mut state = engine.state();
-        let Some(unicast) = state.router.as_ref().ok().and_then(Router::unicast) else {
+        let Some(unicast) = state.router.as_ref().ok().and_then(EngineState::unicast) else {
             let text = format!("MLID 0x{mlid:x} gets no tree: what unicast is in force is not known");
             engine.osm.log(Level::Error, &text);
             return FAILED;
@@ -508,7 +509,7 @@ fn nodes(fabric: &mut PlainFabric) -> &mut [PlainNode] {
 }
 
 /// The shim's structures as values.
-fn seen(fabric: &PlainFabric) -> Seen {
+fn seen(fabric: &PlainFabric) -> SeenSubnet {
     // SAFETY: the shim allotted as many nodes and ports as it counts.
     let (nodes, ports) = unsafe {
         (
@@ -526,7 +527,7 @@ fn seen(fabric: &PlainFabric) -> Seen {
         speed: port.speed,
         op_vls: port.op_vls,
     };
-    Seen {
+    SeenSubnet {
         nodes: nodes.iter().map(seen_node).collect(),
         ports: ports.iter().map(port).collect(),
         sm_port_guid: fabric.sm_port_guid,

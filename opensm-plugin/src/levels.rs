@@ -1,6 +1,6 @@
 //! Service levels by source and destination, for tables that are free of deadlock on several virtual layers only.
 //!
-//! On entry of [`PathLevels::assign`]: tables, and how many lanes there are. On return: a layer for each pair of
+//! On entry of [`GivenLevels::assign`]: tables, and how many lanes there are. On return: a layer for each pair of
 //! groups, such that no layer's dependencies close a cycle; layer l is service level l and takes VL l. A group is a
 //! switch and the hosts that were on it when it was first seen. Both directions of a pair share one layer, because the
 //! far side of a connection answers on the level of the request. What was given out is kept for good, by GUID and in a
@@ -27,7 +27,7 @@ const HEAD: &str = "reconfig-opensm levels 1";
 
 /// Service levels that were given out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PathLevels {
+pub struct GivenLevels {
     /// Data lanes that every link has; no more are used.
     lanes: u8,
     /// By PortGUID, a switch's being that of its port 0: the group.
@@ -64,13 +64,13 @@ pub enum PathLevelsError {
     },
 }
 
-impl PathLevels {
+impl GivenLevels {
     /// Levels for tables by node, over links that all have so many data lanes: each pair of groups on the first layer
     /// that stays free of cycles. Pairs are taken in several orders until one does with these lanes.
     ///
     /// # Errors
     /// The lanes do not suffice.
-    pub fn assign(fabric: &Fabric, lfts: &[Arc<Lft>], lanes: u8) -> Result<PathLevels, PathLevelsError> {
+    pub fn assign(fabric: &Fabric, lfts: &[Arc<Lft>], lanes: u8) -> Result<GivenLevels, PathLevelsError> {
         let switches: Vec<NodeId> = fabric.switches().collect();
         let mut groups = BTreeMap::new();
         for (&switch, group) in switches.iter().zip(0..) {
@@ -89,7 +89,7 @@ impl PathLevels {
                 layer.is_none()
             };
             match ordered(&pairs, order).iter().find(place) {
-                None => return Ok(PathLevels { lanes, groups, layers }),
+                None => return Ok(GivenLevels { lanes, groups, layers }),
                 Some(&pair) => refused = refused.or(Some(pair)),
             }
         }
@@ -118,7 +118,7 @@ impl PathLevels {
     /// The same with what has come: a host is of its switch's group; the group of a new switch is on `layer` with all
     /// others.
     #[must_use]
-    pub fn extended(&self, fabric: &Fabric, layer: u8) -> PathLevels {
+    pub fn extended(&self, fabric: &Fabric, layer: u8) -> GivenLevels {
         let mut levels = self.clone();
         for switch in fabric.switches() {
             let next = levels.layers.len() as u32;
@@ -135,7 +135,7 @@ impl PathLevels {
     }
 
     /// Whether every pair has the same level there.
-    pub fn agrees_with(&self, held: &PathLevels) -> bool {
+    pub fn agrees_with(&self, held: &GivenLevels) -> bool {
         let mut theirs: Vec<Option<u32>> = vec![None; self.layers.len()];
         for (guid, &group) in &self.groups {
             let Some(&known) = held.groups.get(guid) else { return false };
@@ -190,13 +190,13 @@ impl PathLevels {
     ///
     /// # Errors
     /// The first line that cannot be understood.
-    pub fn parse(text: &str, file: &str) -> Result<PathLevels, PathLevelsError> {
+    pub fn parse(text: &str, file: &str) -> Result<GivenLevels, PathLevelsError> {
         let unreadable = |why: String| PathLevelsError::Unreadable { file: file.to_string(), why };
         let mut lines = text.lines().zip(1..);
         if lines.next().is_none_or(|(line, _)| line != HEAD) {
             return Err(unreadable(format!("line 1: expected `{HEAD}`")));
         }
-        let mut levels = PathLevels { lanes: 0, groups: BTreeMap::new(), layers: Vec::new() };
+        let mut levels = GivenLevels { lanes: 0, groups: BTreeMap::new(), layers: Vec::new() };
         for (line, number) in lines.filter(|(line, _)| !line.starts_with('#')) {
             let words: Vec<&str> = line.split_whitespace().collect();
             levels.line(&words).ok_or_else(|| {
@@ -240,10 +240,10 @@ impl PathLevels {
     ///
     /// # Errors
     /// It cannot be read or understood.
-    pub fn read(file: &Path) -> Result<Option<PathLevels>, PathLevelsError> {
+    pub fn read(file: &Path) -> Result<Option<GivenLevels>, PathLevelsError> {
         let name = file.display().to_string();
         match fs::read_to_string(file) {
-            Ok(text) => PathLevels::parse(&text, &name).map(Some),
+            Ok(text) => GivenLevels::parse(&text, &name).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(PathLevelsError::Unreadable { file: name, why: error.to_string() }),
         }

@@ -27,7 +27,7 @@ pub struct Memory {
 }
 
 /// Then and now in one index space.
-pub struct Comparison {
+pub struct ThenAndNow {
     /// What was routed, and what has come.
     pub whole: Arc<Fabric>,
     /// What was routed.
@@ -44,7 +44,7 @@ pub struct Comparison {
     pub gained: bool,
 }
 
-impl Comparison {
+impl ThenAndNow {
     /// Whether more has come than cables.
     pub fn has_new_nodes(&self) -> bool {
         self.now.nodes().any(|(id, node)| node.present && !self.before.node(id).present)
@@ -54,7 +54,7 @@ impl Comparison {
 /// What is remembered beside what is seen.
 pub enum Recollection {
     /// Switches hold what they were told to.
-    Held(Box<Comparison>),
+    Held(Box<ThenAndNow>),
     /// Some hold what they held before: the last wave was not written to its end, and nothing else has changed.
     Unfinished,
     /// The subnet must be taken as found, for this reason.
@@ -117,7 +117,7 @@ impl Memory {
         match self.in_force(&whole, sight) {
             Ok(lfts) => {
                 let [whole, before, now] = [whole.fabric.clone(), before, now].map(Arc::new);
-                Recollection::Held(Box::new(Comparison { whole, before, now, lfts, sm, lost, gained }))
+                Recollection::Held(Box::new(ThenAndNow { whole, before, now, lfts, sm, lost, gained }))
             }
             Err(Strange { partly: true, .. }) if self.sees_the_same(&sight.fabric) => Recollection::Unfinished,
             Err(Strange { switch, .. }) => {

@@ -4,7 +4,7 @@
 //! whole, so that nobody reads half of one. Names that `reconfig sm` has too mean the same here. Deliberately omitted:
 //! a server, which has no place in OpenSM's process.
 
-use crate::decision::Outcome;
+use crate::answer::RunOutcome;
 use reconfig::fabric::Fabric;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,9 +27,9 @@ pub struct Sizes {
 
 /// A run of the routing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
+pub struct MeteredRun {
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// Whether OpenSM was handed other tables than those in force.
     pub writes: bool,
     /// How long it took.
@@ -38,7 +38,7 @@ pub struct Run {
 
 /// All of it.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Metrics {
+pub struct RunMetrics {
     runs: BTreeMap<&'static str, u64>,
     seconds: Duration,
     waves: u64,
@@ -59,10 +59,10 @@ impl Sizes {
     }
 }
 
-impl Metrics {
+impl RunMetrics {
     /// A run has ended so; `waves_left` are those of the plan under way.
-    pub fn ran(&mut self, run: Run, waves_left: usize, sizes: Option<Sizes>) {
-        let Run { outcome, writes, took } = run;
+    pub fn ran(&mut self, run: MeteredRun, waves_left: usize, sizes: Option<Sizes>) {
+        let MeteredRun { outcome, writes, took } = run;
         *self.runs.entry(outcome.name()).or_default() += 1;
         self.seconds += took;
         self.waves += u64::from(writes);
@@ -80,7 +80,7 @@ impl Metrics {
     pub fn text(&self) -> String {
         let head = |name: &str, kind: &str, help: &str| format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
         let mut all = head("reconfig_opensm_runs_total", "counter", "Runs of the routing, by what came of them");
-        for outcome in Outcome::ALL.map(Outcome::name) {
+        for outcome in RunOutcome::ALL.map(RunOutcome::name) {
             let count = self.runs.get(outcome).copied().unwrap_or_default();
             let _ = writeln!(all, "reconfig_opensm_runs_total{{outcome=\"{outcome}\"}} {count}");
         }

@@ -7,7 +7,7 @@
 //! are judged on each.
 
 use crate::memory::same_port;
-use crate::plans::{self, Ways};
+use crate::plans::{self, LayeredWays};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, PortNum};
 use reconfig::routing::{choose_root, switch_order};
@@ -46,7 +46,7 @@ pub struct Unicast {
     /// By node: the tables.
     pub lfts: Vec<Arc<Lft>>,
     /// Who sends on which layer, if that matters.
-    pub ways: Ways,
+    pub ways: LayeredWays,
 }
 
 /// Waits of multicast and unicast that close.

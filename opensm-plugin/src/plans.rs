@@ -5,8 +5,8 @@
 //! lane, or on the layers of levels that were given out ([`crate::levels`]), which no plan changes. Deliberately
 //! omitted: what is done where there is none (`decision`).
 
-use crate::levels::{PathLevels, PathLevelsError};
-use crate::memory::Comparison;
+use crate::levels::{GivenLevels, PathLevelsError};
+use crate::memory::ThenAndNow;
 use crate::sight::Sight;
 use reconfig::change::{
     self, ChangeBase, ChangeError, ChangeInput, InForce, RecoveryInput, engine_listed, engine_named,
@@ -113,7 +113,7 @@ impl BaseEngines {
 }
 
 /// Who sends on which layer, if that matters.
-pub type Ways = Option<Arc<PathLayers>>;
+pub type LayeredWays = Option<Arc<PathLayers>>;
 
 /// Tables on as many lanes as the fabric has, each service level in turn on its own, sources on the lower half.
 fn on_lanes(fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> SubnetTables {
@@ -124,12 +124,12 @@ fn on_lanes(fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> SubnetTables {
 }
 
 /// Layers in use.
-fn layers(ways: &Ways) -> u8 {
+fn layers(ways: &LayeredWays) -> u8 {
     ways.as_ref().map_or(1, |ways| ways.layers())
 }
 
 /// Who sends what.
-fn senders(fabric: &Fabric, ways: &Ways) -> InjectionRules {
+fn senders(fabric: &Fabric, ways: &LayeredWays) -> InjectionRules {
     let mut senders = InjectionRules::default();
     fabric.halves().iter().for_each(|half| senders.injected[half.index()] = true);
     senders.ways[Half::Lower.index()] = ways.iter().cloned().collect();
@@ -157,7 +157,7 @@ struct Beside<'a> {
     whole: &'a Fabric,
     now: &'a Fabric,
     tables: [SubnetTables; 2],
-    ways: Ways,
+    ways: LayeredWays,
 }
 
 impl Transition for Beside<'_> {
@@ -186,7 +186,7 @@ impl Transition for Beside<'_> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>], ways: Ways) -> Result<(), Refusal> {
+pub fn prove_beside(known: &ThenAndNow, wanted: &[Arc<Lft>], ways: LayeredWays) -> Result<(), Refusal> {
     let tables = [known.lfts.clone(), wanted.to_vec()].map(|lfts| on_lanes(&known.whole, lfts));
     let beside = Beside { whole: &known.whole, now: &known.now, tables, ways };
     verify::prove(beside).map(drop).map_err(|(_, refusal)| refusal)
@@ -196,7 +196,7 @@ pub fn prove_beside(known: &Comparison, wanted: &[Arc<Lft>], ways: Ways) -> Resu
 ///
 /// # Errors
 /// What is wrong with them, but for cycles.
-pub fn waits(fabric: &Fabric, lfts: &[Arc<Lft>], ways: &Ways) -> Result<UnicastWaits, Refusal> {
+pub fn waits(fabric: &Fabric, lfts: &[Arc<Lft>], ways: &LayeredWays) -> Result<UnicastWaits, Refusal> {
     let scope = Scope { losses: true, ..scope(fabric) }.by(ways.as_ref());
     UnicastWaits::of_tables(fabric, &on_lanes(fabric, lfts.to_vec()), &scope)
 }
@@ -209,7 +209,7 @@ pub fn waits_while_written(
     fabric: &Fabric,
     before: &[Arc<Lft>],
     after: &[Arc<Lft>],
-    ways: &Ways,
+    ways: &LayeredWays,
 ) -> Result<UnicastWaits, Refusal> {
     let tables = [before, after].map(|lfts| on_lanes(fabric, lfts.to_vec()));
     UnicastWaits::of(&Beside { whole: fabric, now: fabric, tables, ways: ways.clone() })
@@ -262,7 +262,7 @@ fn layered(
     engines: &[Box<dyn Engine>],
     sight: &Sight,
     most: u8,
-) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
+) -> Result<(Vec<Arc<Lft>>, Option<GivenLevels>), NoPlan> {
     let lanes = sight.lanes.min(most);
     let fabric = sight.fabric.with_lanes(lanes);
     let mut refused = None;
@@ -280,14 +280,14 @@ fn levelled(
     fabric: &Fabric,
     sm: PortId,
     lanes: u8,
-) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
+) -> Result<(Vec<Arc<Lft>>, Option<GivenLevels>), NoPlan> {
     let function = engine.route(fabric, &Demand::joined_with(fabric, sm, 1).within(lanes))?;
     if function.path_layers().is_none() {
         return rerouted(engine, fabric, sm).map(|(_, lfts)| (lfts, None));
     }
     let engine = function.engine();
     let lfts = lid::realise(fabric, &function, &[Half::Lower]);
-    let levels = PathLevels::assign(fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
+    let levels = GivenLevels::assign(fabric, &lfts, lanes).map_err(|why| NoPlan::Levels { engine, why })?;
     Ok((lfts, Some(levels)))
 }
 
@@ -299,7 +299,7 @@ pub fn rewritten(
     engines: &BaseEngines,
     sight: &Sight,
     most: u8,
-) -> Result<(Vec<Arc<Lft>>, Option<PathLevels>), NoPlan> {
+) -> Result<(Vec<Arc<Lft>>, Option<GivenLevels>), NoPlan> {
     match sight.lanes.min(most) {
         0 | 1 => Ok((rerouted(&*engines.listed, &sight.fabric.with_lanes(1), sight.sm)?.1, None)),
         _ => layered(&engines.singly, sight, most),
@@ -315,7 +315,7 @@ fn on_one_layer(function: RoutingFunction) -> Result<RoutingFunction, NoPlan> {
 }
 
 /// What a change begins with, by the nodes of `before`.
-pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId, ways: Ways) -> InForce {
+pub fn in_force(before: Arc<Fabric>, lfts: Vec<Arc<Lft>>, sm: PortId, ways: LayeredWays) -> InForce {
     InForce {
         tables: on_lanes(&before, lfts),
         layers: layers(&ways),
@@ -388,7 +388,7 @@ pub struct FirstTables {
     /// By node: the tables.
     pub lfts: Vec<Arc<Lft>>,
     /// Service levels, where one lane does not suffice.
-    pub levels: Option<PathLevels>,
+    pub levels: Option<GivenLevels>,
     /// What the proof covers.
     pub proof: ProofStatistics,
 }
@@ -474,7 +474,7 @@ fn mended_on_layers(sight: &Sight) -> Result<Arc<Vetted>, NoPlan> {
 pub fn renewed(
     engines: &BaseEngines,
     sight: &Sight,
-    levels: Option<&PathLevels>,
+    levels: Option<&GivenLevels>,
 ) -> Result<Option<Arc<Vetted>>, NoPlan> {
     let fabric = &*sight.fabric;
     let (target, order) = match levels {

@@ -1,8 +1,9 @@
-//! What OpenSM knows, as plain values ([`Seen`]), and as the fabric and tables that decisions are made of ([`Sight`]).
+//! What OpenSM knows, as plain values ([`SeenSubnet`]), and as the fabric and tables that decisions are made of
+//! ([`Sight`]).
 //!
-//! On entry of [`Seen::sight`]: nodes and ports by dense indices, as the shim counts them. On return: a fabric with
-//! LIDs, and the forwarding tables in force. Every link counts as one lane, so what is proved holds whatever SL-to-VL
-//! tables the devices have (docs/OPENSM.md); how many lanes there are is only told ([`Sight::with_lanes`]).
+//! On entry of [`SeenSubnet::sight`]: nodes and ports by dense indices, as the shim counts them. On return: a fabric
+//! with LIDs, and the forwarding tables in force. Every link counts as one lane, so what is proved holds whatever
+//! SL-to-VL tables the devices have (docs/OPENSM.md); how many lanes there are is only told ([`Sight::with_lanes`]).
 
 use reconfig::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use reconfig::ids::{Guid, Lid, Lmc, PortNum};
@@ -66,7 +67,7 @@ pub struct SeenNode {
 
 /// All of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct SeenSubnet {
     /// Nodes.
     pub nodes: Vec<SeenNode>,
     /// Ports.
@@ -153,7 +154,7 @@ impl SeenTable {
     }
 }
 
-impl Seen {
+impl SeenSubnet {
     /// The fabric and its tables.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //! OpenSM tells plugins of no join, so its tables are looked at every [`PERIOD`] too. One thread, which ends when the
 //! engine does; it touches OpenSM through the functions only that it is given.
 
-use crate::decision::Level;
+use crate::answer::Level;
 use crate::multicast::{TreeRow, Unicast, judge};
 use reconfig::verify::UnicastWaits;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub const PERIOD: Duration = Duration::from_secs(10);
 pub type Say = Box<dyn Fn(Level, &str) + Send>;
 
 /// What it needs.
-pub struct Surroundings {
+pub struct WatchNeeds {
     /// What OpenSM's multicast tables hold; none where that cannot be had.
     pub look: Box<dyn Fn() -> Option<Vec<TreeRow>> + Send>,
     /// Writes to OpenSM's log.
@@ -35,24 +35,24 @@ pub struct Surroundings {
 }
 
 /// The thread.
-pub struct Watch {
+pub struct WatchThread {
     told: Option<Sender<Unicast>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl WatchThread {
     /// Starts it.
     ///
     /// # Errors
     /// No thread is to be had.
-    pub fn start(surroundings: Surroundings) -> std::io::Result<Watch> {
+    pub fn start(surroundings: WatchNeeds) -> std::io::Result<WatchThread> {
         let (told, heard) = channel();
         let watch = move || {
             (surroundings.stand_back)();
             Watchman { surroundings, known: None, rows: Vec::new(), said: String::new(), rebuilt: false }.watch(&heard);
         };
         let thread = Builder::new().name("reconfig-mcast".to_string()).spawn(watch)?;
-        Ok(Watch { told: Some(told), thread: Some(thread) })
+        Ok(WatchThread { told: Some(told), thread: Some(thread) })
     }
 
     /// Unicast tables are written, or the subnet is up.
@@ -62,7 +62,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for WatchThread {
     fn drop(&mut self) {
         drop(self.told.take());
         let _ = self.thread.take().map(JoinHandle::join);
@@ -70,7 +70,7 @@ impl Drop for Watch {
 }
 
 struct Watchman {
-    surroundings: Surroundings,
+    surroundings: WatchNeeds,
     /// Unicast, and what it can wait for, once that was wanted.
     known: Option<(Unicast, Option<Waits>)>,
     /// What the tables held at the last look, in rising order.

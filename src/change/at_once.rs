@@ -14,7 +14,7 @@
 
 use super::repairing::RepairSteps;
 use super::{
-    ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, absent, is_soon_judged,
+    ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, SenderWays, absent, is_soon_judged,
     prepare_cheapest, refused, repairing, served,
 };
 use crate::fabric::Fabric;
@@ -100,7 +100,13 @@ impl Outset<'_> {
     ) -> Result<PlannedChange, ChangeError> {
         let input = self.input;
         let last = repair.steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
-        let plan = self.plan_with(Scheme::Ordered, repair, last, Vec::new(), (input.layers, input.ways.clone()))?;
+        let plan = self.plan_with(
+            Scheme::Ordered,
+            repair,
+            last,
+            Vec::new(),
+            SenderWays { layers: input.layers, ways: input.ways.clone() },
+        )?;
         let tables = plan.tables_at(plan.waves().len());
         match input.base() {
             Some(base) => base.proof().prove_tables(fabric, tables, scope),

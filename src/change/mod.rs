@@ -14,6 +14,7 @@ mod bring_up;
 mod captures;
 mod cheapest;
 mod engine;
+mod error;
 mod lid_survey;
 mod recovery;
 mod repairing;
@@ -28,20 +29,19 @@ pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, witho
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
 pub use cheapest::{prepare_cheapest, served};
 pub use engine::{Realised, engine_listed, engine_named};
+pub use error::ChangeError;
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, each, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum, Sl, VlSet};
-use crate::lid::{self, TooFewLids};
+use crate::ids::{Half, PortNum, Sl, VlSet};
+use crate::lid;
 use crate::plan::{
-    self, CyclicDrain, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep,
-    sl_to_vl_pairs,
+    self, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, sl_to_vl_pairs,
 };
-use crate::repair::RepairError;
-use crate::routing::{self, Connectivity, Demand, Engine, RouteError};
+use crate::routing::{self, Connectivity, Demand, Engine};
 use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
@@ -105,165 +105,6 @@ impl Prepared {
     /// The change with which all is done: this one, or the last of those that follow it.
     pub fn last(&self) -> &Prepared {
         self.then.as_ref().map_or(self, |then| then.last())
-    }
-}
-
-/// Why a change cannot be made.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ChangeError {
-    /// The SM's own port would be cut off.
-    #[error("the SM's port {port} is not linked after the change: choose an SM on a host that stays (--sm NODE)")]
-    SmLeaves {
-        /// The port.
-        port: String,
-    },
-    /// Something was lost and something has come.
-    #[error(
-        "the cable {lost} was lost and the cable {gained} has come since the routing in force was made: make the change for the loss first, \
-         then the one for what has come"
-    )]
-    LostAndGained {
-        /// A cable that was lost, by its ends.
-        lost: String,
-        /// A cable that has come, by its ends.
-        gained: String,
-    },
-    /// What has come has fewer data VLs than are in use.
-    #[error(
-        "{port} has come with {data_vls} data VLs, and {in_use} are in use on every link: replace it, or bring the subnet \
-         up anew with fewer"
-    )]
-    NarrowNewcomer {
-        /// An end of the cable.
-        port: String,
-        /// Data VLs there.
-        data_vls: u8,
-        /// Data VLs that the SL-to-VL tables in force use.
-        in_use: usize,
-    },
-    /// The routing in force is not safe by itself.
-    #[error("the routing in force cannot be proved: {0}")]
-    Old(Refusal),
-    /// The engine failed.
-    #[error("routing the fabric after the change: {0}")]
-    Route(#[from] RouteError),
-    /// A port has too few LIDs for the new routing.
-    #[error("realising the new routing: {0}")]
-    Lids(#[from] TooFewLids),
-    /// Forwarding entries alone do not do.
-    #[error("repairing the routing in force: {0}")]
-    Repair(#[from] RepairError),
-    /// Forwarding entries alone do not give all rows a way.
-    #[error(
-        "repairing the routing in force: {rows} rows (switch and LID) are left without a way that is free of deadlock \
-         beside the others, among them {switch} to LID {lid}: use scheme double, which gives them other LIDs and service \
-         levels"
-    )]
-    Unrepaired {
-        /// Rows.
-        rows: usize,
-        /// The switch of one.
-        switch: String,
-        /// Its LID.
-        lid: Lid,
-    },
-    /// Neither a repair nor the full re-route in one wave does.
-    #[error("{repair}; and the full re-route in one wave was refused: {whole}")]
-    NeitherInPlace {
-        /// Why the repair does not.
-        repair: Box<ChangeError>,
-        /// Why the re-route does not.
-        whole: String,
-    },
-    /// Opening service levels alone does not give all rows a way.
-    #[error("some rows (switch and LID) lead nowhere, and are to be given ways first")]
-    Incomplete,
-    /// A precondition of the scheme does not hold.
-    #[error("planning the change: {0}")]
-    Plan(#[from] PlanError),
-    /// The new routing is not safe by itself.
-    #[error("the new routing cannot be proved: {0}")]
-    New(Refusal),
-    /// The SM and an end port have no paths there and back on which a request and its answer may go.
-    #[error(
-        "the counters of {port} cannot be read while the old lanes drain: a reply goes on the service level of its \
-         request, and engine `{engine}` puts the paths from the SM's port to it and back on different virtual layers; \
-         choose another drain observer than conservation, or an engine of one layer"
-    )]
-    Unaskable {
-        /// The end port.
-        port: String,
-        /// Who computed the new routing.
-        engine: &'static str,
-    },
-    /// The SM is on port 0 of a switch, where nobody counts by service level.
-    #[error(
-        "counters cannot show when the old lanes have drained: the SM is on {port}, which does not count data by service \
-         level, and what it sends and receives counts at the end ports alone; choose another drain observer than \
-         conservation, or run the SM on a port of a channel adapter"
-    )]
-    Uncounted {
-        /// The SM's port.
-        port: String,
-    },
-    /// A moment of the change is not safe.
-    #[error("the plan was refused: {refusal}")]
-    Refused {
-        /// The plan.
-        plan: Box<Plan>,
-        /// What is wrong with it.
-        refusal: Refusal,
-    },
-    /// No scheme does.
-    #[error("scheme {}: {ordered}; scheme {}: {double}", Scheme::Ordered, Scheme::Double)]
-    NoScheme {
-        /// Why scheme `ordered` does not.
-        ordered: Box<ChangeError>,
-        /// Why scheme `double` does not.
-        double: Box<ChangeError>,
-    },
-    /// A judge other than the prover objects to a plan.
-    #[error("the plan may not run: {objection}")]
-    Objected {
-        /// The plan.
-        plan: Box<Plan>,
-        /// The objection.
-        objection: Objection,
-    },
-}
-
-impl ChangeError {
-    /// The error; where several schemes were tried, a line for each, and what would help, if that is known.
-    pub fn in_lines(&self) -> String {
-        let ChangeError::NoScheme { ordered, double } = self else { return self.to_string() };
-        let helps = match &**double {
-            ChangeError::Plan(PlanError::LmcZero { .. }) => {
-                "\nWhat would help: LMC 1 or more, which gives scheme double its second half of LIDs"
-            }
-            ChangeError::Plan(PlanError::OneDataVl { .. }) => {
-                "\nWhat would help: two data VLs or more on every link, which scheme double needs"
-            }
-            _ => "",
-        };
-        format!(
-            "no scheme makes this change\nscheme {}: {ordered}\nscheme {}: {double}{helps}",
-            Scheme::Ordered,
-            Scheme::Double
-        )
-    }
-
-    fn objected((plan, objection): (Plan, Objection)) -> ChangeError {
-        let plan = Box::new(plan);
-        match objection {
-            Objection::Refused(refusal) => ChangeError::Refused { plan, refusal },
-            objection => ChangeError::Objected { plan, objection },
-        }
-    }
-}
-
-impl From<CyclicDrain> for ChangeError {
-    fn from(cycle: CyclicDrain) -> ChangeError {
-        ChangeError::Plan(cycle.into())
     }
 }
 
@@ -331,6 +172,14 @@ const FREE_ROWS: usize = 100_000;
 /// Whether one more change of a fabric is prepared and judged in a time that nobody notices.
 pub fn is_soon_judged(fabric: &Fabric) -> bool {
     fabric.rows() <= FREE_ROWS
+}
+
+/// How a routing is used.
+struct SenderWays {
+    /// The virtual layers that it needs.
+    layers: u8,
+    /// Who sends by which path, on which layer; none where everybody may by each.
+    ways: Option<Arc<PathLayers>>,
 }
 
 /// What a change starts from, before anything is routed.
@@ -405,15 +254,14 @@ impl<'a> Outset<'a> {
         self.whole.rows()
     }
 
-    /// The plan of a scheme that ends with the tables `target`. `led` are the virtual layers of the routing afterwards,
-    /// and who sends by which path of it.
+    /// The plan of a scheme that ends with the tables `target`, which senders then use as `sending` says.
     fn plan_with(
         &self,
         scheme: Scheme,
         repair: RepairSteps,
         target: Vec<Arc<Lft>>,
         drain: Vec<DrainLayer>,
-        (new_layers, new_ways): (u8, Option<Arc<PathLayers>>),
+        sending: SenderWays,
     ) -> Result<Plan, ChangeError> {
         let input = self.input;
         let plan = plan::plan(
@@ -437,10 +285,10 @@ impl<'a> Outset<'a> {
                 sm: input.sm,
                 stranded: self.stranded.clone(),
                 old_layers: input.layers,
-                new_layers,
+                new_layers: sending.layers,
                 drain,
                 old_ways: input.ways.clone(),
-                new_ways,
+                new_ways: sending.ways,
             },
         )?;
         Ok(plan)
@@ -621,7 +469,7 @@ impl<'a> Groundwork<'a> {
             Scheme::Ordered => self.outset.input.ways.clone(),
             _ => self.function.path_layers().cloned(),
         };
-        self.outset.plan_with(scheme, repair, target, drain, (self.layers_after(scheme), ways))
+        self.outset.plan_with(scheme, repair, target, drain, SenderWays { layers: self.layers_after(scheme), ways })
     }
 
     /// Virtual layers that the routing needs after a change.

@@ -37,9 +37,9 @@ the log flags -D 0x43; dump_fts asks the switches themselves. Without --path-sl 
 With tables of an update (--after-fdbs or --after-lfts) both routings are judged, and every mixture of their entries that \
 an update in place can go through. Without --after-sl2vl and --after-path-sl, the earlier tables and paths stay in force.
 
-A list of several subnets is routed by --engine, each subnet as `reconfig route` does it. Every path from host to host is \
-followed, through each router that may be picked and by each LID, and all subnets with their routers are proved \
-free of deadlock together.
+With --engine no tables are read: the fabric, or each subnet of a list, is routed as `reconfig route` does it. Every path \
+from host to host is followed, through each router that may be picked and by each LID, and all subnets with their routers \
+are proved free of deadlock together.
 
 Examples:
   reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
@@ -47,8 +47,8 @@ Examples:
   reconfig audit before.lst --fdbs before.fdbs --after after.lst --after-fdbs after.fdbs --dot cycle.dot
   reconfig audit two.subnets.yaml --engine up-down --router-sl keep
 
-Exit codes: 0 no fault was found; 1 a fault was found, or part of the fabric is unknown; 2 wrong usage or unreadable input; 3 a subnet of a list \
-cannot be routed, or the drawing cannot be written.")]
+Exit codes: 0 no fault was found; 1 a fault was found, or part of the fabric is unknown; 2 wrong usage or unreadable input; 3 the engine \
+cannot route a subnet, or the drawing cannot be written.")]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md, with LIDs, or a list of several subnets; `-` is standard
     /// input.
@@ -67,7 +67,7 @@ pub(super) struct Arguments {
     /// records.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
-    /// Data VLs in operation; packets on higher lanes are discarded. The default for a list of several subnets is 8.
+    /// Data VLs in operation; packets on higher lanes are discarded. The default where an engine routes is 8.
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
     vls: Option<u8>,
     /// The LID mask control of end ports, where the fabric's format lacks it (subnet.lst); of several subnets, at least
@@ -84,18 +84,18 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
-    several: Several,
+    routed: RoutedArguments,
     #[command(flatten)]
     after: After,
     #[command(flatten)]
     pub(super) reading: FabricReading,
 }
 
-/// How several subnets are routed.
+/// How subnets are routed.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Options for a list of several subnets")]
-struct Several {
-    /// The engine that routes each subnet; `reconfig route --list` describes each.
+#[command(next_help_heading = "Options for subnets as an engine routes them")]
+struct RoutedArguments {
+    /// The engine that routes each subnet, in place of tables that are read; `reconfig route --list` describes each.
     #[arg(
         long,
         value_name = "ENGINE",
@@ -104,17 +104,10 @@ struct Several {
     )]
     engine: Option<String>,
     /// Seed of random choices, for engines that make some [default: 0]
-    #[arg(long)]
-    seed: Option<u64>,
+    #[arg(long, value_name = "NUMBER", alias = "seed")]
+    engine_seed: Option<u64>,
     #[command(flatten)]
     crossing: CrossingArguments,
-}
-
-impl Several {
-    /// Options that mean nothing where tables are read: how an engine routes, and what routers do.
-    fn options(&self) -> Vec<(bool, &'static str)> {
-        [&[(self.seed.is_some(), "--seed")][..], &self.crossing.given()].concat()
-    }
 }
 
 /// What runs after an update.
@@ -146,15 +139,14 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let (subnets, known) = read_captured(&arguments.fabric, common)?;
     let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
-    check_options(&subnets, &arguments.several.options(), &[])?;
+    check_options(&subnets, &arguments.routed.crossing.given(), &[])?;
+    if arguments.routed.engine.is_none() && arguments.routed.engine_seed.is_some() {
+        return Err(Failure::input(anyhow!("--engine-seed is the seed of an engine: name one (--engine ENGINE)")));
+    }
     let waiting = Waiting::at("reading the tables and judging them");
-    let report = match &arguments.several.engine {
+    let report = match &arguments.routed.engine {
         None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, known, common)?,
-        Some(engine) if subnets.len() > 1 => arguments.audit_routed(engine, &subnets)?,
-        Some(_) => {
-            let (file, fix) = (arguments.fabric.display(), "`reconfig route` routes and proves one fabric");
-            return Err(Failure::input(anyhow!("--engine: {file} is one fabric, whose tables are to be named; {fix}")));
-        }
+        Some(engine) => arguments.audit_routed(engine, &subnets, known, common)?,
     };
     drop(waiting);
     let mut batch = Batch::default();
@@ -237,8 +229,14 @@ impl Arguments {
     }
 
     /// Subnets as an engine routes them, with their routers.
-    fn audit_routed(&self, engine: &str, subnets: &Subnets) -> Result<AuditReport, Failure> {
-        if subnets.routers().is_empty() {
+    fn audit_routed(
+        &self,
+        engine: &str,
+        subnets: &Subnets,
+        known: Captured,
+        common: Common,
+    ) -> Result<AuditReport, Failure> {
+        if subnets.len() > 1 && subnets.routers().is_empty() {
             let file = self.fabric.display();
             return Err(Failure::input(anyhow!("{file}: no router joins its subnets: audit each by itself")));
         }
@@ -250,11 +248,12 @@ impl Arguments {
             routings: routed.iter().map(|routed| self.routing(routed)).collect(),
             engine,
             data_vls: routed.iter().map(|routed| routed.data_vls).min().unwrap_or(DATA_VLS),
-            router_sl: self.several.crossing.rule(),
-            hop_limit: self.several.crossing.hop_limit(),
-            part_enforce: self.several.crossing.part_enforce,
+            router_sl: self.routed.crossing.rule(),
+            hop_limit: self.routed.crossing.hop_limit(),
+            part_enforce: self.routed.crossing.part_enforce,
         });
-        Ok(AuditReport::of_whole(&subnets, found.map_err(Failure::input)?))
+        let report = AuditReport::of_whole(&subnets, found.map_err(Failure::input)?);
+        Ok(report.captured(known.completeness, common.tolerance() == Tolerance::Partial))
     }
 
     fn routing<'a>(&self, routed: &'a Routed) -> SubnetRouting<'a> {
@@ -263,7 +262,7 @@ impl Arguments {
     }
 
     fn route(&self, engine: &str, subnet: &Subnet) -> Result<Routed, Failure> {
-        let parameters = Parameters { seed: self.several.seed.unwrap_or_default(), ..Parameters::default() };
+        let parameters = Parameters { seed: self.routed.engine_seed.unwrap_or_default(), ..Parameters::default() };
         let engine = change::engine_named(engine, &parameters).map_err(Failure::input)?;
         let lmc = self.lmc.and_then(Lmc::new).map_or(LmcWish::Common, LmcWish::Least);
         let data_vls = choice::data_vls(self.vls.unwrap_or(DATA_VLS))?;

@@ -61,6 +61,13 @@ impl From<&Reading> for Captured {
     }
 }
 
+/// A fabric that was read, with what is known of its file.
+#[derive(Clone, Copy)]
+pub(super) struct Capture<'a> {
+    pub fabric: &'a Fabric,
+    pub known: &'a Captured,
+}
+
 /// The subnets in `file`, with what may be missing all the same: devices that did not answer, and what `--partial`
 /// accepts.
 pub(super) fn read_captured(file: &Path, common: Common) -> Result<(Subnets, Captured), Failure> {
@@ -73,18 +80,18 @@ pub(super) fn read_captured(file: &Path, common: Common) -> Result<(Subnets, Cap
 }
 
 /// The one fabric in `file`, another capture of `before`, with the GUIDs of that where one of both states none.
-pub(super) fn read_after(before: (&Fabric, &Captured), file: &Path, common: Common) -> Result<Fabric, Failure> {
+pub(super) fn read_after(before: Capture<'_>, file: &Path, common: Common) -> Result<Fabric, Failure> {
     let (subnets, captured) = read_captured(file, common)?;
     let after = only(subnets, file, ", but one fabric is needed here: name a file that it lists")?.fabric;
-    match_names(before, (after, &captured))
+    match_names(before, after, &captured)
 }
 
-fn match_names(before: (&Fabric, &Captured), after: (Fabric, &Captured)) -> Result<Fabric, Failure> {
-    if !before.1.numbered && !after.1.numbered {
-        return Ok(after.0);
+fn match_names(before: Capture<'_>, after: Fabric, known: &Captured) -> Result<Fabric, Failure> {
+    if !before.known.numbered && !known.numbered {
+        return Ok(after);
     }
     remark("a capture states no GUIDs, so the nodes of both captures are matched by their names");
-    guids_by_name(before.0, &after.0).map_err(Failure::input)
+    guids_by_name(before.fabric, &after).map_err(Failure::input)
 }
 
 /// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing
@@ -110,7 +117,7 @@ pub(super) fn look_at_both(before: &Path, after: &Path, common: Common) -> Resul
         Ok::<_, Failure>((only(subnets, file, fix)?.fabric, captured))
     };
     let ((before, known), (after, captured)) = (look(before)?, look(after)?);
-    let after = match_names((&before, &known), (after, &captured))?;
+    let after = match_names(Capture { fabric: &before, known: &known }, after, &captured)?;
     Ok((before, after))
 }
 
@@ -202,7 +209,7 @@ fn lists_several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 
-fn unreadable(error: format::ReadError) -> Failure {
+pub(super) fn unreadable(error: format::ReadError) -> Failure {
     Failure::Unreadable(shown(&error))
 }
 

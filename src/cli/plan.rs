@@ -7,7 +7,7 @@ use super::choice::{
 };
 use super::element::find_node;
 use super::evidence::EvidenceArguments;
-use super::input::{Captured, only, read_after, read_captured};
+use super::input::{Capture, Captured, only, read_after, read_captured};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, Screen, check_places};
 use super::page::Page;
@@ -195,7 +195,7 @@ impl Arguments {
     fn draw(&self, (before, captured): (Fabric, Captured), common: Common) -> Result<Outcome, Failure> {
         let (after, plugged) = match &self.after {
             Some(file) => {
-                let after = read_after((&before, &captured), file, common)?;
+                let after = read_after(Capture { fabric: &before, known: &captured }, file, common)?;
                 let Recabling { union, plugged } = union_recabled(&before, &after).map_err(not_united)?;
                 // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.
                 let pulled = |port: PortId| {

@@ -251,7 +251,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
-    let (scenario, routers) = arguments.scenario((subnets, &captured), common)?;
+    let (scenario, routers) = arguments.scenario(subnets, &captured, common)?;
     if arguments.method.compare {
         let (answer, reports) = compare(&routers, &scenario, screen)?;
         page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, &page.origin), &mut batch))?;
@@ -513,17 +513,13 @@ impl Arguments {
     }
 
     /// The scenario, and what routes in it.
-    fn scenario(
-        &self,
-        (subnets, captured): (Subnets, &Captured),
-        common: Common,
-    ) -> Result<(Scenario, Routers), Failure> {
+    fn scenario(&self, subnets: Subnets, captured: &Captured, common: Common) -> Result<(Scenario, Routers), Failure> {
         let running = match subnets.len() {
             1 => self.method.from.read(subnets.fabric(SubnetId(0)))?.map(|(running, _)| running),
             _ => None,
         };
         let between = &self.subnets;
-        let NamedChange { subnets, change, later, notes } = self.change.of((subnets, captured), between, common)?;
+        let NamedChange { subnets, change, later, notes } = self.change.of(subnets, captured, between, common)?;
         let to = self.tables_after(subnets.fabric(SubnetId(0)), &change, &later, &notes)?;
         // Traffic names senders by rank: all end ports of one fabric, or the hosts of a list, without router ports.
         let ends = match subnets.len() {

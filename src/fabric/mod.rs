@@ -12,15 +12,14 @@ mod builder;
 pub mod difference;
 pub mod format;
 pub mod generate;
-mod link;
 mod ranked;
 mod role;
 pub mod subnets;
 pub mod summary;
 
+pub use crate::link::{LinkSpeed, LinkWidth};
 pub use addition::AdditionError;
 pub use builder::{BuildError, FabricBuilder};
-pub use link::{LinkSpeed, LinkWidth};
 pub use ranked::RankedSwitches;
 pub use role::NodeRole;
 

@@ -8,7 +8,7 @@
 use super::balance::PairLoad;
 use super::blanked::{self, Start};
 use super::columns::LidColumns;
-use super::course;
+use super::joining;
 use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
 use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
@@ -65,8 +65,8 @@ impl Course {
             return;
         }
         let two = [start.columns.clone(), blanked::blanked(subject, first, start.targets), last.clone()];
-        let gentle = two.windows(2).all(|pair| course::is_gentle(subject, ground, &pair[0], &pair[1]));
-        if gentle && course::proves(subject, ground, &two, Moment::Loss) {
+        let gentle = two.windows(2).all(|pair| joining::is_gentle(subject, ground, &pair[0], &pair[1]));
+        if gentle && joining::proves(subject, ground, &two, Moment::Loss) {
             let [_, blank, last] = two;
             self.tables = vec![blank, last];
         }

@@ -4,8 +4,8 @@ use super::balance::PairLoad;
 use super::base::RepairBase;
 use super::blanked::{self, Finished, Start};
 use super::columns::{LidColumns, WantedLid};
-use super::course;
 use super::inward;
+use super::joining;
 use super::net::{HERE, NONE};
 use super::probe::{self, Within};
 use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
@@ -475,8 +475,8 @@ impl<'s, 'a> Making<'s, 'a> {
             let joined: Vec<LidColumns> =
                 (first..=end).filter(|&tables| tables != at + 1).map(|tables| self.tables[tables].clone()).collect();
             let moment = self.steps[first].moment();
-            if course::is_gentle(self.subject, &self.ground, &self.tables[at], &self.tables[at + 2])
-                && course::proves(self.subject, &self.ground, &joined, moment)
+            if joining::is_gentle(self.subject, &self.ground, &self.tables[at], &self.tables[at + 2])
+                && joining::proves(self.subject, &self.ground, &joined, moment)
             {
                 self.tables.remove(at + 1);
                 self.steps.remove(at + 1);
@@ -521,7 +521,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let mut first = 0;
         for at in (0..self.steps.len()).filter(|&at| self.steps[at].aged_before).collect::<Vec<_>>() {
             let moment = if at == 0 { Moment::Loss } else { self.steps[first].moment() };
-            if course::proves(self.subject, &self.ground, &self.tables[first..at + 2], moment) {
+            if joining::proves(self.subject, &self.ground, &self.tables[first..at + 2], moment) {
                 self.steps[at].aged_before = false;
             } else {
                 first = at;

@@ -4,8 +4,8 @@ use super::audit_whole::whole;
 use super::quantity::{count, counted};
 use super::screen::line;
 use reconfig::audit::{
-    Audit, AuditReport, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends,
-    Findings, LossReason, SHOWN, TransitionReport, UnreachablePair,
+    Audit, AuditReport, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, AuditedSubnet, CreditLoops,
+    DiscardCause, Ends, Findings, LossReason, SHOWN, TransitionReport, UnreachablePair,
 };
 use reconfig::fabric::format::Completeness;
 use reconfig::verify::EntryAge;
@@ -26,7 +26,9 @@ pub fn audit(report: &AuditReport) -> String {
         }
     }
     if let Some(own) = &report.whole {
-        whole(&mut text, &report.subnets, own);
+        let told = whole(&mut text, &report.subnets, own);
+        let incomplete = report.subnets.iter().find_map(AuditedSubnet::incomplete);
+        answer(&mut text, incomplete, &told, report.verdict != own.verdict());
     }
     text
 }

@@ -4,7 +4,9 @@ use super::{Band, ResultTable};
 
 /// Every cell of every table: `table,row,column,paper,ours,least,most,inside`; missing values are empty.
 pub fn csv(tables: &[ResultTable]) -> String {
-    let mut text = String::from("table,row,column,paper,ours,least,most,inside\n");
+    const WRITTEN: &str = "a buffer in memory takes every record";
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    rows.write_record(["table", "row", "column", "paper", "ours", "least", "most", "inside"]).expect(WRITTEN);
     for table in tables {
         for (row, column, cell) in table.cells() {
             let (least, most) = match cell.band {
@@ -13,11 +15,10 @@ pub fn csv(tables: &[ResultTable]) -> String {
             };
             let inside = cell.inside.map_or("", |inside| if inside { "yes" } else { "no" });
             let (paper, ours) = (number(cell.paper), number(Some(cell.ours)));
-            let fields = [&table.name, row, column, &paper, &ours, &least, &most, inside].map(quoted);
-            text += &(fields.join(",") + "\n");
+            rows.write_record([&table.name, row, column, &paper, &ours, &least, &most, inside]).expect(WRITTEN);
         }
     }
-    text
+    String::from_utf8(rows.into_inner().expect(WRITTEN)).expect("texts are UTF-8")
 }
 
 /// At most four decimals: no figure here is more precise.
@@ -25,9 +26,4 @@ fn number(figure: Option<f64>) -> String {
     let Some(figure) = figure.filter(|figure| !figure.is_nan()) else { return String::new() };
     let text = format!("{figure:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-/// Quoted if it contains a comma or a quote (RFC 4180).
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_string() }
 }

@@ -30,12 +30,23 @@ pub struct ReplyPath {
     pub path_bits: u8,
     /// The service level.
     pub sl: Sl,
-    /// Traffic class, flow label and hop limit of the global header; none within a subnet.
-    pub global: Option<(u8, u32, u8)>,
+    /// What the global header says; none within a subnet.
+    pub global: Option<GlobalPath>,
     /// From whom.
     pub sgid: Gid,
     /// To whom.
     pub dgid: Gid,
+}
+
+/// What a global header says beside its ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GlobalPath {
+    /// The traffic class.
+    pub traffic_class: u8,
+    /// The flow label.
+    pub flow_label: u32,
+    /// The hop limit.
+    pub hop_limit: u8,
 }
 
 /// The primary path of a request along a path record: LIDs of 0xFFFF where it crosses routers (HopLimit above 1).
@@ -77,11 +88,12 @@ pub fn completed(mut request: ConnectRequest, completion: Completion) -> Connect
 /// The way of the answer to a request that is [`completed`]. `lmc_mask` is 2^LMC − 1 of the passive side's port.
 pub fn reply_path(request: &ConnectRequest, lmc_mask: u8) -> ReplyPath {
     let primary = &request.primary;
+    let CmPath { traffic_class, flow_label, hop_limit, subnet_local, .. } = *primary;
     ReplyPath {
         dlid: primary.local_lid,
         path_bits: primary.remote_lid.0 as u8 & lmc_mask,
         sl: primary.sl,
-        global: (!primary.subnet_local).then_some((primary.traffic_class, primary.flow_label, primary.hop_limit)),
+        global: (!subnet_local).then_some(GlobalPath { traffic_class, flow_label, hop_limit }),
         sgid: primary.remote_gid,
         dgid: primary.local_gid,
     }

@@ -11,7 +11,7 @@ mod connection;
 mod hosts;
 mod query;
 
-pub use connection::{Completion, ReplyPath, completed, reply_path, request_along};
+pub use connection::{Completion, GlobalPath, ReplyPath, completed, reply_path, request_along};
 pub use hosts::HostsFile;
 pub use query::{ClientPort, QueryError, ask, own_port};
 

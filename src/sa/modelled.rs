@@ -3,12 +3,12 @@
 use super::directory::DirectoryFacts;
 use super::remote::Remote;
 use super::service_levels::FirstOfHalf;
-use crate::fabric::{Fabric, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
+use crate::fabric::{Fabric, NodeId, NodeKind, PortId, PortZero};
 use crate::ids::{Guid, PortNum};
 use crate::tables::SubnetTables;
 use crate::wire::{
-    DEFAULT_P_KEY, Gid, Mtu, NodeInfo, NodeType, PortInfo, PortPhysState, PortState, SmInfo, SmState, Speed,
-    SwitchInfo, VlCount, Width, capability,
+    DEFAULT_P_KEY, Gid, Mtu, NodeInfo, NodeType, PortInfo, PortPhysState, PortState, SmInfo, SmState, SwitchInfo,
+    VlCount, Width, capability,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn port_info(fabric: &Fabric, port: PortId, sm: PortId, mtu: Mtu) -> PortInfo {
     let lanes = VlCount::at_most(found.data_vls).unwrap_or(VlCount::One);
     let owns = !fabric.node(found.node).is_switch() || found.num == PortNum::ZERO;
     let up = found.peer.is_some() || found.num == PortNum::ZERO;
-    let width = width_on_wire(found.width);
+    let width = Width::from(found.width);
     let mut info = PortInfo {
         gid_prefix: if owns { Gid::DEFAULT_PREFIX } else { 0 },
         lid: found.lid.filter(|_| owns).unwrap_or_default(),
@@ -101,29 +101,6 @@ fn port_info(fabric: &Fabric, port: PortId, sm: PortId, mtu: Mtu) -> PortInfo {
         subnet_timeout: 18,
         ..PortInfo::default()
     };
-    info.set_speed(speed_on_wire(found.speed));
+    info.set_speed(found.speed);
     info
-}
-
-fn width_on_wire(width: LinkWidth) -> Width {
-    match width {
-        LinkWidth::X1 => Width::X1,
-        LinkWidth::X2 => Width::X2,
-        LinkWidth::X4 => Width::X4,
-        LinkWidth::X8 => Width::X8,
-        LinkWidth::X12 => Width::X12,
-    }
-}
-
-fn speed_on_wire(speed: LinkSpeed) -> Speed {
-    match speed {
-        LinkSpeed::Sdr => Speed::Sdr,
-        LinkSpeed::Ddr => Speed::Ddr,
-        LinkSpeed::Qdr | LinkSpeed::Fdr10 => Speed::Qdr,
-        LinkSpeed::Fdr => Speed::Fdr,
-        LinkSpeed::Edr => Speed::Edr,
-        LinkSpeed::Hdr => Speed::Hdr,
-        LinkSpeed::Ndr => Speed::Ndr,
-        LinkSpeed::Xdr => Speed::Xdr,
-    }
 }

@@ -1,15 +1,15 @@
 //! MTU and rate of a path: a walk along the forwarding tables, and the minimum over its links.
 
 use super::directory::Directory;
-use crate::fabric::PortId;
+use crate::fabric::{LinkSpeed, PortId};
 use crate::ids::{Lid, PortNum};
-use crate::wire::{Mtu, PortInfo, Speed, Width};
+use crate::wire::{Mtu, PortInfo};
 
 /// A packet that has taken more hops than this is in a loop: no fabric has such a diameter.
 const MOST_HOPS: usize = 64;
 
 /// Rates as PathRecord numbers them, in ascending order, in tenths of Gb/s (section 15.2.5.16).
-const RATES: [(u8, u32); 23] = [
+const RATES: [(u8, u64); 23] = [
     (2, 25),
     (5, 50),
     (3, 100),
@@ -57,23 +57,16 @@ impl PathRate {
 
     /// The rate of a link.
     fn of_link(info: &PortInfo) -> Option<PathRate> {
-        let lanes = match info.link_width_active {
-            Width::X1 => 1,
-            Width::X2 => 2,
-            Width::X4 => 4,
-            Width::X8 => 8,
-            Width::X12 => 12,
-            Width::Unknown(_) => return None,
-        };
+        let lanes = info.link_width_active.of_link()?.lanes();
         let lane = match info.speed()? {
-            Speed::Sdr => 25,
-            Speed::Ddr => 50,
-            Speed::Qdr => 100,
-            Speed::Fdr => 140,
-            Speed::Edr => 250,
-            Speed::Hdr => 500,
-            Speed::Ndr => 1000,
-            Speed::Xdr => 2000,
+            LinkSpeed::Sdr => 25,
+            LinkSpeed::Ddr => 50,
+            LinkSpeed::Qdr | LinkSpeed::Fdr10 => 100,
+            LinkSpeed::Fdr => 140,
+            LinkSpeed::Edr => 250,
+            LinkSpeed::Hdr => 500,
+            LinkSpeed::Ndr => 1000,
+            LinkSpeed::Xdr => 2000,
         };
         RATES.iter().rposition(|&(_, tenths)| tenths <= lanes * lane).map(PathRate)
     }

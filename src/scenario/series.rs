@@ -7,7 +7,7 @@ use crate::sim::wheel::TICKS_PER_NS;
 use crate::sim::{Bin, OutageEnd, PairOutage, Sim};
 use std::collections::BTreeMap;
 
-/// The course of a run.
+/// What a run did over time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SeriesReport {
     /// How long a bin is, in nanoseconds; the last one may be shorter.
@@ -75,7 +75,7 @@ impl BinReport {
     }
 }
 
-/// The course of a finished run.
+/// What a finished run did over time.
 pub(super) fn series(sim: &Sim) -> SeriesReport {
     let (series, now_ns) = (sim.series(), sim.now_ns());
     let bin_ns = series.bin_ns();

@@ -7,12 +7,12 @@
 
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, Port, PortId};
-use crate::ids::{Half, ReservedLevel, VlSet};
+use crate::ids::{Half, VlSet};
 use crate::routing::Connectivity;
 use crate::sim::{LanePlace, SimTransport, StandingLane};
 use crate::subnet::{
-    Applied, Discovered, Fence, Glance, Leaving, Manager, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
-    WriteOrder,
+    Applied, Discovered, Glance, Leaving, Manager, Retiring, SubnetError, SubnetEvent, SubnetManager, WriteOrder,
+    as_the_manager,
 };
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
@@ -109,16 +109,10 @@ fn ends_of_leaving(fabric: &Fabric, after: &Fabric) -> Vec<PortId> {
 
 #[async_trait(?Send)]
 impl<T: Transport> SubnetManager for Witnessed<T> {
+    as_the_manager!();
+
     async fn rest_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
         self.manager.rest_until(until_ns).await
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.manager.now_ns()
-    }
-
-    fn smps(&self) -> &SmpCounts {
-        self.manager.smps()
     }
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
@@ -126,14 +120,6 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         let joined = fabric.ports().map(|(port, _)| links.joins(port, sm_port)).collect();
         self.reach = Some(Reach { fabric: fabric.clone(), joined });
         self.manager.set_topology(fabric, sm_port);
-    }
-
-    fn reserve(&mut self, level: Option<ReservedLevel>) {
-        self.manager.reserve(level);
-    }
-
-    fn fence_is(&mut self, fence: &Fence) {
-        self.manager.fence_is(fence);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -173,14 +159,6 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         let concerns = |_: &Fabric, _, place| !(fenced && place == LanePlace::SendQueue);
         self.compare(format!("move of the sources from the {old} half"), standing, concerns)?;
         Ok(moved)
-    }
-
-    fn settle_ns(&self) -> Option<u64> {
-        self.manager.settle_ns()
-    }
-
-    fn ways_are(&mut self, switches: u32) {
-        self.manager.ways_are(switches);
     }
 
     async fn drain(
@@ -224,10 +202,6 @@ impl<T: Transport> SubnetManager for Witnessed<T> {
         let standing = self.simulation.with(|sim| sim.standing_about(&ends, &omitted));
         self.compare(format!("departure of what leaves, by {observer}"), standing, |_, _, _| true)?;
         Ok(vacated)
-    }
-
-    fn pending_event(&mut self) -> Option<SubnetEvent> {
-        self.manager.pending_event()
     }
 
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {

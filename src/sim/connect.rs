@@ -16,9 +16,10 @@ use super::errand::Errand;
 use super::gmp::GMP_BYTES;
 use super::index::{Dense, EndPortRank, PacketId};
 use super::packet::{NIL, Packet, PacketMarks};
-use super::source::{Header, PacketSpec};
+use super::relay::{Global, Relays};
+use super::source::{Header, PacketSpec, Sources};
 use super::wheel::{TICKS_PER_NS, Ticks};
-use crate::fabric::PortId;
+use crate::fabric::{Fabric, PortId};
 use crate::ids::{GidPrefix, Half, Lid, Sl};
 use crate::resolve::{Completion, ReplyPath, completed, reply_path, request_along};
 use crate::wire::sa::PathRecord;
@@ -67,69 +68,53 @@ pub(super) struct Connections {
 }
 
 /// A message on its way.
-struct Message {
+pub(super) struct Message {
     connection: u32,
     bytes: Box<[u8; MAD_SIZE]>,
 }
 
-impl Connections {
-    pub fn taken(&mut self, id: PacketId) -> Option<(u32, Box<[u8; MAD_SIZE]>)> {
-        self.messages.remove(&id).map(|message| (message.connection, message.bytes))
+/// A message that a side of a connection is to send.
+pub(super) struct ConnectionMessage {
+    from: EndPortRank,
+    headers: Headers,
+    message: Message,
+}
+
+impl ConnectionMessage {
+    fn new(connection: u32, from: EndPortRank, headers: Headers, mad: &CmMad) -> ConnectionMessage {
+        ConnectionMessage { from, headers, message: Message { connection, bytes: Box::new(mad.encode()) } }
     }
 }
 
-impl Sim {
-    /// Begins to set up a connection between the hosts of two end ports.
-    ///
-    /// # Errors
-    /// One of them is no end port that sends, or both are one.
-    pub fn connect(&mut self, active: PortId, passive: PortId) -> Result<(), SimError> {
-        self.check_connection(active, passive)?;
-        let number = self.connections.list.len() as u32;
-        self.connections.list.push(ConnectionSetup {
+impl Connections {
+    /// The message that a packet carried, which has come.
+    pub fn taken(&mut self, id: PacketId) -> Option<Message> {
+        self.messages.remove(&id)
+    }
+
+    fn begin(&mut self, active: PortId, passive: PortId, now: Ticks) -> u32 {
+        self.list.push(ConnectionSetup {
             active,
             passive,
             said: (Lid::PERMISSIVE, Lid::PERMISSIVE),
             requests: 0,
-            begun_ns: self.clock.now() / TICKS_PER_NS,
+            begun_ns: now / TICKS_PER_NS,
             answered_by: None,
             replied_ns: None,
             ready_ns: None,
             given_up: false,
         });
-        self.ask_for(number);
-        Ok(())
+        self.list.len() as u32 - 1
     }
 
-    /// Checks that two ports can be the sides of a connection.
-    ///
-    /// # Errors
-    /// As [`Sim::connect`].
-    pub fn check_connection(&self, active: PortId, passive: PortId) -> Result<(), SimError> {
-        let sends = |port: &PortId| self.sources.by_port[*port].is_some() && !self.plane.is_leg(*port);
-        match [active, passive].into_iter().find(|port| active == passive || !sends(port)) {
-            None => Ok(()),
-            Some(port) => Err(SimError::NoConnection(self.fabric.describe_port(port))),
-        }
-    }
-
-    /// The connections begun so far, in their order.
-    pub fn connections(&self) -> &[ConnectionSetup] {
-        &self.connections.list
-    }
-
-    fn sides(&self, number: u32) -> (EndPortRank, EndPortRank) {
-        let own = &self.connections.list[number as usize];
-        (self.sources.by_port[own.active], self.sources.by_port[own.passive])
-    }
-
-    /// Sends the request, for the first time or again; a host without a path asks its subnet administration again
-    /// later.
-    fn ask_for(&mut self, number: u32) {
-        let (active, passive) = self.sides(number);
-        if let Some((path, ready)) = self.path_of_message(active, passive) {
+    /// The request, for the first time or again, and how often it was made with this time. A host without a path makes
+    /// it in vain: it asks its subnet administration again later.
+    fn request(&mut self, number: u32, hosts: &mut HostsView<'_>) -> (Option<ConnectionMessage>, u32) {
+        let own = &mut self.list[number as usize];
+        own.requests += 1;
+        let (active, passive) = hosts.sides(own);
+        let request = hosts.path(active, passive).map(|(path, headers)| {
             let primary = request_along(&path);
-            let own = &mut self.connections.list[number as usize];
             own.said = (primary.local_lid, primary.remote_lid);
             let request = ConnectRequest {
                 local_comm_id: number,
@@ -140,58 +125,68 @@ impl Sim {
                 max_cm_retries: MOST_RETRIES,
                 ..ConnectRequest::default()
             };
-            self.send_message(number, active, ready, &CmMad::request(number.into(), &request));
-        }
-        let own = &mut self.connections.list[number as usize];
-        own.requests += 1;
-        let sent = own.requests;
-        self.errand(self.clock.now() + RESPONSE, Errand::Connection(number, sent));
+            ConnectionMessage::new(number, active, headers, &CmMad::request(number.into(), &request))
+        });
+        (request, own.requests)
     }
 
-    /// The time for an answer to the request sent so many times is over.
-    pub(super) fn connection_is_due(&mut self, number: u32, sent: u32) {
-        let own = &mut self.connections.list[number as usize];
+    /// The time for an answer to the request sent so many times is over: whether it is to be sent again.
+    fn asks_again(&mut self, number: u32, sent: u32) -> bool {
+        let own = &mut self.list[number as usize];
         if own.replied_ns.is_some() || own.requests != sent {
-            return;
+            return false;
         }
-        if sent > u32::from(MOST_RETRIES) {
-            own.given_up = true;
-            return;
-        }
-        self.ask_for(number);
+        own.given_up = sent > u32::from(MOST_RETRIES);
+        !own.given_up
     }
 
-    /// A message of a connection has come to the end port that it is for.
-    pub(super) fn message_comes(
+    /// A message has come to the end port that it is for: the one that answers it.
+    fn answer(
         &mut self,
         rank: EndPortRank,
         packet: &Packet,
-        (number, bytes): (u32, Box<[u8; MAD_SIZE]>),
-    ) {
-        let Ok(mad) = CmMad::decode(&bytes) else { return };
-        let (active, passive) = self.sides(number);
-        let now_ns = self.clock.now() / TICKS_PER_NS;
-        let own = &mut self.connections.list[number as usize];
+        came: Message,
+        hosts: &mut HostsView<'_>,
+    ) -> Option<ConnectionMessage> {
+        let Message { connection: number, bytes } = came;
+        let mad = CmMad::decode(&bytes).ok()?;
+        let own = &mut self.list[number as usize];
+        let (active, passive) = hosts.sides(own);
+        let now_ns = hosts.now / TICKS_PER_NS;
         match mad.attribute {
             CmAttributeId::ConnectRequest if rank == passive => {
-                let came = self.completion(rank, packet);
-                let request = completed(ConnectRequest::decode(&mad.data), came);
-                let mask = (self.sources.list[rank].lids - 1) as u8;
+                let request = completed(ConnectRequest::decode(&mad.data), hosts.completion(rank, packet));
+                let mask = (hosts.sources.list[rank].lids - 1) as u8;
                 let reply = reply_path(&request, mask);
-                self.connections.list[number as usize].answered_by = Some(reply);
-                if let Some(ready) = self.answering(passive, active, &reply) {
-                    self.send_message(number, passive, ready, &message(number, CmAttributeId::ConnectReply));
-                }
+                own.answered_by = Some(reply);
+                let headers = hosts.answering(passive, active, &reply)?;
+                Some(ConnectionMessage::new(number, passive, headers, &message(number, CmAttributeId::ConnectReply)))
             }
             CmAttributeId::ConnectReply if rank == active => {
                 own.replied_ns.get_or_insert(now_ns);
-                if let Some((_, ready)) = self.path_of_message(active, passive) {
-                    self.send_message(number, active, ready, &message(number, CmAttributeId::ReadyToUse));
-                }
+                let (_, headers) = hosts.path(active, passive)?;
+                Some(ConnectionMessage::new(number, active, headers, &message(number, CmAttributeId::ReadyToUse)))
             }
-            CmAttributeId::ReadyToUse if rank == passive => _ = own.ready_ns.get_or_insert(now_ns),
-            _ => {}
+            CmAttributeId::ReadyToUse if rank == passive => {
+                own.ready_ns.get_or_insert(now_ns);
+                None
+            }
+            _ => None,
         }
+    }
+}
+
+/// What hosts know of paths to each other.
+struct HostsView<'a> {
+    fabric: &'a Fabric,
+    sources: &'a Sources,
+    relays: Option<&'a mut Relays>,
+    now: Ticks,
+}
+
+impl HostsView<'_> {
+    fn sides(&self, own: &ConnectionSetup) -> (EndPortRank, EndPortRank) {
+        (self.sources.by_port[own.active], self.sources.by_port[own.passive])
     }
 
     /// What the adapter reports with a packet: the LID and the level on which it came, and by which of its own LIDs.
@@ -205,17 +200,17 @@ impl Sim {
     }
 
     /// The path that a host has to another, and the headers of a packet along it.
-    fn path_of_message(&mut self, from: EndPortRank, to: EndPortRank) -> Option<(PathRecord, Headers)> {
+    fn path(&mut self, from: EndPortRank, to: EndPortRank) -> Option<(PathRecord, Headers)> {
         let half = self.sources.list[from].half;
-        let (crosses, marks) = (self.crosses(from, to), PacketMarks::MESSAGE);
-        let bytes = GMP_BYTES + if crosses { GLOBAL_BYTES } else { 0 };
+        let across = self.relays.as_mut().filter(|_| self.sources.subnet_of(from) != self.sources.subnet_of(to));
+        let marks = PacketMarks::MESSAGE;
+        let bytes = GMP_BYTES + if across.is_some() { GLOBAL_BYTES } else { 0 };
         let spec = PacketSpec { source: from, destination: to, half, bytes, marks, turn: 0, message: NIL };
-        let headers = if crosses {
-            let (header, global) = self.headers_across(&spec)?;
+        let headers = if let Some(relays) = across {
+            let (header, global) = relays.address_across(self.sources, &spec, self.now)?;
             Headers { header, global: Some(global) }
         } else {
-            let header = self.sources.header(&spec)?;
-            Headers { header, global: None }
+            Headers { header: self.sources.header(&spec)?, global: None }
         };
         let Header { dlid, sl, source_path, .. } = headers.header;
         let (slid, _) = self.sources.address(from, half, source_path.into(), 0);
@@ -256,16 +251,72 @@ impl Sim {
         };
         let global = match reply.global {
             None => None,
-            Some(told) => Some(self.global_back(from, to, told)?),
+            Some(told) => Some(self.relays.as_ref()?.global_back(from, to, told, self.now)?),
         };
         Some(Headers { header, global })
     }
+}
 
-    fn send_message(&mut self, connection: u32, from: EndPortRank, headers: Headers, mad: &CmMad) {
-        let Headers { header, global } = headers;
+impl Sim {
+    /// Begins to set up a connection between the hosts of two end ports.
+    ///
+    /// # Errors
+    /// One of them is no end port that sends, or both are one.
+    pub fn connect(&mut self, active: PortId, passive: PortId) -> Result<(), SimError> {
+        self.check_connection(active, passive)?;
+        let number = self.connections.begin(active, passive, self.clock.now());
+        self.request_connection(number);
+        Ok(())
+    }
+
+    /// Checks that two ports can be the sides of a connection.
+    ///
+    /// # Errors
+    /// As [`Sim::connect`].
+    pub fn check_connection(&self, active: PortId, passive: PortId) -> Result<(), SimError> {
+        let sends = |port: &PortId| self.sources.by_port[*port].is_some() && !self.plane.is_leg(*port);
+        match [active, passive].into_iter().find(|port| active == passive || !sends(port)) {
+            None => Ok(()),
+            Some(port) => Err(SimError::NoConnection(self.fabric.describe_port(port))),
+        }
+    }
+
+    /// The connections begun so far, in their order.
+    pub fn connections(&self) -> &[ConnectionSetup] {
+        &self.connections.list
+    }
+
+    fn request_connection(&mut self, number: u32) {
+        let (connections, mut hosts) = self.connections_in_view();
+        let (request, sent) = connections.request(number, &mut hosts);
+        request.into_iter().for_each(|request| self.send_message(request));
+        self.errand(self.clock.now() + RESPONSE, Errand::Connection(number, sent));
+    }
+
+    /// The time for an answer to the request sent so many times is over.
+    pub(super) fn connection_is_due(&mut self, number: u32, sent: u32) {
+        if self.connections.asks_again(number, sent) {
+            self.request_connection(number);
+        }
+    }
+
+    /// A message of a connection has come to the end port that it is for.
+    pub(super) fn message_comes(&mut self, rank: EndPortRank, packet: &Packet, came: Message) {
+        let (connections, mut hosts) = self.connections_in_view();
+        if let Some(answer) = connections.answer(rank, packet, came, &mut hosts) {
+            self.send_message(answer);
+        }
+    }
+
+    fn connections_in_view(&mut self) -> (&mut Connections, HostsView<'_>) {
+        let Sim { fabric, sources, relays, clock, connections, .. } = self;
+        (connections, HostsView { fabric, sources, relays: relays.as_deref_mut(), now: clock.now() })
+    }
+
+    fn send_message(&mut self, outgoing: ConnectionMessage) {
+        let ConnectionMessage { from, headers: Headers { header, global }, message } = outgoing;
         // It may be offered, and even lost, at once, so what it says must be stored first.
-        let id = self.plane.packets.next_id();
-        self.connections.messages.insert(id, Message { connection, bytes: Box::new(mad.encode()) });
+        self.connections.messages.insert(self.plane.packets.next_id(), message);
         match global {
             Some(global) => self.hand_over_across(from, header, global),
             None => self.hand_over(from, header),
@@ -276,7 +327,7 @@ impl Sim {
 /// The headers of a packet that is about to be sent.
 struct Headers {
     header: Header,
-    global: Option<super::relay::Global>,
+    global: Option<Global>,
 }
 
 /// A message that says no more than which connection it is of.

@@ -8,6 +8,7 @@
 //! no table will be written any more: it stays a suspicion until [`Sim::confirm_deadlock`].
 
 use super::index::{Dense, InLane};
+use super::out_port::FarEnd;
 use super::plane::DataPlane;
 use super::{Latch, Sim};
 use crate::fabric::PortId;
@@ -56,7 +57,7 @@ impl DataPlane {
         }
         let port = &self.ports[self.port_of(queue.waits_for)];
         // No edge: a sink always has room, and a change of state ends the wait for a port that holds its data.
-        if port.sink || !port.sends() {
+        if port.far_end == FarEnd::Sink || !port.sends() {
             return None;
         }
         let down = self.in_lane(port.peer, self.vl_of(queue.waits_for));

@@ -63,9 +63,10 @@ pub struct WaitingMad {
 
 /// One node's management.
 pub struct Device {
-    /// It answers.
+    /// It has power. Independent of `deaf` and `serving`: who dies deaf comes back deaf, and work that was begun ends
+    /// by an event of its own, dead or alive.
     pub alive: bool,
-    /// Its agent takes no request, though the device forwards and sends as before.
+    /// Its agent takes no request, though the device forwards and sends as before. What waits already is served.
     pub deaf: bool,
     /// What its agent fails at.
     pub(super) sick: Vec<SickAttribute>,

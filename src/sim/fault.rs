@@ -5,7 +5,7 @@
 
 use super::device::{SickAttribute, Sickness};
 use super::index::{By, Dense, EndPortRank};
-use super::out_port::PortRole;
+use super::out_port::{FarEnd, PortRole};
 use super::{PortId, Sim, power_on};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, Lmc};
@@ -186,9 +186,10 @@ impl Sim {
         }
         for (port, peer) in [(a, b), (b, a)] {
             assert!(!self.plane.ports[port].is_up(), "a port whose cable is up takes no other one");
-            let sink = !self.plane.is_switch(self.plane.ports[peer].node);
+            let is_switch = self.plane.is_switch(self.plane.ports[peer].node);
             let own = &mut self.plane.ports[port];
-            (own.peer, own.ticks_per_byte, own.sink) = (peer, rate, sink);
+            (own.peer, own.ticks_per_byte) = (peer, rate);
+            own.far_end = if is_switch { FarEnd::Buffer } else { FarEnd::Sink };
         }
         self.plane.lanes.plug(a, b);
         self.revive_link(a);

@@ -430,11 +430,6 @@ impl Sim {
         self.ledger.misdelivered
     }
 
-    /// The most packets alive at once.
-    pub fn peak_packets(&self) -> usize {
-        self.plane.packets.peak()
-    }
-
     /// The output port that a switch has for a LID, as its device holds it.
     pub fn output(&self, switch: NodeId, lid: crate::ids::Lid) -> Option<PortNum> {
         let port = PortNum(self.plane.tables.output(switch, lid.0));

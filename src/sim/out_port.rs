@@ -34,6 +34,18 @@ impl PortRole {
     }
 }
 
+/// What takes in what a port sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FarEnd {
+    /// The input buffer of a switch or router.
+    Buffer,
+    /// An input buffer inside the device that the port is in: packets from several inputs take turns word by word, so
+    /// one that comes slowly does not hold the link until it has come.
+    Stage,
+    /// A host, which consumes packets on arrival.
+    Sink,
+}
+
 /// A port as a sender; one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -69,19 +81,16 @@ pub struct OutPort {
     pub lanes: u8,
     /// What its in lanes are.
     pub role: PortRole,
-    /// Whether the other end consumes packets on arrival, as a host does.
-    pub sink: bool,
+    /// What takes in what it sends.
+    pub far_end: FarEnd,
     /// PortInfo:PortState; DOWN while the cable or a node at one of its ends is dead.
     pub state: PortState,
-    /// Whether packets from several inputs take turns word by word, as inside a device: one that comes slowly does not
-    /// hold the link until it has come.
-    pub interleaves: bool,
     /// Whether a wake-up at `busy_until` is pending.
     pub scheduled: bool,
     /// Packets wait for this port, its link was free, and none of their lanes had the credits (PortXmitWait). A MAD may
     /// take the link meanwhile, so this does not exclude `scheduled`.
     pub waits: bool,
-    /// Whether somebody has written its VL arbitration lists.
+    /// Whether somebody has written its VL arbitration lists, which stand elsewhere: sending looks here first.
     pub programmed: bool,
 }
 
@@ -113,8 +122,10 @@ impl OutPort {
                 (_, Some(_), _) => PortRole::EndPort,
                 (_, None, _) => PortRole::Switch,
             },
-            sink: port.peer.is_some_and(|peer| kind(peer) != NodeKind::Switch),
-            interleaves: false,
+            far_end: match port.peer {
+                Some(peer) if kind(peer) != NodeKind::Switch => FarEnd::Sink,
+                _ => FarEnd::Buffer,
+            },
             scheduled: false,
             state: if port.peer.is_some() { PortState::Active } else { PortState::Down },
             waits: false,
@@ -163,7 +174,7 @@ impl OutPort {
         let sending = (bytes * u64::from(self.ticks_per_byte)) >> 16;
         // A packet cannot leave before it has come: a fast output waits for the tail from a slow input.
         let end = (now + sending).max(packet.tail);
-        self.busy_until = if self.interleaves { now + sending } else { end };
+        self.busy_until = if self.far_end == FarEnd::Stage { now + sending } else { end };
         // Neither wraps: at 50 bytes a nanosecond it takes 2^64 bytes eleven years of simulated time.
         self.bytes_sent = self.bytes_sent.wrapping_add(bytes);
         self.packets_sent = self.packets_sent.wrapping_add(1);
@@ -173,7 +184,7 @@ impl OutPort {
         if from_switch {
             packet.hops = packet.hops.saturating_add(1);
         }
-        let next = if self.sink {
+        let next = if self.far_end == FarEnd::Sink {
             // A sink has no buffer: the credits of its packet are coming back from the start, and DELIVER brings them.
             // The packet keeps the lane, since `deliver` returns the credits.
             ends.line.credits.expect(credits);

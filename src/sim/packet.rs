@@ -140,11 +140,6 @@ impl Packets {
         self.free.iter().for_each(|&gone| alive[gone] = false);
         self.slab.keys().filter(move |&id| alive[id])
     }
-
-    /// The most that were alive at once.
-    pub fn peak(&self) -> usize {
-        self.slab.len()
-    }
 }
 
 impl std::ops::Index<PacketId> for Packets {

@@ -13,7 +13,7 @@ use super::clock::Clock;
 use super::credit::{CreditBooks, Returns};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::lanes::LaneStore;
-use super::out_port::{LinkTime, OutPort, PacketSent, PortRole, hop_delay};
+use super::out_port::{FarEnd, LinkTime, OutPort, PacketSent, PortRole, hop_delay};
 use super::packet::{Packet, Packets};
 use super::tables::Tables;
 use super::wheel::{TICKS_PER_NS, Ticks};
@@ -122,7 +122,7 @@ impl DataPlane {
         let peer = self.ports[port].peer;
         if peer.is_some() {
             self.ports[peer].hop_delay = hop_delay(config, stage_ns);
-            self.ports[peer].interleaves = true;
+            self.ports[peer].far_end = FarEnd::Stage;
         }
     }
 
@@ -133,7 +133,7 @@ impl DataPlane {
         if peer.is_some() {
             // A router's buffer fills up like a switch's, so its neighbour must count credits instead of taking
             // arrivals as consumed.
-            self.ports[peer].sink = false;
+            self.ports[peer].far_end = FarEnd::Buffer;
         }
     }
 
@@ -309,7 +309,7 @@ impl DataPlane {
             let far = self.in_lane(port.peer, self.vl_of(out_lane));
             assert!(self.downstream(out_lane) == far, "{out_lane:?} is not kept where its peer has it");
             // A sink holds nothing: the credits of its packets are on their way back from the moment they set out.
-            let held = if port.sink { 0 } else { self.lanes[self.downstream(out_lane)].held };
+            let held = if port.far_end == FarEnd::Sink { 0 } else { self.lanes[self.downstream(out_lane)].held };
             let CreditBooks { at_hand, noted, coming } = self.returns.books(&self.lanes[out_lane].credits);
             assert!(
                 at_hand + noted + coming + held == u32::from(self.capacity),

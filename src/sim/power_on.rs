@@ -4,7 +4,7 @@ use super::SimConfig;
 use super::time_code::limit_code;
 use crate::fabric::{Fabric, LinkSpeed, LinkWidth, Node, NodeKind, Port, PortZero};
 use crate::ids::{Guid, PortNum};
-use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, Speed, SwitchInfo, VlCount, Width, capability};
+use crate::wire::{Mtu, NodeInfo, NodeType, PortInfo, SwitchInfo, VlCount, Width, capability};
 
 /// PortInfo:GIDPrefix of a port for which no other was set.
 const DEFAULT_GID_PREFIX: u64 = 0xFE80_0000_0000_0000;
@@ -73,7 +73,7 @@ pub fn is_end(fabric: &Fabric, port: &Port) -> bool {
 /// PortInfo of a port: its capabilities, no values set, no LID. In a cold subnet a port has no more lanes than the run;
 /// elsewhere it reports all lanes that its cable's description gives it, with the run's lanes in operation.
 pub fn port_info(fabric: &Fabric, port: &Port, config: &SimConfig, cold: bool) -> PortInfo {
-    let width = width_on_wire(port.width);
+    let width = Width::from(port.width);
     let cap = if cold { port.data_vls.min(config.data_vls) } else { port.data_vls };
     let lanes = |count: u8| VlCount::at_most(count).unwrap_or(VlCount::One);
     let mut info = PortInfo {
@@ -91,7 +91,7 @@ pub fn port_info(fabric: &Fabric, port: &Port, config: &SimConfig, cold: bool) -
         vl_stall_count: config.vl_stall_count,
         ..PortInfo::default()
     };
-    info.set_speed(speed_on_wire(port.speed));
+    info.set_speed(port.speed);
     if is_end(fabric, port) {
         info.gid_prefix = DEFAULT_GID_PREFIX;
         info.capability_mask = CAPABILITIES;
@@ -111,28 +111,5 @@ pub fn node_type(kind: NodeKind) -> NodeType {
         NodeKind::Switch => NodeType::Switch,
         NodeKind::Ca => NodeType::ChannelAdapter,
         NodeKind::Router => NodeType::Router,
-    }
-}
-
-fn width_on_wire(width: LinkWidth) -> Width {
-    match width {
-        LinkWidth::X1 => Width::X1,
-        LinkWidth::X2 => Width::X2,
-        LinkWidth::X4 => Width::X4,
-        LinkWidth::X8 => Width::X8,
-        LinkWidth::X12 => Width::X12,
-    }
-}
-
-fn speed_on_wire(speed: LinkSpeed) -> Speed {
-    match speed {
-        LinkSpeed::Sdr => Speed::Sdr,
-        LinkSpeed::Ddr => Speed::Ddr,
-        LinkSpeed::Qdr | LinkSpeed::Fdr10 => Speed::Qdr,
-        LinkSpeed::Fdr => Speed::Fdr,
-        LinkSpeed::Edr => Speed::Edr,
-        LinkSpeed::Hdr => Speed::Hdr,
-        LinkSpeed::Ndr => Speed::Ndr,
-        LinkSpeed::Xdr => Speed::Xdr,
     }
 }

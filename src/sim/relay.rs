@@ -23,6 +23,7 @@ use super::{PacketCounts, Sim, SimConfig, SimError, Sources, Traffic, check};
 use crate::fabric::subnets::{Joined, SubnetPort, Subnets};
 use crate::fabric::{NodeId, NodeKind, PortId};
 use crate::ids::{GidPrefix, Guid, Half, PKey, Sl, SubnetId};
+use crate::resolve::GlobalPath;
 use crate::routers::{Arrival, Discard, Enforcement, Forwarded, Grh, Levels, Partitioning, Routes, mixed, relay};
 use std::collections::BTreeMap;
 
@@ -312,7 +313,10 @@ impl Sim {
     /// [`Sim::packets`], and as there what a cut-off source still holds is stranded.
     pub fn relation_counts(&self) -> Vec<PacketCounts> {
         let mut counts: Vec<PacketCounts> = self.relations().map(|(_, _, relation)| relation.counts).collect();
-        for id in self.held_by_cut_off_sources() {
+        let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank]);
+        let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
+        let queued = lanes.flat_map(|lane| self.plane.queue(lane));
+        for id in queued.filter(|&id| !self.plane.packets[id].marks.has(PacketMarks::NO_DATA)) {
             let slot =
                 self.relation_of(id).map_or(0, |(from, to)| from.index() * self.sources.spaces.count() + to.index());
             counts[slot].stranded += 1;
@@ -321,13 +325,6 @@ impl Sim {
             own.in_flight = own.injected - own.delivered - own.stranded - own.lost_to_failure - own.lost_to_change;
         }
         counts
-    }
-
-    fn held_by_cut_off_sources(&self) -> Vec<PacketId> {
-        let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank]);
-        let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
-        let queued = lanes.flat_map(|lane| self.plane.queue(lane));
-        queued.filter(|&id| !self.plane.packets[id].marks.has(PacketMarks::NO_DATA)).collect()
     }
 
     /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end
@@ -351,30 +348,15 @@ impl Sim {
     /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
     #[inline(always)]
     pub(super) fn is_parted(&mut self, rank: EndPortRank, destination: EndPortRank) -> bool {
-        self.relays.is_some() && self.share_no_partition(rank, destination)
-    }
-
-    #[inline(never)]
-    fn share_no_partition(&mut self, rank: EndPortRank, destination: EndPortRank) -> bool {
-        let Some(relays) = self.relays.as_mut().filter(|relays| relays.partners.is_some()) else { return false };
-        let parted = relays.p_key(rank, destination).is_none();
-        if parted {
-            let [from, to] = [rank, destination].map(|end| self.sources.subnet_of(end));
-            relays.relation(from, to).parted += 1;
-        }
-        parted
+        self.relays.as_mut().is_some_and(|relays| relays.share_no_partition(&self.sources, rank, destination))
     }
 
     /// Sends a packet to a host of another subnet: to a router that leads there.
     pub(super) fn send_across(&mut self, spec: &PacketSpec) {
-        if let Some((header, global)) = self.headers_across(spec) {
+        let Some(relays) = &mut self.relays else { return };
+        if let Some((header, global)) = relays.address_across(&self.sources, spec, self.clock.now()) {
             self.hand_over_across(spec.source, header, global);
         }
-    }
-
-    /// Both headers of a packet to a host of another subnet; none where no router leads there.
-    pub(super) fn headers_across(&mut self, spec: &PacketSpec) -> Option<(Header, Global)> {
-        self.relays.as_mut()?.address_across(&self.sources, spec, self.clock.now())
     }
 
     /// Hands a packet with both headers to its send queue.
@@ -384,28 +366,6 @@ impl Sim {
         // the slab will give it.
         relays.remember(self.plane.packets.next_id(), global);
         self.hand_over(source, header);
-    }
-
-    /// The global header of an answer, with the traffic class, flow label and hop limit that its request told; none
-    /// where the ends share no partition.
-    pub(super) fn global_back(
-        &self,
-        origin: EndPortRank,
-        destination: EndPortRank,
-        (traffic_class, flow_label, hop_limit): (u8, u32, u8),
-    ) -> Option<Global> {
-        let relays = self.relays.as_ref()?;
-        let (source, sink) = (relays.gids[origin], relays.gids[destination]);
-        let grh = Grh {
-            traffic_class,
-            flow_label,
-            hop_limit,
-            source_prefix: source.0,
-            source_guid: source.1,
-            destination_prefix: sink.0,
-            destination_guid: sink.1,
-        };
-        Some(Global::new(grh, (origin, destination), self.clock.now(), relays.p_key(origin, destination)?))
     }
 
     /// A packet has come to a router: rewrites its header and returns the out lane by which it goes on;
@@ -534,10 +494,49 @@ impl Relays {
         among[if drawn < before { drawn } else { drawn + omitted.len() }]
     }
 
+    /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
+    #[inline(never)]
+    fn share_no_partition(&mut self, sources: &Sources, rank: EndPortRank, destination: EndPortRank) -> bool {
+        let parted = self.partners.is_some() && self.p_key(rank, destination).is_none();
+        if parted {
+            let [from, to] = [rank, destination].map(|end| sources.subnet_of(end));
+            self.relation(from, to).parted += 1;
+        }
+        parted
+    }
+
+    /// The global header of an answer, with the traffic class, flow label and hop limit that its request told; none
+    /// where the ends share no partition.
+    pub(super) fn global_back(
+        &self,
+        origin: EndPortRank,
+        destination: EndPortRank,
+        told: GlobalPath,
+        now: Ticks,
+    ) -> Option<Global> {
+        let (source, sink) = (self.gids[origin], self.gids[destination]);
+        let GlobalPath { traffic_class, flow_label, hop_limit } = told;
+        let grh = Grh {
+            traffic_class,
+            flow_label,
+            hop_limit,
+            source_prefix: source.0,
+            source_guid: source.1,
+            destination_prefix: sink.0,
+            destination_guid: sink.1,
+        };
+        Some(Global::new(grh, (origin, destination), now, self.p_key(origin, destination)?))
+    }
+
     /// Both headers of a packet to a host of another subnet: the local one to a router that leads there, and the global
     /// one. The flow label follows from the ends of the packet, or is its turn where sources take turns. None where no
     /// router leads there, the router is no end port, or the ends share no partition.
-    fn address_across(&mut self, sources: &Sources, spec: &PacketSpec, born: Ticks) -> Option<(Header, Global)> {
+    pub(super) fn address_across(
+        &mut self,
+        sources: &Sources,
+        spec: &PacketSpec,
+        born: Ticks,
+    ) -> Option<(Header, Global)> {
         let PacketSpec { source: origin, destination, half, bytes, marks, turn, message } = *spec;
         let (from, to) = (sources.subnet_of(origin), sources.subnet_of(destination));
         if self.joining.routes.first(from, to).is_empty() {

@@ -121,14 +121,15 @@ pub struct Sources {
     pub(super) spaces: Spaces,
     /// The end port at a port.
     pub by_port: By<PortId, EndPortRank>,
-    /// By rank: cut off from the subnet manager.
+    /// By rank: cut off from the subnet manager, as links stand now. That changes with links, `unreachable` with
+    /// routings: who is cut off by a loss is omitted by the next routing as well, and both can hold or either alone.
     pub cut_off: By<EndPortRank, bool>,
     /// The sources send.
     pub sending: bool,
     /// The subnet began cold: end ports without LIDs.
     pub cold: bool,
     dispersal: Dispersal,
-    /// By rank: the new routing omits it.
+    /// By rank: the new routing omits it. It stays so where a link has come back, until the end port has arrived anew.
     pub unreachable: By<EndPortRank, bool>,
     /// By subnet and half: see `Sim::load_ways`.
     pub(super) ways: Vec<[Option<OpenPaths>; 2]>,

@@ -2,7 +2,7 @@
 
 use super::Sim;
 use super::index::{By, Dense, EndPortRank, InLane, PacketId};
-use super::out_port::PortRole;
+use super::out_port::{FarEnd, PortRole};
 use super::packet::PacketMarks;
 use super::plane::DataPlane;
 use crate::fabric::PortId;
@@ -221,7 +221,7 @@ impl DataPlane {
                     found.push(StandingLane::of_queue(self, lane));
                 }
                 // A sink returns credits with the tail, so one that is missing is on the wire with its packet.
-                let sends_to_sink = at.sink && at.is_up();
+                let sends_to_sink = at.far_end == FarEnd::Sink && at.is_up();
                 if sends_to_sink && self.lanes[self.out_lane(port, vl)].credits.at_hand() < self.capacity {
                     found.push(StandingLane { port, vl: Vl::masked(vl), place: LanePlace::Wire });
                 }

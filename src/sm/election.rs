@@ -370,7 +370,7 @@ pub enum ElectionCommand {
     /// Send Set(SMInfo) ACKNOWLEDGE, in the role of a standby: OpenSM refuses it from a master.
     Acknowledge(Guid),
     /// Send trap 144 (a manager's priority changed) to make a master sweep again.
-    Urge(Guid),
+    SendTrap(Guid),
     /// Answer the pending Set(SMInfo) without an error.
     Accept,
     /// Answer the pending Set(SMInfo) with status 7 (invalid value): this state or sender does not permit the order.
@@ -393,7 +393,7 @@ impl ElectionCommand {
             ElectionCommand::Poll(_) => "poll",
             ElectionCommand::HandOver(_) => "hand-over",
             ElectionCommand::Acknowledge(_) => "acknowledge",
-            ElectionCommand::Urge(_) => "urge",
+            ElectionCommand::SendTrap(_) => "send-trap",
             ElectionCommand::Accept => "accept",
             ElectionCommand::Refuse => "refuse",
             ElectionCommand::Manage => "manage",
@@ -518,13 +518,13 @@ fn transition(
         (S::Waiting(watch), E::Due) => (S::Master, vec![C::Report(News::Silent(watch.peer)), C::Manage]),
         // The trap makes the rival sweep; it then finds this manager, of higher rank, and hands over.
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) && is_rival(rules, &peer) => {
-            (S::Waiting(watch.alive(&peer)), vec![C::Urge(peer.rank.guid)])
+            (S::Waiting(watch.alive(&peer)), vec![C::SendTrap(peer.rank.guid)])
         }
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) => waited(rules, &[peer], at),
         (S::Waiting(watch), E::Swept(peers)) => match waited(rules, &peers, at) {
             // Still the same one: how long it was waited for counts on, however often the subnet is swept.
             (S::Waiting(anew), _) if anew.peer.guid == watch.peer.guid => {
-                (S::Waiting(PeerWatch { peer: anew.peer, unanswered: 0, ..watch }), vec![C::Urge(anew.peer.guid)])
+                (S::Waiting(PeerWatch { peer: anew.peer, unanswered: 0, ..watch }), vec![C::SendTrap(anew.peer.guid)])
             }
             next => next,
         },
@@ -581,7 +581,7 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
 fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
     let alive = ElectionState::Standby(watch.alive(peer));
     match peer.role {
-        SmRole::Master if peer.rank < rules.rank => (alive, vec![ElectionCommand::Urge(peer.rank.guid)]),
+        SmRole::Master if peer.rank < rules.rank => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
         SmRole::Master => (alive, Vec::new()),
         SmRole::Standby | SmRole::Discovering if peer.rank > rules.rank => (alive, Vec::new()),
         // It gave up the subnet or was disabled, and has no precedence: the mastership is open again.

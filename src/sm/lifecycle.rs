@@ -50,7 +50,7 @@ const MOST_FAILED: u8 = TRIES + 5;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LifecycleState {
     /// It sweeps to learn what is there and who else manages it.
-    Looking(BringUpCourse),
+    Looking(BringUpAttempt),
     /// Another manager is master, or has disabled this one.
     Standby,
     /// The subnet could not be swept or brought up.
@@ -58,10 +58,10 @@ pub enum LifecycleState {
         /// When to sweep again.
         until_ns: u64,
         /// What came before.
-        course: BringUpCourse,
+        attempt: BringUpAttempt,
     },
     /// It computes, proves and writes a first routing, or adopts the one that it found.
-    BringingUp(BringUpCourse),
+    BringingUp(BringUpAttempt),
     /// The subnet is up, and the manager listens for events and orders.
     Idle(Unfinished),
     /// It sweeps the subnet that is up.
@@ -98,7 +98,7 @@ pub enum LifecycleState {
 
 /// How a bring-up came about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct BringUpCourse {
+pub struct BringUpAttempt {
     /// Whether this manager has left a change or a stale half behind, which the bring-up is to end.
     pub is_owed: bool,
     /// How often in a row it has failed.
@@ -231,9 +231,9 @@ pub enum LifecycleEvent {
     /// The deadline of the state has come.
     Due,
     /// The election requests a sweep.
-    Summoned,
+    SweepRequested,
     /// Another manager takes over, or was master until now: what is known of the subnet no longer counts.
-    Deposed,
+    MastershipLost,
     /// An order that a survey carries out: a sweep, or the return of an element. Before the subnet is up, any order
     /// except the one to stop.
     Ordered(OrderId),
@@ -296,7 +296,7 @@ pub enum LifecycleCommand {
     /// Open end ports that discard what their hosts send, although nothing is proved of it.
     OpenEnds,
     /// Say what is left unended.
-    OwnUp,
+    ReportUnfinished,
 }
 
 impl LifecycleState {
@@ -335,8 +335,8 @@ impl LifecycleState {
             S::Idle(unfinished) | S::Preparing(Purpose::Remove { unfinished, .. }) => stale(&unfinished.retired),
             S::Surveying(reaction) | S::Mirroring(reaction) | S::SettingUp(reaction) => stale(&reaction.retired),
             S::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => stale(&reaction.retired),
-            S::Looking(course) | S::BringingUp(course) | S::BackingOff { course, .. } => {
-                course.is_owed && course.failed < TRIES
+            S::Looking(attempt) | S::BringingUp(attempt) | S::BackingOff { attempt, .. } => {
+                attempt.is_owed && attempt.failed < TRIES
             }
             S::Standby | S::Stopped => false,
         }
@@ -380,8 +380,8 @@ impl LifecycleEvent {
             LifecycleEvent::Refused { .. } => "refused",
             LifecycleEvent::Noticed => "noticed",
             LifecycleEvent::Due => "due",
-            LifecycleEvent::Summoned => "summoned",
-            LifecycleEvent::Deposed => "deposed",
+            LifecycleEvent::SweepRequested => "sweep-requested",
+            LifecycleEvent::MastershipLost => "mastership-lost",
             LifecycleEvent::Ordered(_) => "ordered",
             LifecycleEvent::RemovalOrdered { .. } => "removal-ordered",
             LifecycleEvent::StopOrdered => "stop-ordered",
@@ -410,7 +410,7 @@ impl LifecycleCommand {
             LifecycleCommand::StepDown => "step-down",
             LifecycleCommand::Abandon => "abandon",
             LifecycleCommand::OpenEnds => "open-ends",
-            LifecycleCommand::OwnUp => "own-up",
+            LifecycleCommand::ReportUnfinished => "report-unfinished",
         }
     }
 }
@@ -447,11 +447,11 @@ type Next = (LifecycleState, Vec<LifecycleCommand>);
 
 /// The initial state, and its first command.
 pub fn begin() -> Next {
-    look(BringUpCourse::default())
+    look(BringUpAttempt::default())
 }
 
-fn look(course: BringUpCourse) -> Next {
-    (LifecycleState::Looking(course), vec![LifecycleCommand::Look])
+fn look(attempt: BringUpAttempt) -> Next {
+    (LifecycleState::Looking(attempt), vec![LifecycleCommand::Look])
 }
 
 /// The next state, and the commands to carry out in order.
@@ -464,19 +464,19 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (_, E::Due) if state.due_ns().is_none_or(|due_ns| due_ns > at.now_ns) => (state, Vec::new()),
 
         // Bringing up begins no change: any mandate to write permits it.
-        (S::Looking(course), E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp(course), vec![C::BringUp]),
+        (S::Looking(attempt), E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp(attempt), vec![C::BringUp]),
         (S::Looking(_), E::Looked) => (S::Standby, Vec::new()),
         (S::BringingUp(_), E::BroughtUp(retired)) => up(retired, at),
-        (S::Looking(course), E::Failed(why)) => failed(course, vec![C::Report(why)], at),
-        (S::BringingUp(course), E::Failed(why)) => not_brought_up(course, why, at),
+        (S::Looking(attempt), E::Failed(why)) => failed(attempt, vec![C::Report(why)], at),
+        (S::BringingUp(attempt), E::Failed(why)) => not_brought_up(attempt, why, at),
         // Nothing is worse for waiting: a user is to act, or a device to get well.
-        (S::BringingUp(course), E::Refused { why, in_vain }) => {
-            back_off(course, in_vain, why.map(C::Report).into_iter().collect(), at)
+        (S::BringingUp(attempt), E::Refused { why, in_vain }) => {
+            back_off(attempt, in_vain, why.map(C::Report).into_iter().collect(), at)
         }
-        (S::Standby, E::Summoned) => begin(),
-        (S::BackingOff { course, .. }, E::Due | E::Noticed | E::Summoned | E::Deposed) => look(course),
-        (S::Idle(_) | S::Halted { .. }, E::Deposed) => {
-            (S::Looking(BringUpCourse { is_owed: state.holds_on(), failed: 0 }), vec![C::StepDown, C::Look])
+        (S::Standby, E::SweepRequested) => begin(),
+        (S::BackingOff { attempt, .. }, E::Due | E::Noticed | E::SweepRequested | E::MastershipLost) => look(attempt),
+        (S::Idle(_) | S::Halted { .. }, E::MastershipLost) => {
+            (S::Looking(BringUpAttempt { is_owed: state.holds_on(), failed: 0 }), vec![C::StepDown, C::Look])
         }
 
         // What is gone is routed around before the rest of the subnet is asked anything.
@@ -497,8 +497,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             resume(unfinished, None, since_ns, removes)
         }
         // Not surveyed at once: a pending event is reported first, and one survey then serves both.
-        (S::Idle(idle), E::Summoned) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
-        (S::Halted { unfinished, since_ns, removes }, E::Summoned) => {
+        (S::Idle(idle), E::SweepRequested) => (S::Idle(idle.retry_at(at.now_ns)), Vec::new()),
+        (S::Halted { unfinished, since_ns, removes }, E::SweepRequested) => {
             (S::Halted { unfinished: unfinished.retry_at(at.now_ns), since_ns, removes }, Vec::new())
         }
 
@@ -569,7 +569,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Halted { .. }, E::RemovalOrdered { order, .. }) => {
             refuse(state, order, "a change stands still: see `reconfig status`; it will be tried again")
         }
-        (S::BackingOff { course, .. }, E::StopOrdered) => stop(course.is_owed),
+        (S::BackingOff { attempt, .. }, E::StopOrdered) => stop(attempt.is_owed),
         (S::Standby | S::Idle(_) | S::Halted { .. }, E::StopOrdered) => stop(state.holds_on()),
 
         // While a command runs, orders and the election wait for its answer; any other event is stale.
@@ -584,25 +584,25 @@ fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
 }
 
 /// Pauses, twice as long for each time that it was in vain.
-fn back_off(course: BringUpCourse, in_vain: u8, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
+fn back_off(attempt: BringUpAttempt, in_vain: u8, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
     let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(LONGEST_BACK_OFF_NS);
-    (LifecycleState::BackingOff { until_ns: at.now_ns.saturating_add(pause_ns), course }, commands)
+    (LifecycleState::BackingOff { until_ns: at.now_ns.saturating_add(pause_ns), attempt }, commands)
 }
 
-fn failed(course: BringUpCourse, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
-    back_off(course, course.failed.saturating_sub(TRIES), commands, at)
+fn failed(attempt: BringUpAttempt, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
+    back_off(attempt, attempt.failed.saturating_sub(TRIES), commands, at)
 }
 
-fn not_brought_up(course: BringUpCourse, why: String, at: LifecycleInput) -> Next {
-    let course = BringUpCourse { failed: (course.failed + 1).min(MOST_FAILED), ..course };
+fn not_brought_up(attempt: BringUpAttempt, why: String, at: LifecycleInput) -> Next {
+    let attempt = BringUpAttempt { failed: (attempt.failed + 1).min(MOST_FAILED), ..attempt };
     let report = LifecycleCommand::Report(why);
     // After each further failure, too: the attempt may have closed them again.
-    let opens = (course.failed >= TRIES).then_some(LifecycleCommand::OpenEnds);
-    failed(course, [report].into_iter().chain(opens).collect(), at)
+    let opens = (attempt.failed >= TRIES).then_some(LifecycleCommand::OpenEnds);
+    failed(attempt, [report].into_iter().chain(opens).collect(), at)
 }
 
 fn stop(owes: bool) -> Next {
-    (LifecycleState::Stopped, if owes { vec![LifecycleCommand::OwnUp] } else { Vec::new() })
+    (LifecycleState::Stopped, if owes { vec![LifecycleCommand::ReportUnfinished] } else { Vec::new() })
 }
 
 fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {
@@ -636,7 +636,7 @@ fn abandon(why: String, answer: Option<LifecycleCommand>) -> Next {
     let mut commands = vec![LifecycleCommand::Report(why)];
     commands.extend(answer);
     commands.extend([LifecycleCommand::Abandon, LifecycleCommand::Look]);
-    (LifecycleState::Looking(BringUpCourse { is_owed: true, failed: 0 }), commands)
+    (LifecycleState::Looking(BringUpAttempt { is_owed: true, failed: 0 }), commands)
 }
 
 fn survey(reaction: Reaction) -> Next {

@@ -98,15 +98,15 @@ impl PeerManagers {
         responder: &SharedResponder,
         mailbox: &SharedMailbox,
     ) -> Result<Option<LifecycleEvent>, SmError> {
-        let (mut summoned, mut deposed) = (false, false);
+        let (mut requested, mut lost) = (false, false);
         let is_up = matches!(mailbox.borrow().lifecycle(), LifecycleState::Idle(_) | LifecycleState::Halted { .. });
         loop {
             let Some(command) = responder.borrow_mut().next_command() else { break };
             match command {
                 // Somebody else was master, or two were, and may have written anything: what was known is read anew.
-                ElectionCommand::Manage if is_up => deposed = true,
-                ElectionCommand::Sweep | ElectionCommand::Manage => summoned = true,
-                ElectionCommand::StepDown => deposed = true,
+                ElectionCommand::Manage if is_up => lost = true,
+                ElectionCommand::Sweep | ElectionCommand::Manage => requested = true,
+                ElectionCommand::StepDown => lost = true,
                 ElectionCommand::Report(news) | ElectionCommand::PassOver(news) => {
                     mailbox.borrow_mut().post(manager.now_ns(), Happening::Failed(news.to_string()))
                 }
@@ -115,14 +115,14 @@ impl PeerManagers {
                 ElectionCommand::Acknowledge(guid) => {
                     self.order(manager, responder, guid, PeerOrder::Acknowledge).await?
                 }
-                ElectionCommand::Urge(guid) => self.urge(manager, guid).await?,
+                ElectionCommand::SendTrap(guid) => self.send_trap(manager, guid).await?,
                 // Already answered where the order came in.
                 ElectionCommand::Accept | ElectionCommand::Refuse => {}
             }
         }
-        Ok(match (deposed, summoned) {
-            (true, _) => Some(LifecycleEvent::Deposed),
-            (false, true) => Some(LifecycleEvent::Summoned),
+        Ok(match (lost, requested) {
+            (true, _) => Some(LifecycleEvent::MastershipLost),
+            (false, true) => Some(LifecycleEvent::SweepRequested),
             (false, false) => None,
         })
     }
@@ -171,7 +171,7 @@ impl PeerManagers {
     }
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.
-    async fn urge<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
+    async fn send_trap<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
         let Some(info) = self.ports.get(&guid).and_then(|&port| manager.port_info(port)) else { return Ok(()) };
         let lid = info.lid;
         if !lid.is_unicast() {

@@ -13,7 +13,7 @@ use super::prefix_file;
 use crate::ids::{Half, Sl};
 use crate::sa::rmpp::RmppPace;
 use crate::sa::{Directory, Sa, SaLimits};
-use crate::subnet::Attendant;
+use crate::subnet::Respond;
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, Method, Notice, SmInfo, SmState, Smp, class, class_of, status};
 use std::cell::RefCell;
@@ -182,7 +182,7 @@ pub(super) fn peer(info: &SmInfo) -> Option<Peer> {
     Some(Peer { rank: Rank { priority: info.priority, guid: info.guid }, role, sm_key: info.sm_key })
 }
 
-impl Attendant for Responder {
+impl Respond for Responder {
     fn take(&mut self, datagram: &Datagram, now_ns: u64) -> Option<Vec<Datagram>> {
         match class_of(&datagram.bytes) {
             class::SUBNET_LID | class::SUBNET_DIRECTED => {

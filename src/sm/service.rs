@@ -51,7 +51,7 @@ pub fn run(
 }
 
 async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
-    manager.attend(context.responder.clone());
+    manager.respond_by(context.responder.clone());
     manager.move_sources(context.config.sources);
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
@@ -62,7 +62,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         until,
         stands_since_ns: None,
         refusals: Refusals::default(),
-        settled: (context.config.lmc, context.config.data_vls),
+        settled: SubnetWish { lmc: context.config.lmc, data_vls: context.config.data_vls },
     };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
@@ -89,9 +89,15 @@ struct Service<T> {
     /// Since when a change of the journal stands still, whatever was tried meanwhile.
     stands_since_ns: Option<u64>,
     refusals: Refusals,
-    /// LMC and data VLs as the user settled them: a subnet that carries traffic may have others, which are kept as long
-    /// as this manager knows it.
-    settled: (Lmc, u8),
+    settled: SubnetWish,
+}
+
+/// What the user settled of a subnet. One that carries traffic may have another LMC or other data VLs, which are kept
+/// as long as this manager knows it.
+#[derive(Clone, Copy)]
+struct SubnetWish {
+    lmc: Lmc,
+    data_vls: u8,
 }
 
 /// Refusals to take the subnet over without a proof, one after the other.
@@ -160,7 +166,7 @@ impl<T: Transport> Service<T> {
                 self.report(context, why);
                 return Ok((self, None));
             }
-            LifecycleCommand::OwnUp => return self.own_up().map(|()| (self, None)),
+            LifecycleCommand::ReportUnfinished => return self.report_unfinished().map(|()| (self, None)),
             command => match self.subnet {
                 Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
                     let opened = opening::open_ends(&mut manager, context).await;
@@ -223,7 +229,7 @@ impl<T: Transport> Service<T> {
     }
 
     /// Says what a manager that stops leaves behind.
-    fn own_up(&self) -> Result<(), SmError> {
+    fn report_unfinished(&self) -> Result<(), SmError> {
         let ends = match &self.subnet {
             Subnet::Down(manager, _) if manager.closed_ends() == 0 => return Ok(()),
             Subnet::Down(manager, _) => manager.closed_ends(),
@@ -323,13 +329,13 @@ async fn bring_up<T: Transport>(
     found: Option<Box<Discovered>>,
     context: &mut Context,
     stands_since_ns: &mut Option<u64>,
-    (lmc, data_vls): (Lmc, u8),
+    settled: SubnetWish,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
-    context.config.lmc = bring_up::lmc_to_keep(&found, lmc, context.config.lmc_is_required);
-    context.config.data_vls = data_vls;
+    context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
+    context.config.data_vls = settled.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
     let up = loop {
         let began_ns = manager.now_ns();

@@ -9,10 +9,10 @@ use super::responder::SharedResponder;
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::driver::Trail;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, ReservedLevel, VlSet};
+use crate::ids::{Half, VlSet};
 use crate::subnet::{
-    Applied, Discovered, Fence, Glance, Leaving, Manager, Outlook, Retiring, SmpCounts, SubnetError, SubnetEvent,
-    SubnetManager, WriteOrder,
+    Applied, Discovered, Glance, Leaving, Manager, Outlook, Retiring, SubnetError, SubnetEvent, SubnetManager,
+    WriteOrder, as_the_manager,
 };
 use crate::tables::Write;
 use crate::transport::Transport;
@@ -83,24 +83,10 @@ impl<T: Transport> Watched<T> {
 
 #[async_trait(?Send)]
 impl<T: Transport> SubnetManager for Watched<T> {
-    fn now_ns(&self) -> u64 {
-        self.manager.now_ns()
-    }
-
-    fn smps(&self) -> &SmpCounts {
-        self.manager.smps()
-    }
+    as_the_manager!();
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
         self.manager.set_topology(fabric, sm_port);
-    }
-
-    fn reserve(&mut self, level: Option<ReservedLevel>) {
-        self.manager.reserve(level);
-    }
-
-    fn fence_is(&mut self, fence: &Fence) {
-        self.manager.fence_is(fence);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -165,14 +151,6 @@ impl<T: Transport> SubnetManager for Watched<T> {
         }
     }
 
-    fn settle_ns(&self) -> Option<u64> {
-        self.manager.settle_ns()
-    }
-
-    fn ways_are(&mut self, switches: u32) {
-        self.manager.ways_are(switches);
-    }
-
     async fn drain(
         &mut self,
         ticket: Ticket,
@@ -199,10 +177,6 @@ impl<T: Transport> SubnetManager for Watched<T> {
         let vacated = self.manager.vacate(ticket, observer, leaving).await?;
         self.passed("vacated").await?;
         Ok(vacated)
-    }
-
-    fn pending_event(&mut self) -> Option<SubnetEvent> {
-        self.manager.pending_event()
     }
 
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError> {

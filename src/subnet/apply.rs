@@ -199,8 +199,8 @@ impl<T: Transport> Manager<T> {
         for write in writes {
             if let Write::SaHalf { half } = &**write {
                 self.sa_half = *half;
-                if let Some(attendant) = &self.attendant {
-                    attendant.borrow_mut().half_moved(*half);
+                if let Some(responder) = &self.responder {
+                    responder.borrow_mut().half_moved(*half);
                 }
             }
         }

@@ -198,7 +198,7 @@ impl<T: Transport> Manager<T> {
         node.and_then(|node| self.node_info(node)).map_or(0, |(info, _)| info.partition_cap)
     }
 
-    /// Waits. Traps are repressed and kept; the attendant answers queries.
+    /// Waits. Traps are repressed and kept; the responder answers queries.
     ///
     /// # Errors
     /// The port failed.

@@ -14,7 +14,7 @@ pub struct SmpCounts {
     pub perf: u64,
     /// Answers that came after the request was given up.
     pub late: u64,
-    /// MADs sent for the attendant: answers to clients and other managers, reports.
+    /// MADs sent for the responder: answers to clients and other managers, reports.
     pub attended: u64,
     /// MADs received that could not be parsed, or that do not concern a subnet manager.
     pub unknown: u64,

@@ -30,7 +30,7 @@ impl<T: Transport> Manager<T> {
         if self.repeats(&notice, smp.tid, now_ns) {
             return Ok(());
         }
-        self.tell_attendant(|attendant| attendant.notice(&notice, now_ns)).await?;
+        self.tell_responder(|responder| responder.notice(&notice, now_ns)).await?;
         let fabric = self.topology.as_ref().map(|topology| &topology.fabric);
         let owner = |lid| fabric.and_then(|fabric| fabric.lid_owner(lid));
         match notice.trap() {

@@ -1,12 +1,12 @@
 //! [`Manager`]: the subnet manager over one port. Runs exchanges, dispatches incoming MADs, keeps counts.
 
 use super::apply::OnFailure;
-use super::attendant::Attendant;
 use super::error::status_meaning;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
 use super::paths::DirectedPaths;
+use super::responder::Respond;
 use super::sweep::{AskedPlace, Sweep};
 use super::zero::CounterZero;
 use super::{
@@ -91,7 +91,7 @@ pub struct Manager<T> {
     /// The half that the SA answers with and the SM itself sends on.
     pub(super) sa_half: Half,
     pub(super) next_light_sweep_ns: Option<u64>,
-    pub(super) attendant: Option<Rc<RefCell<dyn Attendant>>>,
+    pub(super) responder: Option<Rc<RefCell<dyn Respond>>>,
     pub(super) sources: SourceControl,
     pub(super) light_sweep_took_ns: Option<u64>,
     /// If sources are fenced: what end ports discard.
@@ -168,7 +168,7 @@ impl<T: Transport> Manager<T> {
             quiet_at_ns: 0,
             sa_half: Half::default(),
             next_light_sweep_ns,
-            attendant: None,
+            responder: None,
             sources: SourceControl::default(),
             light_sweep_took_ns: None,
             fence: FenceState::default(),
@@ -213,9 +213,9 @@ impl<T: Transport> Manager<T> {
         self.sources
     }
 
-    /// Sets the attendant for MADs that do not concern the manager.
-    pub fn attend(&mut self, attendant: Rc<RefCell<dyn Attendant>>) {
-        self.attendant = Some(attendant);
+    /// Sets the responder for MADs that do not concern the manager.
+    pub fn respond_by(&mut self, responder: Rc<RefCell<dyn Respond>>) {
+        self.responder = Some(responder);
     }
 
     /// The transport of its port.
@@ -322,13 +322,13 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// The next MAD, or none once the time has come; wakes the attendant whenever it is due.
+    /// The next MAD, or none once the time has come; wakes the responder whenever it is due.
     pub(super) async fn receive(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
-            let due_ns = self.attendant.as_ref().map_or(u64::MAX, |attendant| attendant.borrow().due_ns());
+            let due_ns = self.responder.as_ref().map_or(u64::MAX, |responder| responder.borrow().due_ns());
             let now_ns = self.transport.now_ns();
             if now_ns >= due_ns {
-                self.tell_attendant(|attendant| attendant.wake(now_ns)).await?;
+                self.tell_responder(|responder| responder.wake(now_ns)).await?;
                 continue;
             }
             if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
@@ -340,12 +340,12 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Calls the attendant and sends what it returns.
-    pub(super) async fn tell_attendant(
+    /// Calls the responder and sends what it returns.
+    pub(super) async fn tell_responder(
         &mut self,
-        call: impl FnOnce(&mut dyn Attendant) -> Vec<Datagram>,
+        call: impl FnOnce(&mut dyn Respond) -> Vec<Datagram>,
     ) -> Result<(), SubnetError> {
-        let wanted = self.attendant.as_ref().map(|attendant| call(&mut *attendant.borrow_mut()));
+        let wanted = self.responder.as_ref().map(|responder| call(&mut *responder.borrow_mut()));
         for datagram in wanted.unwrap_or_default() {
             self.counts.attended += 1;
             self.transport.send(datagram).await?;
@@ -353,12 +353,12 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// Passes a MAD that is not for the manager to the attendant, and counts it if the attendant ignores it.
+    /// Passes a MAD that is not for the manager to the responder, and counts it if the responder ignores it.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
-        let wanted = self.attendant.as_ref().and_then(|attendant| attendant.borrow_mut().take(datagram, now_ns));
+        let wanted = self.responder.as_ref().and_then(|responder| responder.borrow_mut().take(datagram, now_ns));
         match wanted {
-            Some(wanted) => self.tell_attendant(|_| wanted).await,
+            Some(wanted) => self.tell_responder(|_| wanted).await,
             None => {
                 self.counts.unknown += 1;
                 Ok(())

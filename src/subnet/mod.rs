@@ -11,7 +11,6 @@
 mod adaptive;
 mod apply;
 mod ask;
-mod attendant;
 mod barriers;
 mod counts;
 mod devices;
@@ -23,19 +22,20 @@ mod glance;
 mod health;
 mod manager;
 mod paths;
+mod responder;
 mod sweep;
 mod timing;
 mod zero;
 
 pub(crate) use apply::in_turn;
 pub use ask::{Ask, AskResult, RequestTarget};
-pub use attendant::Attendant;
 pub use counts::SmpCounts;
 pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
 pub use fence::{Fence, FenceStage};
 pub use health::{Ailment, FailingAs};
 pub use manager::{Manager, SourceControl};
+pub use responder::Respond;
 pub use sweep::Discovered;
 pub use timing::Timing;
 
@@ -158,6 +158,41 @@ pub enum Glance {
     /// Only a sweep tells.
     Unsure,
 }
+
+/// Operations of [`SubnetManager`] that a manager around a [`Manager`], its field `manager`, leaves to that as they
+/// are. What is `async` cannot be among them: `async_trait` does not see it.
+macro_rules! as_the_manager {
+    () => {
+        fn now_ns(&self) -> u64 {
+            self.manager.now_ns()
+        }
+
+        fn smps(&self) -> &$crate::subnet::SmpCounts {
+            self.manager.smps()
+        }
+
+        fn reserve(&mut self, level: Option<$crate::ids::ReservedLevel>) {
+            self.manager.reserve(level);
+        }
+
+        fn fence_is(&mut self, fence: &$crate::subnet::Fence) {
+            self.manager.fence_is(fence);
+        }
+
+        fn settle_ns(&self) -> Option<u64> {
+            self.manager.settle_ns()
+        }
+
+        fn ways_are(&mut self, switches: u32) {
+            self.manager.ways_are(switches);
+        }
+
+        fn pending_event(&mut self) -> Option<$crate::subnet::SubnetEvent> {
+            self.manager.pending_event()
+        }
+    };
+}
+pub(crate) use as_the_manager;
 
 /// The driver's interface to a subnet. All indices are those of the fabric given to [`SubnetManager::set_topology`].
 #[async_trait(?Send)]

@@ -601,24 +601,5 @@ fn state_of(info: &PortInfo) -> PortState {
 
 /// Width and speed in use; the fabric's defaults where the port reports none that is known.
 fn rate_of(info: &PortInfo) -> (LinkWidth, LinkSpeed) {
-    let width = match info.link_width_active {
-        wire::Width::X1 => LinkWidth::X1,
-        wire::Width::X2 => LinkWidth::X2,
-        wire::Width::X4 => LinkWidth::X4,
-        wire::Width::X8 => LinkWidth::X8,
-        wire::Width::X12 => LinkWidth::X12,
-        wire::Width::Unknown(_) => LinkWidth::default(),
-    };
-    let speed = match info.speed() {
-        Some(wire::Speed::Sdr) => LinkSpeed::Sdr,
-        Some(wire::Speed::Ddr) => LinkSpeed::Ddr,
-        Some(wire::Speed::Qdr) => LinkSpeed::Qdr,
-        Some(wire::Speed::Fdr) => LinkSpeed::Fdr,
-        Some(wire::Speed::Edr) => LinkSpeed::Edr,
-        Some(wire::Speed::Hdr) => LinkSpeed::Hdr,
-        Some(wire::Speed::Ndr) => LinkSpeed::Ndr,
-        Some(wire::Speed::Xdr) => LinkSpeed::Xdr,
-        None => LinkSpeed::default(),
-    };
-    (width, speed)
+    (info.link_width_active.of_link().unwrap_or_default(), info.speed().unwrap_or_default())
 }

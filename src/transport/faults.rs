@@ -71,11 +71,6 @@ impl<T: Transport> Faulty<T> {
         &self.inner
     }
 
-    /// The transport below, mutable.
-    pub fn inner_mut(&mut self) -> &mut T {
-        &mut self.inner
-    }
-
     /// The fate of the MADs so far.
     pub fn counts(&self) -> FaultCounts {
         self.counts

@@ -54,7 +54,7 @@ pub use notice::{Notice, NoticeType, Trap};
 pub use p_key_table::{DEFAULT_P_KEY, PKeyTable};
 pub use perf::{PERF_DATA_SIZE, PerfAttributeId, PerfMad, PortDataSl};
 pub use port_counters::{PortCounters, PortCountersExtended};
-pub use port_info::{Mtu, PortInfo, PortPhysState, PortState, Speed, VlCount, Width, capability};
+pub use port_info::{Mtu, PortInfo, PortPhysState, PortState, VlCount, Width, capability};
 pub use sl_to_vl_mapping_table::{SlToVlMappingTable, SlToVlModifier};
 pub use sm_info::{SmControl, SmInfo, SmState};
 pub use smp::{Route, Smp};

@@ -4,6 +4,7 @@
 
 use super::format::{attribute, wire_enum};
 use crate::ids::{Lid, Lmc, PortNum, Sl};
+use crate::link::{LinkSpeed, LinkWidth};
 
 /// Bits of PortInfo:CapabilityMask (table 146 of the specification).
 pub mod capability {
@@ -48,6 +49,32 @@ wire_enum! {
         X12 = 8,
         /// Two lanes.
         X2 = 16,
+    }
+}
+
+impl Width {
+    /// The width of the link; none where the number means nothing.
+    pub fn of_link(self) -> Option<LinkWidth> {
+        Some(match self {
+            Width::X1 => LinkWidth::X1,
+            Width::X2 => LinkWidth::X2,
+            Width::X4 => LinkWidth::X4,
+            Width::X8 => LinkWidth::X8,
+            Width::X12 => LinkWidth::X12,
+            Width::Unknown(_) => return None,
+        })
+    }
+}
+
+impl From<LinkWidth> for Width {
+    fn from(width: LinkWidth) -> Width {
+        match width {
+            LinkWidth::X1 => Width::X1,
+            LinkWidth::X2 => Width::X2,
+            LinkWidth::X4 => Width::X4,
+            LinkWidth::X8 => Width::X8,
+            LinkWidth::X12 => Width::X12,
+        }
     }
 }
 
@@ -157,38 +184,18 @@ impl VlCount {
     }
 }
 
-/// Signalling rate of a lane of a link, as the three speed fields of PortInfo report it. FDR10 is a maker's own and
-/// shows as QDR.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Speed {
-    /// 2.5 Gb/s.
-    Sdr,
-    /// 5 Gb/s.
-    Ddr,
-    /// 10 Gb/s.
-    Qdr,
-    /// 14.0625 Gb/s.
-    Fdr,
-    /// 25.78125 Gb/s.
-    Edr,
-    /// 53.125 Gb/s.
-    Hdr,
-    /// 106.25 Gb/s.
-    Ndr,
-    /// 212.5 Gb/s.
-    Xdr,
-}
-
 /// LinkSpeedActive, LinkSpeedExtActive and LinkSpeedExtActive2 of each speed. Beyond QDR the first field stays at QDR.
-const SPEEDS: [(Speed, [u8; 3]); 8] = [
-    (Speed::Sdr, [1, 0, 0]),
-    (Speed::Ddr, [2, 0, 0]),
-    (Speed::Qdr, [4, 0, 0]),
-    (Speed::Fdr, [4, 1, 0]),
-    (Speed::Edr, [4, 2, 0]),
-    (Speed::Hdr, [4, 4, 0]),
-    (Speed::Ndr, [4, 8, 0]),
-    (Speed::Xdr, [4, 0, 1]),
+/// FDR10 is a maker's own and shows as QDR.
+const SPEEDS: [(LinkSpeed, [u8; 3]); 9] = [
+    (LinkSpeed::Sdr, [1, 0, 0]),
+    (LinkSpeed::Ddr, [2, 0, 0]),
+    (LinkSpeed::Qdr, [4, 0, 0]),
+    (LinkSpeed::Fdr10, [4, 0, 0]),
+    (LinkSpeed::Fdr, [4, 1, 0]),
+    (LinkSpeed::Edr, [4, 2, 0]),
+    (LinkSpeed::Hdr, [4, 4, 0]),
+    (LinkSpeed::Ndr, [4, 8, 0]),
+    (LinkSpeed::Xdr, [4, 0, 1]),
 ];
 
 attribute! {
@@ -309,7 +316,7 @@ attribute! {
 impl PortInfo {
     /// The speed in use: the newest of the three fields that says one. None while the link is down or of a kind not
     /// known.
-    pub fn speed(&self) -> Option<Speed> {
+    pub fn speed(&self) -> Option<LinkSpeed> {
         let told = match (self.link_speed_ext2_active, self.link_speed_ext_active) {
             (0, 0) => [self.link_speed_active, 0, 0],
             (0, ext) => [4, ext, 0],
@@ -319,7 +326,7 @@ impl PortInfo {
     }
 
     /// Makes `speed` the one in use, and it and all slower ones supported and enabled.
-    pub fn set_speed(&mut self, speed: Speed) {
+    pub fn set_speed(&mut self, speed: LinkSpeed) {
         let upto = SPEEDS.iter().filter(|(s, _)| *s <= speed);
         let set = |field: usize| upto.clone().fold(0, |set, (_, codes)| set | codes[field]);
         [self.link_speed_active, self.link_speed_ext_active, self.link_speed_ext2_active] = SPEEDS[speed as usize].1;

@@ -39,10 +39,9 @@ fn a_safe_routing_is_answered_with_yes() {
 
 #[test]
 fn options_of_lists_go_with_lists() {
-    let options: [&[&str]; 4] =
-        [&["--hop-limit", "3"], &["--router-sl", "keep"], &["--seed", "1"], &["--part-enforce", "in"]];
+    let options: [&[&str]; 3] = [&["--hop-limit", "3"], &["--router-sl", "keep"], &["--part-enforce", "in"]];
     for given in options {
-        for tables in [&["--fdbs", OLD][..], &[]] {
+        for tables in [&["--fdbs", OLD][..], &["--engine", "up-down"], &[]] {
             let output = reconfig(&[&["audit", GHOST], tables, given].concat());
             let part = format!("{} is for a list of several subnets", given[0]);
             assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{given:?}");
@@ -54,6 +53,35 @@ fn options_of_lists_go_with_lists() {
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{of_dumps}");
         assert!(stderr(&output).contains("cannot be used with"), "{of_dumps}: {}", stderr(&output));
     }
+}
+
+/// One fabric is a list of one: an engine routes it where no dumps are named.
+#[test]
+fn one_fabric_is_routed_and_judged_as_a_list_of_one_is() {
+    let output = reconfig(&["audit", GHOST, "--engine", "up-down"]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+    let text = stdout(&output);
+    assert!(text.contains("40 hosts") && !text.contains("levels "), "{text}");
+    assert!(text.trim_end().ends_with("safe: every path arrives, and no deadlock is possible"), "{text}");
+    let json = |more: &[&str]| -> Value {
+        let output = reconfig(&[&["audit", GHOST, "--json", "--engine"], more].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    };
+    let report = json(&["up-down"]);
+    assert_eq!((&report["verdict"], report["whole"]["routers"].as_u64()), (&"safe".into(), Some(0)));
+    assert_eq!(report["whole"]["paths"]["by_crossings"][0]["pairs"], 1560);
+    // The option's name of old is taken, too.
+    assert_eq!(json(&["lash", "--seed", "3"]), json(&["lash", "--engine-seed", "3"]));
+    let refused = reconfig(&["audit", GHOST, "--fdbs", OLD, "--engine-seed", "1"]);
+    assert_eq!((refused.status.code(), stderr(&refused).contains("--engine ENGINE")), (Some(2), true));
+
+    let folder = tempfile::tempdir().unwrap();
+    let silent = folder.path().join("silent.ibnetdiscover");
+    let message = "ibwarn: [7] _do_madrpc: send failed; DR path slid 0; dlid 0; 0,1,7: timed out\n";
+    std::fs::write(&silent, message.to_string() + &std::fs::read_to_string(GHOST).unwrap()).unwrap();
+    let output = reconfig(&["audit", silent.to_str().unwrap(), "--engine", "up-down"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("NOT KNOWN: no fault in what the capture shows"), "{}", stdout(&output));
 }
 
 /// What passes a switch without a table is not known. It is neither called lost, nor taken for safe.

@@ -16,7 +16,7 @@ use reconfig::sm::{
     self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, RunUntil,
     SharedMailbox, SharedResponder, SubnetArrival, SubnetElement, Takeover,
 };
-use reconfig::subnet::{Attendant, DeviceProfile, DeviceSettings, Manager, SourceControl, Timing};
+use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, Respond, SourceControl, Timing};
 use reconfig::tables::{SlToVl, SubnetTables};
 use reconfig::transport::{AnyTransport, Datagram, Transport, TransportError};
 use reconfig::wire::sa::{ComponentMask, PathRecord, Record, SaMad};

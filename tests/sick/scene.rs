@@ -14,7 +14,7 @@ use reconfig::sm::{
     self, AgeLimits, Config, Context, Degraded, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SharedResponder,
     SmError, SubnetArrival, Takeover,
 };
-use reconfig::subnet::{Attendant, Manager, SourceControl, Timing};
+use reconfig::subnet::{Manager, Respond, SourceControl, Timing};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::sa::{ComponentMask, PathRecord, SaMad};
 use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};

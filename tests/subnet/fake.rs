@@ -11,8 +11,8 @@ use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::vendor::{ActiveHalf, DrainToken, Flush, LaneStatus};
 use reconfig::wire::{
     self, AttributeId, LinearForwardingTable, Method, NodeDescription, NodeInfo, NodeType, Notice, PerfAttributeId,
-    PerfMad, PortDataSl, PortInfo, Route, SlToVlMappingTable, Smp, SmpAction, SwitchInfo, VlCount, Width, class,
-    class_of, status,
+    PerfMad, PortDataSl, PortInfo, Route, SlToVlMappingTable, Smp, SmpAction, SwitchInfo, VlCount, class, class_of,
+    status,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -430,18 +430,8 @@ fn device(fabric: &Fabric, node: NodeId) -> Device {
         let mut info = PortInfo { local_port_num: port.num, lmc: port.lmc, ..PortInfo::default() };
         info.lid = port.lid.unwrap_or_default();
         info.vl_cap = VlCount::at_most(port.data_vls).unwrap_or(VlCount::One);
-        info.link_width_active = match port.width.lanes() {
-            1 => Width::X1,
-            2 => Width::X2,
-            4 => Width::X4,
-            8 => Width::X8,
-            _ => Width::X12,
-        };
-        let speeds = [wire::Speed::Sdr, wire::Speed::Ddr, wire::Speed::Qdr, wire::Speed::Fdr, wire::Speed::Edr];
-        let speeds = speeds.into_iter().chain([wire::Speed::Hdr, wire::Speed::Ndr, wire::Speed::Xdr]);
-        let names = ["SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"];
-        let named = speeds.zip(names).find(|(_, name)| *name == port.speed.to_string());
-        info.set_speed(named.expect("a speed that PortInfo can tell").0);
+        info.link_width_active = port.width.into();
+        info.set_speed(port.speed);
         let up = port.peer.is_some() || port.num == PortNum::ZERO;
         info.port_state = if up { wire::PortState::Active } else { wire::PortState::Down };
         device.ports.insert(port.num.0, info);

@@ -10,6 +10,7 @@ use crate::support::properties::properties;
 use golden::Golden;
 use proptest::prelude::*;
 use reconfig::ids::{Half, Lid, PortNum, Sl, VlSet};
+use reconfig::link::LinkSpeed;
 use reconfig::wire::vendor::{ActiveHalf, AdaptiveRoutingInfo, DrainArcs, DrainToken, Flush, LaneStatus, PortMask};
 use reconfig::wire::*;
 use std::collections::BTreeMap;
@@ -371,7 +372,7 @@ fn a_captured_port_means_what_smpquery_says() {
     let port = PortInfo::decode(&Smp::decode(&Golden::read("port-info-host").mad("response")).unwrap().data);
     assert_eq!((port.lid, port.lmc.lids(), port.master_sm_lid), (Lid(8), 2, Lid(2)));
     assert_eq!((port.port_state, port.port_phys_state), (PortState::Active, PortPhysState::LinkUp));
-    assert_eq!((port.link_width_active, port.speed()), (Width::X4, Some(Speed::Sdr)));
+    assert_eq!((port.link_width_active, port.speed()), (Width::X4, Some(LinkSpeed::Sdr)));
     assert_eq!(
         (port.neighbour_mtu.bytes(), port.operational_vls.lanes(), port.vl_stall_count),
         (Some(2048), Some(8), 7)
@@ -481,7 +482,7 @@ fn headers_that_cannot_be_read_are_refused_with_what_was_found() {
 fn speeds_are_read_from_whichever_field_tells_them() {
     let mut port = PortInfo::default();
     assert_eq!(port.speed(), None);
-    for speed in [Speed::Sdr, Speed::Qdr, Speed::Fdr, Speed::Ndr, Speed::Xdr] {
+    for speed in [LinkSpeed::Sdr, LinkSpeed::Qdr, LinkSpeed::Fdr, LinkSpeed::Ndr, LinkSpeed::Xdr] {
         port.set_speed(speed);
         assert_eq!(PortInfo::decode(&port.encode()).speed(), Some(speed));
     }

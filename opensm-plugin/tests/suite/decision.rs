@@ -9,12 +9,13 @@ use reconfig::lid;
 use reconfig::plan::Plan;
 use reconfig::tables::dump::PathSls;
 use reconfig::tables::{LFT_BLOCK, Lft};
-use reconfig_opensm::config::{Config, EvidenceConfig};
-use reconfig_opensm::decision::{Again, Answer, Outcome, REST, Router, TOO_SOON};
+use reconfig_opensm::answer::{Again, RunAnswer, RunOutcome};
+use reconfig_opensm::config::{EvidenceConfig, PluginConfig};
+use reconfig_opensm::decision::{EngineState, REST, TOO_SOON};
 use reconfig_opensm::evidence::keep;
 use reconfig_opensm::memory::{Memory, Recollection};
 use reconfig_opensm::plans::in_force;
-use reconfig_opensm::sight::{Seen, SeenNode, SeenPort, SeenTable};
+use reconfig_opensm::sight::{SeenNode, SeenPort, SeenSubnet, SeenTable};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub struct World {
     pub whole: Fabric,
     pub dead: Vec<PortId>,
     pub lfts: Vec<Arc<Lft>>,
-    pub router: Router,
+    pub router: EngineState,
     /// PortInfo:OperationalVLs of each link.
     pub op_vls: u8,
     /// Runs that wrote tables.
@@ -46,9 +47,9 @@ pub struct World {
 impl World {
     pub fn new(fabric: &Fabric, lmc: u8, settings: &str) -> World {
         let whole = lid::assign(&fabric.with_data_vls(1), Lmc::masked(lmc)).expect("LIDs suffice");
-        let config = Config::parse(settings, "settings").expect("settings of a test");
+        let config = PluginConfig::parse(settings, "settings").expect("settings of a test");
         let lfts = vec![Arc::default(); whole.node_count()];
-        let router = Router::new(config).expect("engines");
+        let router = EngineState::new(config).expect("engines");
         World { lfts, whole, dead: Vec::new(), router, op_vls: 1, runs: 0, parts: 1, part: 1, now: Duration::ZERO }
     }
 
@@ -56,7 +57,7 @@ impl World {
         self.whole.without_links(&self.dead)
     }
 
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> SeenSubnet {
         let fabric = self.fabric();
         let port = |(id, port): (PortId, &reconfig::fabric::Port)| SeenPort {
             guid: if port.num == PortNum::ZERO || port.lid.is_some() { fabric.port_guid(id).0 } else { 0 },
@@ -91,7 +92,7 @@ impl World {
             }
         };
         let sm = fabric.end_ports().next().expect("a host");
-        Seen {
+        SeenSubnet {
             nodes: fabric.nodes().map(node).collect(),
             ports: fabric.ports().map(port).collect(),
             sm_port_guid: fabric.port_guid(sm).0,
@@ -102,7 +103,7 @@ impl World {
     }
 
     /// One run; what it says is judged against what was in force, and written but for blocks that `fails` names.
-    fn run(&mut self, before: &Fabric, fails: impl Fn(usize, u16) -> bool) -> Answer {
+    fn run(&mut self, before: &Fabric, fails: impl Fn(usize, u16) -> bool) -> RunAnswer {
         let seen = self.seen();
         let sight = seen.sight().expect("what the world shows fits together");
         self.router.sweeps();
@@ -129,7 +130,7 @@ impl World {
     }
 
     /// How long the next run is to wait.
-    fn waiting(answer: &Answer) -> Option<Duration> {
+    fn waiting(answer: &RunAnswer) -> Option<Duration> {
         if let Some(Again::Later(wait)) = answer.again { Some(wait) } else { None }
     }
 
@@ -167,7 +168,7 @@ impl World {
 fn assert_every_mixture(
     before: (&Fabric, &[Arc<Lft>]),
     after: (&Fabric, &[Arc<Lft>]),
-    answer: &Answer,
+    answer: &RunAnswer,
     sls: Option<&(PathSls, u8)>,
 ) {
     let snapshot =
@@ -237,7 +238,7 @@ fn reroute_on_the_console_renews() {
         world.router.written(world.now);
         answer.outcome
     };
-    assert_eq!(run(&mut world), Outcome::Renewed, "the cable that came back carries nothing before");
+    assert_eq!(run(&mut world), RunOutcome::Renewed, "the cable that came back carries nothing before");
     world.settle();
     world.assert_all_is_served();
 }
@@ -321,7 +322,7 @@ fn nothing_is_read_of_switches_that_hold_what_they_were_given() {
     let (at, table) = tables.nth(2).expect("a third switch");
     table.entries[9] = 0;
     assert_eq!(world.router.unsure(&seen), [(at, 0)]);
-    let mut anew = Router::new(Config::default()).expect("engines");
+    let mut anew = EngineState::new(PluginConfig::default()).expect("engines");
     assert_eq!(anew.unsure(&seen).len(), 8, "one block of each switch");
 }
 
@@ -360,7 +361,7 @@ fn what_is_known_before_a_loss_changes_nothing() {
                 world.run(&before, |_, _| false)
             });
             let [alone, ahead] = &answers;
-            let texts = |answer: &Answer| answer.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>();
+            let texts = |answer: &RunAnswer| answer.notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>();
             assert!(texts(alone)[0].contains(TOO_SOON), "{:?}", alone.notes);
             assert_eq!(texts(alone).concat().replace(TOO_SOON, ""), texts(ahead).concat());
             assert_eq!((&alone.lfts, alone.again), (&ahead.lfts, ahead.again));
@@ -385,13 +386,13 @@ fn on_a_large_fabric_hosts_come_first() {
         let before = world.fabric();
         world.dead.clone_from(&dead);
         let first = world.run(&before, |switch, _| is_lost && switch % 2 == 0);
-        let text = |answer: &Answer| answer.notes.last().map(|note| note.text.clone()).unwrap_or_default();
+        let text = |answer: &RunAnswer| answer.notes.last().map(|note| note.text.clone()).unwrap_or_default();
         assert!(text(&first).ends_with(REST), "{:?}", first.notes);
-        assert_eq!((first.outcome, first.again), (Outcome::Changed, Some(Again::Written)));
+        assert_eq!((first.outcome, first.again), (RunOutcome::Changed, Some(Again::Written)));
         let now = world.fabric();
         if is_lost {
             let again = world.run(&now, |_, _| false);
-            assert_eq!((again.outcome, again.again), (Outcome::Repeated, Some(Again::Written)), "{:?}", again.notes);
+            assert_eq!((again.outcome, again.again), (RunOutcome::Repeated, Some(Again::Written)), "{:?}", again.notes);
         }
         let sees = |switches| {
             let snapshot =
@@ -405,7 +406,7 @@ fn on_a_large_fabric_hosts_come_first() {
         assert!(!held.writes && wait > Duration::from_secs(4), "{:?}", held.notes);
         world.now += wait;
         let second = world.run(&now, |_, _| false);
-        assert_eq!(second.outcome, Outcome::Changed, "{:?}", second.notes);
+        assert_eq!(second.outcome, RunOutcome::Changed, "{:?}", second.notes);
         assert!(text(&second).starts_with("the rest: "), "{:?}", second.notes);
         world.settle();
         world.assert_all_is_served();
@@ -447,8 +448,8 @@ fn renewal_waits_for_packets_of_two_changes_ago() {
                 }
                 world.now += World::waiting(&answer).unwrap_or_default();
                 answer = world.run(&now, |_, _| false);
-                assert!(answer.outcome != Outcome::Renewed || waited > renewed, "{:?}", answer.notes);
-                renewed += usize::from(answer.outcome == Outcome::Renewed);
+                assert!(answer.outcome != RunOutcome::Renewed || waited > renewed, "{:?}", answer.notes);
+                renewed += usize::from(answer.outcome == RunOutcome::Renewed);
             }
         }
     }
@@ -476,7 +477,7 @@ fn waits_begin_when_the_last_block_has_landed() {
         // OpenSM says that all is written, and sweeps again much later.
         world.now += Duration::from_secs(3600);
         let answer = world.run(&now, |_, _| false);
-        assert_eq!((answer.outcome, answer.writes), (Outcome::Repeated, true), "{:?}", answer.notes);
+        assert_eq!((answer.outcome, answer.writes), (RunOutcome::Repeated, true), "{:?}", answer.notes);
         let answer = world.run(&now, |_, _| false);
         assert!(World::waiting(&answer).is_some(), "{:?}", answer.notes);
         world.settle();
@@ -496,7 +497,7 @@ fn a_cable_that_comes_needs_no_plan() {
     world.lose(&cables[..1]);
     world.dead.clear();
     let answer = world.run(&before, |_, _| false);
-    assert_eq!((answer.outcome, answer.writes, answer.again), (Outcome::Changed, false, Some(Again::Up)));
+    assert_eq!((answer.outcome, answer.writes, answer.again), (RunOutcome::Changed, false, Some(Again::Up)));
     assert!(answer.accepted.is_none(), "{:?}", answer.notes);
     world.settle();
     world.assert_all_is_served();

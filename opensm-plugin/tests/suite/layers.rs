@@ -14,8 +14,8 @@ use reconfig::tables::dump::{PathSls, SlToVlDump, read_path_sls, read_sl_to_vl};
 use reconfig_measuring::process::run::run;
 use reconfig_measuring::process::under_ibsim::under_ibsim;
 use reconfig_measuring::served::Served;
-use reconfig_opensm::decision::Outcome;
-use reconfig_opensm::levels::PathLevels;
+use reconfig_opensm::answer::RunOutcome;
+use reconfig_opensm::levels::GivenLevels;
 use reconfig_opensm::multicast::Unicast;
 use std::path::Path;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ fn settings(folder: &Path) -> String {
     format!("engine: lash\nlayers: {{file: {}}}", folder.join("levels").display())
 }
 
-fn held(folder: &Path) -> PathLevels {
-    PathLevels::read(&folder.join("levels")).expect("they can be read").expect("they were kept")
+fn held(folder: &Path) -> GivenLevels {
+    GivenLevels::read(&folder.join("levels")).expect("they can be read").expect("they were kept")
 }
 
 /// Levels as a file of theirs tells them to `audit`.
-pub fn path_sls(levels: &PathLevels, fabric: &Fabric) -> PathSls {
+pub fn path_sls(levels: &GivenLevels, fabric: &Fabric) -> PathSls {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let mut text = String::new();
     for &source in &ends {
@@ -61,7 +61,7 @@ fn has_ring(found: &Audit) -> bool {
 }
 
 /// Every pair's level, in both directions.
-fn all(levels: &PathLevels, fabric: &Fabric) -> Vec<Option<Sl>> {
+fn all(levels: &GivenLevels, fabric: &Fabric) -> Vec<Option<Sl>> {
     let ends: Vec<PortId> = fabric.end_ports().collect();
     let level = |one: PortId, other: PortId| levels.level(fabric.port_guid(one), fabric.port_guid(other));
     ends.iter()
@@ -79,7 +79,7 @@ fn a_file_of_levels_comes_back_and_faults_are_named() {
     let levels = world.router.levels().expect("a torus needs several layers").clone();
     assert!(levels.layers() > 1 && levels.lanes() == 8, "{levels:?}");
     let text = levels.text();
-    assert_eq!(PathLevels::parse(&text, "levels").as_ref(), Ok(&*levels));
+    assert_eq!(GivenLevels::parse(&text, "levels").as_ref(), Ok(&*levels));
     let ends: Vec<PortId> = world.whole.end_ports().collect();
     for (&one, &other) in ends.iter().zip(ends.iter().rev()) {
         let [one, other] = [one, other].map(|port| world.whole.port_guid(port));
@@ -91,7 +91,7 @@ fn a_file_of_levels_comes_back_and_faults_are_named() {
         ("LID 3".to_string(), "line 1: expected"),
         (text.replace("lanes 8", "lanes 1"), "cut short"),
     ] {
-        let error = PathLevels::parse(&fault, "levels").expect_err("it must be refused").to_string();
+        let error = GivenLevels::parse(&fault, "levels").expect_err("it must be refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -141,7 +141,8 @@ fn lanes_must_be_there() {
     for (op_vls, plain) in [(1, 15), (4, 1)] {
         let mut world = World::new(&bundled("torus-4x4"), 0, "engine: dfsssp\nlayers: {file: /nowhere}");
         world.op_vls = op_vls;
-        let sight = reconfig_opensm::sight::Seen { plain_levels: plain, ..world.seen() }.sight().expect("it fits");
+        let sight =
+            reconfig_opensm::sight::SeenSubnet { plain_levels: plain, ..world.seen() }.sight().expect("it fits");
         world.router.sweeps();
         let failure = world.router.route(&sight, Duration::ZERO).expect_err("one lane does not suffice").to_string();
         assert!(failure.contains("virtual layers"), "{failure}");
@@ -162,7 +163,7 @@ fn levels_stay_where_lanes_are_gone() {
     world.router.sweeps();
     let sight = world.seen().sight().expect("it fits");
     let answer = world.router.route(&sight, Duration::ZERO).expect("tables stay");
-    assert_eq!((answer.outcome, answer.writes), (Outcome::Kept, false));
+    assert_eq!((answer.outcome, answer.writes), (RunOutcome::Kept, false));
     assert!(
         answer.notes[0].text.contains("were given out for 8 data lanes, and OpenSM offers 1"),
         "{:?}",

@@ -3,24 +3,24 @@
 use crate::harness::{OpenSm, bundled, installed};
 use crate::subnet::Subnet;
 use reconfig::ids::Guid;
-use reconfig_opensm::config::{Config, Multicast, OnRefusal};
+use reconfig_opensm::config::{Multicast, OnRefusal, PluginConfig};
 
 fn refused(text: &str) -> String {
-    Config::parse(text, "reconfig.yaml").expect_err("it must be refused").to_string()
+    PluginConfig::parse(text, "reconfig.yaml").expect_err("it must be refused").to_string()
 }
 
 #[test]
 fn every_setting_is_read() {
     let text = "engine: nue\non_refusal: rewrite\nrenew: false\nmulticast: ordered\n\
                 evidence: {folder: /var/lib/reconfig, mib: 8}\n";
-    let config = Config::parse(text, "reconfig.yaml").expect("it says what it must");
+    let config = PluginConfig::parse(text, "reconfig.yaml").expect("it says what it must");
     assert_eq!((config.engines, config.on_refusal, config.renew), (vec!["nue".to_string()], OnRefusal::Rewrite, false));
     assert_eq!(config.multicast, Multicast::Ordered);
     assert_eq!(config.evidence.map(|evidence| evidence.mib), Some(8));
-    let layers = Config::parse("layers: {file: /levels}", "reconfig.yaml").expect("it says what it must").layers;
+    let layers = PluginConfig::parse("layers: {file: /levels}", "reconfig.yaml").expect("it says what it must").layers;
     assert_eq!(layers.map(|layers| (layers.most, layers.file)), Some((8, "/levels".into())));
-    assert_eq!(Config::parse("# nothing yet\n", "reconfig.yaml"), Ok(Config::default()));
-    let several = Config::parse("engine: [fat-tree, nue]", "reconfig.yaml").expect("a list");
+    assert_eq!(PluginConfig::parse("# nothing yet\n", "reconfig.yaml"), Ok(PluginConfig::default()));
+    let several = PluginConfig::parse("engine: [fat-tree, nue]", "reconfig.yaml").expect("a list");
     assert_eq!(several.engines, ["fat-tree", "nue"]);
 }
 
@@ -28,7 +28,7 @@ fn every_setting_is_read() {
 #[test]
 fn each_port_has_files_of_its_own() {
     let text = "evidence: {folder: /e/%g}\nmetrics: /m/%g.prom\nlayers: {file: /l/%g}\n";
-    let config = Config::parse(text, "reconfig.yaml").expect("it says what it must").of_port(Guid(0x17));
+    let config = PluginConfig::parse(text, "reconfig.yaml").expect("it says what it must").of_port(Guid(0x17));
     assert_eq!(config.evidence.map(|own| own.folder), Some("/e/0x0000000000000017".into()));
     assert_eq!(config.metrics, Some("/m/0x0000000000000017.prom".into()));
     assert_eq!(config.layers.map(|own| own.file), Some("/l/0x0000000000000017".into()));
@@ -52,7 +52,8 @@ fn a_fault_is_named() {
         let error = refused(text);
         assert!(error.starts_with("reconfig.yaml: ") && error.contains(expected), "{text}: {error}");
     }
-    let error = Config::load(Some("other=1 reconfig_config=/nowhere/reconfig.yaml")).expect_err("it is not there");
+    let error =
+        PluginConfig::load(Some("other=1 reconfig_config=/nowhere/reconfig.yaml")).expect_err("it is not there");
     assert!(error.to_string().contains("/nowhere/reconfig.yaml"), "{error}");
 }
 

@@ -10,7 +10,7 @@ use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::ids::Guid;
 use reconfig_measuring::served::Served;
-use reconfig_opensm::decision::Again;
+use reconfig_opensm::answer::Again;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;

@@ -4,7 +4,7 @@ use super::super::Common;
 use super::super::addition::{AdditionArguments, Named};
 use super::super::at::AtArguments;
 use super::super::element::{find_node, guid_of};
-use super::super::input::{Captured, read_after};
+use super::super::input::{Capture, Captured, read_after};
 use super::super::outcome::Failure;
 use super::super::plan::not_united;
 use super::super::removal::RemovalArguments;
@@ -77,7 +77,8 @@ impl ChangeArguments {
     /// The change among the subnets; of two captures, in the union of both.
     pub(super) fn of(
         &self,
-        (subnets, captured): (Subnets, &Captured),
+        subnets: Subnets,
+        captured: &Captured,
         between: &SubnetsArguments,
         common: Common,
     ) -> Result<NamedChange, Failure> {
@@ -89,7 +90,7 @@ impl ChangeArguments {
             let change = self.element.find(&subnets, between)?;
             return Ok(NamedChange { subnets, change, later: Vec::new(), notes: Vec::new() });
         };
-        let after = read_after((before, captured), file, common)?;
+        let after = read_after(Capture { fabric: before, known: captured }, file, common)?;
         let Recabling { union, plugged } = union_recabled(before, &after).map_err(not_united)?;
         let notes: Vec<String> = change::renumbered(&union).into_iter().collect();
         let change = ScenarioChange::from(&union);

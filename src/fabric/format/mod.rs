@@ -34,6 +34,7 @@ mod port_list;
 mod print;
 mod reported;
 mod subnet_lst;
+pub(crate) mod yaml;
 
 pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;

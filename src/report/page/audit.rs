@@ -22,6 +22,7 @@ pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
         what: match &report.whole {
             None if is_update(report) => "an update in place, and both routings".to_string(),
             None => "the routing as it runs".to_string(),
+            Some(_) if report.subnets.len() == 1 => "the routing that an engine computes".to_string(),
             Some(_) => format!("{} with their routers", counted(report.subnets.len() as u64, "subnet")),
         },
         body: html! {

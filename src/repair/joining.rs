@@ -1,4 +1,4 @@
-//! Whole courses of waves: which of them can be one, and which need no `aged` before them.
+//! Waves of a course that are joined: which two can be one wave, and which need no `aged` between them.
 
 use super::classes::Feed;
 use super::columns::{LidColumns, Ways};

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// One wave.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct HandoverWave {
     /// By node of the plan: forwarding tables when it has landed.
     pub lfts: Vec<Arc<Lft>>,
     /// How often every device must have sent off what stood in it, since the step before it was written.
@@ -24,12 +24,12 @@ pub struct Step {
 
 /// What is left of a plan.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct Handover {
     /// The plan.
     pub plan: Arc<Vetted>,
     /// Of what is there it routes what there was before, where something has come that waits.
     pub routed: Option<Arc<Fabric>>,
-    steps: VecDeque<Step>,
+    steps: VecDeque<HandoverWave>,
 }
 
 /// The longest that a packet may stand in a switch, as OpenSM programs it (SwitchInfo:LifeTimeValue); none where
@@ -38,16 +38,16 @@ pub fn life(life_time: u8) -> Option<Duration> {
     (life_time <= 19).then(|| Duration::from_nanos(4096 << life_time))
 }
 
-impl Course {
+impl Handover {
     /// The waves of a plan that change tables.
-    pub fn of(plan: Arc<Vetted>) -> Course {
+    pub fn of(plan: Arc<Vetted>) -> Handover {
         let steps = steps(plan.plan());
-        Course { plan, routed: None, steps }
+        Handover { plan, routed: None, steps }
     }
 
     /// Whether the first wave need not wait, because nothing stands in the subnet.
     #[must_use]
-    pub fn at_once(mut self) -> Course {
+    pub fn at_once(mut self) -> Handover {
         self.has_waited();
         self
     }
@@ -58,7 +58,7 @@ impl Course {
     }
 
     /// The next wave.
-    pub fn next(&self) -> Option<&Step> {
+    pub fn next(&self) -> Option<&HandoverWave> {
         self.steps.front()
     }
 
@@ -78,13 +78,13 @@ impl Course {
     }
 }
 
-fn steps(plan: &Plan) -> VecDeque<Step> {
+fn steps(plan: &Plan) -> VecDeque<HandoverWave> {
     let mut steps = VecDeque::new();
     let mut rounds = 0;
     for (index, wave) in plan.waves().iter().enumerate() {
         let (before, after) = (&plan.tables_at(index).lfts, &plan.tables_at(index + 1).lfts);
         if wave.phase == Phase::Rewrite && before != after {
-            steps.push_back(Step { lfts: after.clone(), rounds: std::mem::take(&mut rounds) });
+            steps.push_back(HandoverWave { lfts: after.clone(), rounds: std::mem::take(&mut rounds) });
         }
         let waits = wave.barriers.iter().map(|barrier| match barrier {
             Barrier::Vacated(rounds) => u32::from(*rounds),
@@ -95,7 +95,7 @@ fn steps(plan: &Plan) -> VecDeque<Step> {
     // A plan for what has come may have nothing to rewrite: its tables are what it installs.
     let (first, last) = (plan.tables_at(0), plan.tables_at(plan.waves().len()));
     if steps.is_empty() && first.lfts != last.lfts {
-        steps.push_back(Step { lfts: last.lfts.clone(), rounds: 0 });
+        steps.push_back(HandoverWave { lfts: last.lfts.clone(), rounds: 0 });
     }
     steps
 }

@@ -1,6 +1,6 @@
 //! Handles MADs that do not concern the manager itself: other managers' requests, clients of the SA.
 //!
-//! The manager is one future that mostly waits for something else. So the attendant answers at once, from its own
+//! The manager is one future that mostly waits for something else. So the responder answers at once, from its own
 //! knowledge, and states when it must be woken.
 
 use crate::ids::Half;
@@ -8,9 +8,9 @@ use crate::transport::Datagram;
 use crate::wire::Notice;
 
 /// Answers MADs while the manager does something else.
-pub trait Attendant {
+pub trait Respond {
     /// Processes a MAD that is neither an answer to one of the manager's requests, nor a trap, nor a token's report.
-    /// Returns what to send; none if the attendant cannot use it either.
+    /// Returns what to send; none if the responder cannot use it either.
     fn take(&mut self, datagram: &Datagram, now_ns: u64) -> Option<Vec<Datagram>>;
 
     /// Processes a trap that is not a repetition. Returns what to send, for example reports to subscribers.
@@ -19,7 +19,7 @@ pub trait Attendant {
     /// The SA answers with this half from now on.
     fn half_moved(&mut self, half: Half);
 
-    /// When [`Attendant::wake`] must be called next; `u64::MAX` if nothing waits.
+    /// When [`Respond::wake`] must be called next; `u64::MAX` if nothing waits.
     fn due_ns(&self) -> u64;
 
     /// Performs what is due. Returns what to send.

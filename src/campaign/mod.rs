@@ -12,5 +12,5 @@ mod summary;
 
 pub use crate::intervals::{Estimate, Share};
 pub use row::RunRow;
-pub use spec::{Campaign, DrawnChange, RunKey, Seeds};
+pub use spec::{Campaign, CampaignError, DrawnChange, RunKey, Seeds};
 pub use summary::{SchemeSummary, pooled, summaries};

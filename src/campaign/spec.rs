@@ -2,8 +2,6 @@
 
 use super::RunRow;
 use crate::change::{Departure, engine_listed};
-use crate::fabric::format::yaml::{self, place};
-use crate::fabric::format::{ReadError, SourceText, Span};
 use crate::fabric::generate::{GenerateError, Options, Topology, generate};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lmc;
@@ -16,60 +14,54 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
 use std::sync::Arc;
 
 /// The value of `schema`.
 const SCHEMA: &str = "reconfig.campaign/1";
-/// What stands under the place of a fault of form.
-const EXPECTED: &str = "expected a description as docs/CAMPAIGNS.md shows it";
 /// The scheme that is chosen as the cheapest which is proved.
 const AUTO: &str = "auto";
 
-/// A list of which it and each value keep their places.
-type PlacedList<T> = Spanned<Vec<Spanned<T>>>;
-
 /// What is run: every combination of what is listed.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Campaign {
     /// `reconfig.campaign/1`.
-    schema: Spanned<String>,
+    schema: String,
     /// Generators (`random-regular:16,4,2`), drawn anew with each seed, or files, beside the campaign's own.
-    fabrics: PlacedList<String>,
+    pub fabrics: Vec<String>,
     /// What changes.
     #[serde(default = "root")]
-    changes: PlacedList<DrawnChange>,
+    pub changes: Vec<DrawnChange>,
     /// Whether the manager knows beforehand.
     #[serde(default)]
-    planned: bool,
+    pub planned: bool,
     /// Routing engines; a list separated by commas takes the first that can route the fabric.
     #[serde(default = "up_down")]
-    engines: PlacedList<String>,
+    pub engines: Vec<String>,
     /// `auto`, `double`, `ordered`, `static`, `in-place`.
-    schemes: PlacedList<String>,
+    pub schemes: Vec<String>,
     /// Offered loads, as fractions of each end port's rate.
     #[serde(default = "usual_load")]
-    loads: PlacedList<f64>,
+    pub loads: Vec<f64>,
     /// The seeds: of random fabrics, of what is drawn to change, and of traffic.
-    seeds: Spanned<Seeds>,
+    pub seeds: Seeds,
     /// `agents` or `standard`.
     #[serde(default)]
-    devices: DeviceProfile,
+    pub devices: DeviceProfile,
     /// Whether switches send packets back by the port that they came in by, where tables say so; by default they
     /// discard them, as hardware does.
     #[serde(default)]
-    turn_back: bool,
+    pub turn_back: bool,
     /// Data VLs: 1, 2, 4, 8 or 15; none: 4, or more if the engine needs them.
-    vls: Option<Spanned<u8>>,
+    pub vls: Option<u8>,
     /// The LID mask control; none: 1, or more if the engine needs it.
-    lmc: Option<Spanned<u8>>,
+    pub lmc: Option<u8>,
     /// Traffic before the period *before*, in microseconds.
     #[serde(default = "warm_up")]
-    warm_up_us: u64,
+    pub warm_up_us: u64,
     /// Length of the periods *before* and *after*, in microseconds.
     #[serde(default = "around")]
-    around_us: u64,
+    pub around_us: u64,
 }
 
 /// Consecutive seeds.
@@ -124,29 +116,38 @@ pub struct RunKey {
     pub seed: u64,
 }
 
-fn root() -> PlacedList<DrawnChange> {
-    by_default(DrawnChange::Root)
+/// Why a description is none of a campaign.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// It is not of the form that is expected.
+    #[error("{0}")]
+    Form(#[from] serde_yaml::Error),
+    /// It names no schema.
+    #[error(
+        "it is no description of a campaign, which is YAML and begins with `schema: {}` (docs/CAMPAIGNS.md has an example)",
+        SCHEMA
+    )]
+    Foreign,
+    /// A value cannot be.
+    #[error("`{field}`: {why}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// What is wrong.
+        why: String,
+    },
 }
 
-fn up_down() -> PlacedList<String> {
-    by_default("up-down".to_string())
+fn root() -> Vec<DrawnChange> {
+    vec![DrawnChange::Root]
 }
 
-fn usual_load() -> PlacedList<f64> {
-    by_default(0.3)
+fn up_down() -> Vec<String> {
+    vec!["up-down".to_string()]
 }
 
-fn by_default<T>(value: T) -> PlacedList<T> {
-    placed(vec![placed(value)])
-}
-
-/// A value that stands in no text.
-fn placed<T>(value: T) -> Spanned<T> {
-    Spanned::new(value, Location::UNKNOWN, Location::UNKNOWN)
-}
-
-fn values<T>(list: &PlacedList<T>) -> impl Iterator<Item = &T> {
-    list.value.iter().map(|listed| &listed.value)
+fn usual_load() -> Vec<f64> {
+    vec![0.3]
 }
 
 fn warm_up() -> u64 {
@@ -158,89 +159,75 @@ fn around() -> u64 {
 }
 
 impl Campaign {
-    /// Reads a description; `file` is its name in messages.
+    /// Reads a description.
     ///
     /// # Errors
-    /// It is no YAML of the expected form, or a value cannot be: at its place.
-    pub fn read(text: &str, file: &str) -> Result<Campaign, ReadError> {
-        let source = SourceText { file, text: text.trim_start_matches('\u{feff}') };
+    /// It is no YAML of the expected form (the error says the line), or a value cannot be.
+    pub fn from_yaml(text: &str) -> Result<Campaign, CampaignError> {
         if !text.contains("schema") {
-            let foreign =
-                format!("it is no description of a campaign, which is YAML and begins with `schema: {SCHEMA}`");
-            return Err(source.error(Span { start: 0, end: 0 }, foreign, EXPECTED));
+            return Err(CampaignError::Foreign);
         }
-        let campaign: Campaign = yaml::read(source, EXPECTED)?;
-        campaign.check(source)?;
+        let campaign: Campaign = serde_yaml::from_str(text)?;
+        campaign.check()?;
         Ok(campaign)
     }
 
-    fn check(&self, source: SourceText<'_>) -> Result<(), ReadError> {
-        let schema = &self.schema;
-        if schema.value != SCHEMA {
-            let problem = format!("the schema is `{}`", schema.value);
-            return Err(source.error(place(source, schema), problem, format!("expected `{SCHEMA}`")));
+    fn check(&self) -> Result<(), CampaignError> {
+        let wrong = |field, why: String| Err(CampaignError::Value { field, why });
+        if self.schema != SCHEMA {
+            return wrong("schema", format!("it is `{}`, and `{SCHEMA}` is expected", self.schema));
         }
-        let lists = [
-            (self.fabrics.value.is_empty(), place(source, &self.fabrics)),
-            (self.changes.value.is_empty(), place(source, &self.changes)),
-            (self.engines.value.is_empty(), place(source, &self.engines)),
-            (self.schemes.value.is_empty(), place(source, &self.schemes)),
-            (self.loads.value.is_empty(), place(source, &self.loads)),
+        let empty = [
+            ("fabrics", self.fabrics.is_empty()),
+            ("changes", self.changes.is_empty()),
+            ("engines", self.engines.is_empty()),
+            ("schemes", self.schemes.is_empty()),
+            ("loads", self.loads.is_empty()),
+            ("seeds", self.seeds.count == 0),
         ];
-        if let Some((_, at)) = lists.into_iter().find(|(empty, _)| *empty) {
-            return Err(source.error(
-                at,
-                "the list is empty, so there is nothing to run",
-                "expected one value at least",
-            ));
+        if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return wrong(field, "there is none, so there is nothing to run".to_string());
         }
-        let (seeds, at) = (self.seeds.value, place(source, &self.seeds));
-        if seeds.count == 0 {
-            return Err(source.error(at, "there is no seed, so there is nothing to run", "expected a `count` above 0"));
+        if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
+            return wrong("loads", format!("{load} is not above 0 and at most 1"));
         }
-        if seeds.from.checked_add(seeds.count).is_none() {
-            return Err(source.error(at, "the last seed is beyond 64 bits", "expected fewer, or lower ones"));
+        if self.seeds.from.checked_add(self.seeds.count).is_none() {
+            return wrong("seeds", "the last is beyond 64 bits".to_string());
         }
-        if let Some(load) = self.loads.value.iter().find(|load| !(load.value > 0.0 && load.value <= 1.0)) {
-            let problem = format!("the load {} is not above 0 and at most 1", load.value);
-            return Err(source.error(place(source, load), problem, "expected a fraction of an end port's rate"));
+        if let Some(vls) = self.vls.filter(|vls| ![1, 2, 4, 8, 15].contains(vls)) {
+            return wrong("vls", format!("{vls} is not 1, 2, 4, 8 or 15"));
         }
-        if let Some(vls) = self.vls.as_ref().filter(|vls| ![1, 2, 4, 8, 15].contains(&vls.value)) {
-            return Err(source.error(
-                place(source, vls),
-                format!("{} data VLs", vls.value),
-                "expected 1, 2, 4, 8 or 15",
-            ));
+        if let Some(lmc) = self.lmc.filter(|&lmc| lmc > 7) {
+            return wrong("lmc", format!("{lmc} is above 7"));
         }
-        if let Some(lmc) = self.lmc.as_ref().filter(|lmc| lmc.value > 7) {
-            return Err(source.error(place(source, lmc), format!("LMC {}", lmc.value), "expected 0 to 7"));
+        for scheme in &self.schemes {
+            if let Err(why) = scheme_of(scheme) {
+                return wrong("schemes", why);
+            }
         }
-        for scheme in &self.schemes.value {
-            let refuse = |why| source.error(place(source, scheme), why, "expected a scheme");
-            scheme_of(&scheme.value).map_err(refuse)?;
-        }
-        for engine in &self.engines.value {
-            let refuse = |why| source.error(place(source, engine), why, "expected engines, separated by commas");
-            engine_of(&engine.value, 0).map_err(refuse)?;
+        for engine in &self.engines {
+            if let Err(why) = engine_of(engine, 0) {
+                return wrong("engines", why);
+            }
         }
         Ok(())
     }
 
     /// Files among the fabrics: what is no generator.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        values(&self.fabrics).map(String::as_str).filter(|name| name.parse::<Topology>().is_err())
+        self.fabrics.iter().map(String::as_str).filter(|name| name.parse::<Topology>().is_err())
     }
 
     /// Every run, in order: seeds change fastest, then schemes, so that schemes meet the same changes one after
     /// another.
     pub fn runs(&self) -> Vec<RunKey> {
-        let (mut runs, seeds) = (Vec::new(), self.seeds.value);
-        for fabric in values(&self.fabrics) {
-            for &change in values(&self.changes) {
-                for engine in values(&self.engines) {
-                    for &load in values(&self.loads) {
-                        for scheme in values(&self.schemes) {
-                            for seed in seeds.from..seeds.from + seeds.count {
+        let mut runs = Vec::new();
+        for fabric in &self.fabrics {
+            for &change in &self.changes {
+                for engine in &self.engines {
+                    for &load in &self.loads {
+                        for scheme in &self.schemes {
+                            for seed in self.seeds.from..self.seeds.from + self.seeds.count {
                                 runs.push(RunKey {
                                     run: runs.len(),
                                     fabric: fabric.clone(),
@@ -288,12 +275,12 @@ impl Campaign {
             auto: scheme.is_none(),
             policy: Policy { turned_back, ..base.policy },
             vls_fixed: self.vls.is_some(),
-            lmc: self.lmc.as_ref().map_or(base.lmc, |lmc| Lmc::masked(lmc.value)),
+            lmc: self.lmc.map_or(base.lmc, Lmc::masked),
             lmc_fixed: self.lmc.is_some(),
             load: Some(key.load),
             sim: SimConfig {
                 seed: key.seed,
-                data_vls: self.vls.as_ref().map_or(base.sim.data_vls, |vls| vls.value),
+                data_vls: self.vls.unwrap_or(base.sim.data_vls),
                 discards_turned_back: !self.turn_back,
                 ..base.sim
             },

@@ -1,6 +1,6 @@
 //! `reconfig campaign`: many runs of the simulator by one description.
 
-use super::input::{read_fabric, read_text, unreadable};
+use super::input::{read_fabric, read_text};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, remark};
 use super::progress::Counted;
@@ -92,8 +92,10 @@ pub(super) struct CampaignDocument<'a> {
 
 /// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let (name, text) = read_text(&arguments.file)?;
-    let campaign = Campaign::read(&text, &name).map_err(unreadable)?;
+    let (_, text) = read_text(&arguments.file)?;
+    let campaign = Campaign::from_yaml(&text)
+        .with_context(|| format!("cannot read the campaign {}", arguments.file.display()))
+        .map_err(Failure::input)?;
     let keys = campaign.runs();
     if arguments.summary {
         check_description(&arguments.into, &text)?;

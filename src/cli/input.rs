@@ -209,7 +209,7 @@ fn lists_several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 
-pub(super) fn unreadable(error: format::ReadError) -> Failure {
+fn unreadable(error: format::ReadError) -> Failure {
     Failure::Unreadable(shown(&error))
 }
 

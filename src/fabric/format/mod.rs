@@ -34,7 +34,6 @@ mod port_list;
 mod print;
 mod reported;
 mod subnet_lst;
-pub(crate) mod yaml;
 
 pub(crate) use cursor::Cursor;
 pub use diagnostic::ReadError;

@@ -8,12 +8,11 @@
 
 use super::partitions::Partitions;
 use super::{JoinError, Subnet, SubnetPort, Subnets};
-use crate::fabric::format::yaml::{self, place};
 use crate::fabric::format::{self, Format, ReadError, SourceText, Span, SystemFiles, Tolerance, WriteError};
 use crate::fabric::{Fabric, NodeKind};
 use crate::ids::{GidPrefix, Guid, GuidError};
 use serde::{Deserialize, Serialize};
-use serde_saphyr::{SingleQuoted, Spanned};
+use serde_saphyr::{Location, MessageFormatter, SingleQuoted, Spanned, UserMessageFormatter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -170,7 +169,11 @@ fn routers(source: SourceText<'_>, list: &List) -> Result<Vec<Vec<Guid>>, ReadEr
 }
 
 fn parse(source: SourceText<'_>) -> Result<List, ReadError> {
-    let list: List = yaml::read(source, "expected a list as docs/SUBNETS.md shows it")?;
+    // The parser's own limits stop short of 65,535 subnets, each of which takes nine nodes and more events.
+    let limits = serde_saphyr::budget! { max_nodes: 4_000_000, max_events: 8_000_000 };
+    let options = serde_saphyr::options! { budget: limits, with_snippet: false };
+    let list: List =
+        serde_saphyr::from_str_with_options(source.text, options).map_err(|error| unparsed(source, &error))?;
     let start = place(source, &list.subnets);
     match list.subnets.value.len() {
         0 => Err(source.error(start, "the list has no subnet", "expected `- name: …` and `fabric: …` below it")),
@@ -179,6 +182,24 @@ fn parse(source: SourceText<'_>) -> Result<List, ReadError> {
         }
         _ => Ok(list),
     }
+}
+
+/// Why a text is not a list, at the place that the parser names.
+fn unparsed(source: SourceText<'_>, error: &serde_saphyr::Error) -> ReadError {
+    let mut at = error.location().map_or(Span { start: 0, end: 0 }, |at| span(source, at));
+    let problem = match error {
+        serde_saphyr::Error::Unexpected { expected, .. } => {
+            format!("expected a {}", expected.trim_end_matches(" start"))
+        }
+        _ => UserMessageFormatter.format_message(error).into_owned(),
+    };
+    // The scanner names the scalar that it was reading, which may have begun lines before the tab.
+    if problem.ends_with("found a tab")
+        && let Some(tab) = source.text[at.start..].find('\t')
+    {
+        at = Span { start: at.start + tab, end: at.start + tab + 1 };
+    }
+    source.error(at, problem, "expected a list as docs/SUBNETS.md shows it")
 }
 
 /// Why subnets cannot be joined, at the place in the list where that can be corrected.
@@ -204,6 +225,19 @@ fn unjoined(source: SourceText<'_>, list: &List, routers: &[Vec<Guid>], error: &
         JoinError::NamedTwice(guid) => (router(*guid), "expected each node once"),
     };
     source.error(at, error.to_string(), expected)
+}
+
+/// The place of a value in the list, or, if an alias stands for it, of that alias.
+fn place<T>(source: SourceText<'_>, value: &Spanned<T>) -> Span {
+    span(source, value.referenced)
+}
+
+/// The bytes of a place, which the parser counts in characters where it scans ahead.
+fn span(source: SourceText<'_>, at: Location) -> Span {
+    let byte =
+        |character: u64| source.text.char_indices().nth(character as usize).map_or(source.text.len(), |(byte, _)| byte);
+    let (first, length) = (at.span().offset(), at.span().len().max(1));
+    Span { start: byte(first), end: byte(first + length) }
 }
 
 /// The files of `subnets`: names and texts, the list `STEM.subnets.yaml` first, then for each subnet a capture and,

@@ -4,7 +4,7 @@ use super::input::{read_dump, read_lfts_of};
 use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use reconfig::change::{self, AbsentRows, BringUpError, ChangeError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
@@ -26,8 +26,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is routed")]
 pub(super) struct EngineArguments {
-    /// The routing engine, or several: the first that can route the fabric does. `reconfig route --list` describes
-    /// each [default: fat-tree,up-down-robust for `what-if`, as for `sm`, else up-down]
+    /// The routing engine, or several: the first that can route the fabric does. `reconfig route --list` describes each
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', value_parser = engine_names())]
     engine: Vec<String>,
     /// The engine for the routing after the change, if it is to be another one.
@@ -36,6 +35,12 @@ pub(super) struct EngineArguments {
     /// Seed of engines that choose at random.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     engine_seed: u64,
+}
+
+/// An option that several commands have, with this command's own default in its help.
+pub(super) fn by_default(option: Arg, default: &str) -> Arg {
+    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+    option.help(format!("{help} [default: {default}]"))
 }
 
 /// The engines' names as possible values of an option.
@@ -171,8 +176,7 @@ impl RateArguments {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Devices")]
 pub(super) struct DeviceArguments {
-    /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`
-    /// and `what-if`, else agents]
+    /// What devices do by themselves; determines the defaults of the options that say so
     #[arg(long, value_enum, value_name = "PROFILE")]
     devices: Option<DevicesChoice>,
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime [default: token; on standard

@@ -320,8 +320,8 @@ pub(super) struct ReadFile {
     pub sha256: String,
 }
 
-/// What this process has read. Readers of every kind end in one function, and no result depends on this: a page tells
-/// it, so that its reader can see whether another run had the same input.
+/// The files that this process has read. All readers use one function, and no result depends on this list. A page shows
+/// it, so that its reader can check whether another run had the same input.
 static FILES_READ: Mutex<Vec<ReadFile>> = Mutex::new(Vec::new());
 
 /// Every file that has been read so far, each content once, in the order in which they were first read.

@@ -43,6 +43,8 @@ Examples:
 Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off end ports; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+#[command(mut_arg("devices", |option| choice::by_default(option, "agents")))]
+#[command(mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
 pub(super) struct Arguments {
     /// The fabric before: a file in any form of docs/READING.md; `-` is standard input.
     before: PathBuf,
@@ -62,7 +64,7 @@ pub(super) struct Arguments {
     /// The file for the result as a page of HTML that needs nothing beside itself.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// What AFTER lacks leaves once the routing has changed (the default; such a plan halts if it leaves earlier).
+    /// What AFTER lacks leaves after the routing has changed (the default; the plan halts if it leaves earlier).
     #[arg(long, conflicts_with = "sudden")]
     planned: bool,
     /// What AFTER lacks is already dead: nothing is written to it.

@@ -27,10 +27,10 @@ swept, or not everything was opened.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     port: PortArguments,
-    /// Have each table that discards map those service levels as most tables of the subnet do.
+    /// In each table that discards service levels, map them as most tables of the subnet do.
     #[arg(long)]
     clear: bool,
-    /// Clear although a manager says that it is master: it may have closed them itself, amid a change.
+    /// Clear even if a manager says that it is master. It may have closed them itself, during a change.
     #[arg(long, requires = "clear")]
     force: bool,
     #[command(flatten)]
@@ -75,7 +75,7 @@ async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure
         if let Some(master) = found.master.as_ref().filter(|_| !arguments.force) {
             show(&report, common)?;
             return Err(Failure::undone(anyhow!(
-                "nothing is cleared: a subnet manager at {master} says that it is master, and may be amid a change; \
+                "nothing is cleared: a subnet manager at {master} says that it is master, and may be changing the routing; \
                  wait until it has ended, or clear all the same (--force)"
             )));
         }

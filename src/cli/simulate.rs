@@ -59,6 +59,7 @@ sweeps the subnet (docs/GLOSSARY.md has the other words).
 Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+#[command(mut_arg("devices", |option| choice::by_default(option, "agents")))]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
@@ -112,7 +113,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How it is changed")]
+#[command(next_help_heading = "How it is changed", mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
 struct MethodArguments {
     /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
     /// in-place; auto takes ordered where that is proved, and double elsewhere.

@@ -53,7 +53,8 @@ Examples:
   reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
   reconfig sm --subnet-prefix fec0000000000001 --prefix-routes /etc/opensm/prefix-routes.conf
 
-Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, end ports or a change were left as they must not stay, or with --once the subnet could not be brought up.")]
+Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, a change was left unfinished or end ports closed, or with --once the subnet could not be brought up.")]
+#[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
 pub(super) struct Arguments {
     /// List this machine's adapters and ports, and exit.
     #[arg(long)]
@@ -70,12 +71,12 @@ pub(super) struct Arguments {
     /// nothing proved, and the log and `reconfig status` report it.
     #[arg(long)]
     no_fallback: bool,
-    /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
-    /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
+    /// How the routing is changed: `auto` writes forwarding entries alone if every mixture of old and new ones is proved,
+    /// else moves hosts to the other half of their LIDs; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
     /// While idle, prepare plans for the loss of each switch and of each cable between switches, in at most this many
-    /// MiB, so that such a loss waits for no computing.
+    /// MiB, so that such a loss does not wait for planning.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare; 0: one LID, so that only changes

@@ -269,7 +269,7 @@ impl Server {
 
     fn take_call(&mut self, bytes: &[u8], from: &SocketAddr) {
         let Some(call) = Call::decode(bytes) else {
-            return tracing::warn!("a call of {} bytes is none: calls have {CALL_SIZE}", bytes.len());
+            return tracing::warn!("a call has {CALL_SIZE} bytes, and this has {}: it is ignored", bytes.len());
         };
         self.bury();
         let called = self.board.call(&call);

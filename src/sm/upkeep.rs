@@ -424,7 +424,7 @@ impl<T: Transport> Upkeep<T> {
             Some(error) if goal.is_none() || matches!(&error, SmError::Subnet(error) if error.is_fatal()) => {
                 return Err(error);
             }
-            Some(error) => tracing::warn!(%error, "what is new is not taken in, and what is known is"),
+            Some(error) => tracing::warn!(%error, "the newcomers are not brought in; known devices that came back are"),
             None => {}
         }
         // Checked again: `admit` sweeps, and that sweep may show a loss.

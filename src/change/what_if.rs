@@ -137,6 +137,7 @@ impl<'a> WhatIf<'a> {
             if !ends.iter().all(|&end| fabric.node(end).is_switch()) {
                 continue;
             }
+            // Of parallel cables the one that most entries name has most to lose.
             ends.sort_unstable();
             let load = named[a.index()] + named[b.index()];
             let best = busiest.entry(ends).or_insert((load, a));
@@ -165,6 +166,8 @@ impl<'a> WhatIf<'a> {
             writes: writes(plan),
             notes: plan.draft().notes.clone(),
         };
+        // The second change begins when the first has ended, so times and writes add up; who moves, and by which scheme,
+        // is the second's.
         let Some(then) = &prepared.then else { return own };
         let then = self.answer(then);
         AnsweringChange {
@@ -189,6 +192,7 @@ impl<'a> WhatIf<'a> {
             surviving: fabric.clone(),
             after: fabric,
             sm,
+            // The base includes answers of the manager's port (P0.8). Another manager answers from elsewhere.
             base: Some(&self.base).filter(|_| !after.needs_standby),
             ..self.begun.clone()
         };

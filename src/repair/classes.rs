@@ -108,6 +108,8 @@ impl<'a> Classes<'a> {
 
     /// Finds the classes of the service levels in use.
     fn divide(&mut self) {
+        // Where every source may send on every level, and all hops agree on its lane, a ring on one lane is a ring on
+        // each: one class stands for all.
         let free = self.ways.iter().all(|ways| ways.is_empty());
         let common = self.common_table();
         let mut keys: Vec<Vec<Vl>> = Vec::new();
@@ -204,12 +206,14 @@ impl<'a> Classes<'a> {
     fn mask(&self, fabric: &Fabric, owner: PortId, lid: Lid) -> ClassMask {
         match fabric.half_of(lid) {
             Some(half) => self.all[half.index()],
+            // A LID of no half, such as a switch's own: sources of either half send to it.
             None if self.switches || !fabric.node(fabric.port(owner).node).is_switch() => self.all[0] | self.all[1],
             None => 0,
         }
     }
 
-    /// The classes in which the manager's port may answer to a LID of the other half than theirs.
+    /// The classes in which the manager's port may answer to a LID of the other half than theirs. An answer goes to the
+    /// base LID of a client on the level of its request, so only base LIDs get such packets (P0.8).
     fn answers(&self, fabric: &Fabric, owner: PortId, lid: Lid) -> ClassMask {
         let base = fabric.port(owner).lid == Some(lid);
         match (self.answerer, fabric.half_of(lid)) {
@@ -259,6 +263,7 @@ impl<'a> Classes<'a> {
         for ((before, now), counts) in feed.before.iter_mut().zip(&mut feed.now).zip(&self.counts) {
             (*before, *now) = (all(counts[0]), all(counts[1]));
         }
+        // Nobody sends to itself through the subnet, so the owner is taken out of the count of its switch.
         let row = fabric.neighbour(owner).map_or(NONE, |switch| net.row_of(switch)) as usize;
         if let Some(counts) = self.counts.get(row) {
             let own = self.sources[self.first[row] as usize..self.first[row + 1] as usize].iter();

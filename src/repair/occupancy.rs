@@ -41,6 +41,8 @@ impl<'a> Entries<'a> {
         Entries { old: column, new: column }
     }
 
+    /// What packets may meet at a row. A packet may meet old entries at some rows and new ones at others, in any pattern:
+    /// with both at every row, one walk covers all mixtures of a wave.
     #[inline]
     pub fn at(&self, row: usize) -> impl Iterator<Item = u32> + use<> {
         let (old, new) = (self.old[row], self.new[row]);
@@ -92,7 +94,7 @@ impl Occupancy {
         }
     }
 
-    /// Packets of dead channels vanish.
+    /// Packets of dead channels vanish. The trail stays: rolled back to its beginning it empties every slot all the same.
     pub fn bury(&mut self, alive: &[bool]) {
         for at in 0..self.trail.len() {
             let slot = self.trail[at].0 as usize;
@@ -105,6 +107,7 @@ impl Occupancy {
     /// Everything that stands somewhere is to be followed again.
     pub fn stir(&mut self) {
         for &(slot, was) in &self.trail {
+            // A slot may be on the trail several times, each time with what was new.
             let (class, channel) = (slot as usize / self.channels, slot % self.channels as u32);
             let planes = self.planes[slot as usize] & !was;
             if planes != 0 {
@@ -159,6 +162,8 @@ impl Occupancy {
             // Discarded, which is a loss unless all of them were lost already.
             return !way.fair.get(standing.channel as usize).is_some_and(|&fair| fair);
         }
+        // The next lane follows from level, input and output, not from the lane that the packet stands on. So each plane
+        // that it may stand on waits for each that it may take.
         let (class, all) = (standing.class as usize, classes.planes as u32);
         let (arrives, leaves) = (net.channel(standing.channel), net.channel(entry));
         let onward = classes.step(class, arrives.to as usize, arrives.input, leaves.port);

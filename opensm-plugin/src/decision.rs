@@ -149,9 +149,9 @@ pub enum Failure {
     /// The base engine.
     #[error(transparent)]
     Engine(#[from] RouteError),
-    /// A switch does not tell its table.
+    /// A switch does not report its table.
     #[error(
-        "{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
+        "{switch} does not report its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
     )]
     Silent {
         /// The switch.
@@ -337,7 +337,7 @@ impl Router {
             (Some(_), Some(&(silent, _))) => {
                 let name = sight.fabric.describe_node(silent);
                 let text = format!(
-                    "{name} does not tell its forwarding table: what it has acknowledged, or held before, counts"
+                    "{name} does not report its forwarding table: what it has acknowledged, or held before, counts"
                 );
                 vec![Note { level: Level::Error, text }]
             }
@@ -426,13 +426,13 @@ impl Router {
         Some(Note { level: Level::Error, text })
     }
 
-    /// A switch does not tell its table: what was handed over last is written to its end.
+    /// A switch does not report its table: what was handed over last is written to its end.
     fn without(&mut self, switch: &str, sight: &Sight) -> Result<Answer, Failure> {
         let Some(memory) = &self.memory else { return Err(Failure::Silent { switch: switch.to_string() }) };
         let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
         let lfts = self.written_as(&sight.fabric, lfts);
         self.since = None;
-        let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
+        let text = format!("{switch} does not report its forwarding table: the last tables are written again");
         let notes = vec![Note { level: Level::Error, text }];
         Ok(Answer { notes, ..self.answer(Outcome::Repeated, lfts, String::new(), None) })
     }

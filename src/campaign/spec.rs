@@ -97,7 +97,7 @@ impl DrawnChange {
     }
 }
 
-/// What tells a run from all others of a campaign.
+/// What distinguishes a run from all others of a campaign.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunKey {
     /// Its place in the campaign, from 0.

@@ -129,7 +129,7 @@ const AUTO: &str = "auto";
 /// What devices do by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum DevicesChoice {
-    /// Agents in the devices pass tokens on, and move hosts when told.
+    /// Agents in the devices pass tokens on, and move hosts when notified.
     Agents,
     /// Devices as they are: lanes run empty by age, and hosts ask again.
     Standard,
@@ -183,8 +183,8 @@ pub(super) struct DeviceArguments {
     /// devices lifetime, which needs only age limits in the switches]
     #[arg(long, value_name = "OBSERVER")]
     drain: Option<Observer>,
-    /// Port states while tables are installed and sources are told: hold (the paper's), hold-each (switch by switch),
-    /// discard (the specification's) or off [default: off]
+    /// Port states while tables are installed and sources are notified: hold (the paper's), hold-each (switch by
+    /// switch), discard (the specification's) or off [default: off]
     #[arg(long, value_name = "ARMING")]
     arming: Option<Arming>,
     /// How sources are moved to the other half [default: told; on standard devices fence]
@@ -237,7 +237,7 @@ impl DeviceArguments {
         }
     }
 
-    /// Refuses a time for hosts that are told at once.
+    /// Refuses a time for hosts that are notified at once.
     pub(super) fn check(&self, devices: DeviceProfile) -> Result<(), Failure> {
         if self.settle.is_some() && self.sources(devices) == SourceControl::ByAgent {
             let why = "--settle: sources that are told move at once; omit it, or choose --sources fence or --devices standard";
@@ -435,8 +435,8 @@ impl ToArguments {
                  in-place or static",
             );
         }
-        if let Some(told) = renumbered {
-            return refused(&format!("{told}: those tables are for others"));
+        if let Some(moved) = renumbered {
+            return refused(&format!("{moved}: those tables are for others"));
         }
         let tables = read_tables(self.to_fdbs.as_ref(), &self.to_lfts, after)?;
         Ok(tables.map(|tables| Imported::new(after, &tables.tables, None)))
@@ -451,7 +451,7 @@ fn read_tables(fdbs: Option<&PathBuf>, lfts: &[PathBuf], fabric: &Fabric) -> Res
         (None, []) => return Ok(None),
     };
     match tables.describe_missing(fabric) {
-        Some(told) => Err(Failure::input(anyhow!("{told}: name the tables of every switch"))),
+        Some(missing) => Err(Failure::input(anyhow!("{missing}: name the tables of every switch"))),
         None => Ok(Some(tables)),
     }
 }

@@ -94,8 +94,8 @@ pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, C
     let subnets = read_any(file, common, |reading| {
         captured = Captured::from(&reading);
         if let Some(incomplete) = &reading.incomplete {
-            let told = incomplete.render_warning(colours_errors());
-            remark(&format!("{told}\nthe fabric is INCOMPLETE: what follows is what the file tells"));
+            let warning = incomplete.render_warning(colours_errors());
+            remark(&format!("{warning}\nthe fabric is INCOMPLETE: what follows is what the file states"));
         }
         Ok(reading.fabric)
     })?;
@@ -181,8 +181,8 @@ fn systems_in(folder: &Path, named: bool) -> Result<SystemFiles, Failure> {
             Ok(Err(error)) if named => return Err(unreadable(error)),
             Err(failure) if named => return Err(failure),
             Ok(Err(error)) => {
-                let told = error.render_warning(colours_errors());
-                remark(&format!("{told}\n{}: left out, as if there were no such system file", path.display()));
+                let warning = error.render_warning(colours_errors());
+                remark(&format!("{warning}\n{}: left out, as if there were no such system file", path.display()));
             }
             Err(failure) => remark(&format!("{}: left out", failure.text())),
         }

@@ -270,8 +270,8 @@ impl Arguments {
         let data_vls = choice::data_vls(self.choice.vls)?;
         let routed = change::route(RouteInput { fabric, engine: &*engine, data_vls, lmc: self.lmc.0 });
         let routed = routed.map_err(choice::unrouted)?;
-        if let Some(told) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
-            output::remark(&format!("{told}; --output FOLDER writes all LIDs (guid2lid)"));
+        if let Some(moved) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
+            output::remark(&format!("{moved}; --output FOLDER writes all LIDs (guid2lid)"));
         }
         let routing_ns = start.elapsed().as_nanos() as u64;
         let start = Instant::now();

@@ -307,8 +307,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 
 /// Says which ports have other LIDs; programs have that among the notes.
 fn tell_renumbered(report: &SimulationReport) {
-    let told = report.renumbering.iter();
-    told.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
+    let notes = report.renumbering.iter();
+    notes.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
 }
 
 /// The loads that the run has, of which only the busiest are reported.

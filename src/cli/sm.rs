@@ -71,8 +71,8 @@ pub(super) struct Arguments {
     /// nothing proved, and the log and `reconfig status` report it.
     #[arg(long)]
     no_fallback: bool,
-    /// How the routing is changed: `auto` writes forwarding entries alone if every mixture of old and new ones is proved,
-    /// else moves hosts to the other half of their LIDs; `double` always moves them.
+    /// How the routing is changed: `auto` writes forwarding entries alone if every mixture of old and new ones is
+    /// proved, else moves hosts to the other half of their LIDs; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
     /// While idle, prepare plans for the loss of each switch and of each cable between switches, in at most this many
@@ -292,10 +292,10 @@ async fn run_on(
     }
     let outcome = tokio::select! {
         outcome = reconfig::sm::run(manager, context, until) => outcome,
-        never = frontend.attend(tell) => match never {},
+        never = frontend.attend(log) => match never {},
         () = two_signals(&mailbox) => Ok(()),
     };
-    frontend.look(tell);
+    frontend.look(log);
     systemd::stopping();
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
@@ -362,8 +362,8 @@ fn opened_or_not(
     opened: Result<(Journal, Vec<String>), JournalError>,
 ) -> Result<(Option<Journal>, Option<String>), Failure> {
     match opened {
-        Ok((journal, told)) => {
-            told.iter().for_each(|told| tracing::warn!("{told}"));
+        Ok((journal, warnings)) => {
+            warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             Ok((Some(journal), None))
         }
         // Hosts do not wait for a disk, nor do they when it becomes full later.
@@ -502,7 +502,7 @@ async fn signal_to_end() {
 }
 
 /// Logs an event.
-fn tell(now_ns: u64, happening: &Happening) {
+fn log(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {
         Happening::HostsUp => tracing::info!(seconds, "HOSTS UP, and SL-to-VL tables follow"),

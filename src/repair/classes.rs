@@ -1,7 +1,7 @@
 //! Who sends to a LID, on which lanes: classes of packets, and the lane of each at every hop.
 //!
 //! A *class* here is a set of service levels that every switch maps alike. Where the lane depends on nothing but the
-//! class, packets stay on one *plane*, and lanes that no table tells apart share it. Where every source may send on
+//! class, packets stay on one *plane*, and lanes that no table distinguishes share it. Where every source may send on
 //! every level and the lane depends on the level alone, all lanes carry the same traffic, so one plane stands for all.
 
 use super::RepairInput;
@@ -28,7 +28,7 @@ enum ClassLane {
     ByHop(Sl),
 }
 
-/// An end port that sends, or port 0 of a switch where senders are told apart.
+/// An end port that sends, or port 0 of a switch where senders are distinguished.
 struct Source {
     port: PortId,
     row: u32,
@@ -225,7 +225,7 @@ impl<'a> Classes<'a> {
     /// Finds who sends to a LID.
     pub fn feed(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut Feed) {
         self.feed_by_ends(net, fabric, owner, lid, feed);
-        // A switch replies to whoever asked it. Where senders are told apart, it is one of them.
+        // A switch replies to whoever asked it. Where senders are distinguished, it is one of them.
         if self.switches && !self.tells_sources_apart() {
             let mask = self.mask(fabric, owner, lid);
             for ((before, now), present) in feed.before.iter_mut().zip(&mut feed.now).zip(&self.present) {

@@ -521,8 +521,8 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// Does without `aged` where waves prove without it.
     pub fn hurry(&mut self) {
-        // The first wave since the last barrier: with no barrier between, packets of all tables since then meet, so they
-        // are proved together.
+        // The first wave since the last barrier: with no barrier between, packets of all tables since then meet, so
+        // they are proved together.
         let mut first = 0;
         for at in (0..self.steps.len()).filter(|&at| self.steps[at].aged_before).collect::<Vec<_>>() {
             let moment = if at == 0 { Moment::Loss } else { self.steps[first].moment() };

@@ -197,8 +197,8 @@ impl WaySearch {
         }
     }
 
-    /// Dijkstra's search outward from rows that have a way: a row is settled by its cheapest channel that is admitted. A
-    /// refused entry is not offered again: within a wave dependencies are only added, so it would be refused again.
+    /// Dijkstra's search outward from rows that have a way: a row is settled by its cheapest channel that is admitted.
+    /// A refused entry is not offered again: within a wave dependencies are only added, so it would be refused again.
     fn explore(
         &mut self,
         trial: &mut Trial<'_, '_>,
@@ -223,7 +223,8 @@ impl WaySearch {
                 continue;
             }
             if taste.seed == 0 {
-                // Loads have risen since the offer. They only rise during a search, so what stays in front is the least.
+                // Loads have risen since the offer. They only rise during a search, so what stays in front is the
+                // least.
                 let now = self.bottleneck(trial, load, channel);
                 if now > weight {
                     self.heap.push(Reverse((cost, now, channel)));

@@ -148,8 +148,8 @@ impl Relax<'_, '_> {
         for user in users {
             let was = self.trial.new.column(user).to_vec();
             if !self.move_one(user, [through, from]) {
-                // The order keeps a trail; columns and counts have none. Each user's column is its own, so they may be put
-                // back in any order, but `uses` counts `new`: the new column is taken out before `new` loses it.
+                // The order keeps a trail; columns and counts have none. Each user's column is its own, so they may be
+                // put back in any order, but `uses` counts `new`: the new column is taken out before `new` loses it.
                 self.trial.order.roll_back(net, mark);
                 for (user, was) in undo {
                     self.uses.change(net, self.trial.new.column(user), -1);

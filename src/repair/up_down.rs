@@ -190,7 +190,7 @@ impl SwitchOrder {
         let mut last = NONE;
         for at in targets {
             let target = subject.targets[at];
-            // LIDs at one row share their distances; loads tell their ways apart.
+            // LIDs at one row share their distances; their ways differ by load.
             if self.rank[target.row as usize] == NONE {
                 continue;
             }
@@ -213,9 +213,9 @@ impl SwitchOrder {
         routed
     }
 
-    /// Whether a channel is on a shortest way that restricted up*/down* takes. An entry does not know where a packet came
-    /// from, and a packet that came down must not go up again. So a row that has a way down takes it, even if one over a
-    /// row further up were shorter.
+    /// Whether a channel is on a shortest way that restricted up*/down* takes. An entry does not know where a packet
+    /// came from, and a packet that came down must not go up again. So a row that has a way down takes it, even if one
+    /// over a row further up were shorter.
     fn serves(&self, net: &Net, towards: &Towards, channel: u32) -> bool {
         let (from, to) = (net.channel(channel).from as usize, net.to(channel));
         let down = towards.down[from] != NONE;

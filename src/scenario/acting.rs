@@ -306,7 +306,7 @@ impl Serving<'_> {
         Ok(record)
     }
 
-    /// Waits until a device tells of something. Where none does, a sweep shows what there is.
+    /// Waits until a device reports something. Where none does, a sweep shows what there is.
     async fn hear(&self, driver: &mut Driver<Witnessed>, from_ns: u64) -> Result<(), DriverError> {
         driver.subnet_mut().next_event(from_ns.saturating_add(self.waits_ns)).await?;
         Ok(())

@@ -15,7 +15,7 @@ pub(super) fn latency(period: &Period) -> Latency {
 /// The periods of a run by their index; 0 is the warm-up.
 pub(super) const BEFORE: usize = 1;
 pub(super) const DURING: usize = 2;
-/// Between them is the time from the end of the change to a planned departure, of which no report tells.
+/// Between them is the time from the end of the change to a planned departure, which no report shows.
 pub(super) const AFTER: usize = 4;
 
 /// Bytes delivered, as a fraction of what `capacity` bytes in a nanosecond could have been.

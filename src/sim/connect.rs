@@ -256,7 +256,7 @@ impl Sim {
         };
         let global = match reply.global {
             None => None,
-            Some(told) => Some(self.global_back(from, to, told)?),
+            Some(path) => Some(self.global_back(from, to, path)?),
         };
         Some(Headers { header, global })
     }

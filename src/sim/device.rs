@@ -94,15 +94,15 @@ impl Device {
     }
 
     /// Writes SwitchInfo.
-    pub(super) fn set_switch_info(&mut self, told: &SwitchInfo) {
+    pub(super) fn set_switch_info(&mut self, wanted: &SwitchInfo) {
         let held = &mut self.switch;
-        held.linear_fdb_top = told.linear_fdb_top;
-        held.multicast_fdb_top = told.multicast_fdb_top;
-        held.life_time_value = told.life_time_value;
-        held.default_multicast_primary_port = told.default_multicast_primary_port;
-        held.default_multicast_not_primary_port = told.default_multicast_not_primary_port;
+        held.linear_fdb_top = wanted.linear_fdb_top;
+        held.multicast_fdb_top = wanted.multicast_fdb_top;
+        held.life_time_value = wanted.life_time_value;
+        held.default_multicast_primary_port = wanted.default_multicast_primary_port;
+        held.default_multicast_not_primary_port = wanted.default_multicast_not_primary_port;
         // Writing a one clears the mark.
-        held.port_state_change &= !told.port_state_change;
+        held.port_state_change &= !wanted.port_state_change;
     }
 }
 
@@ -211,9 +211,9 @@ impl Devices {
     }
 
     /// The LID of the subnet manager that a port holds; where it holds none, that of the first manager.
-    pub(super) fn manager_lid(&self, told: Lid) -> Lid {
-        let first = || self.managers.first().map_or(told, |&port| self.ports[port].lid);
-        if told.is_unicast() { told } else { first() }
+    pub(super) fn manager_lid(&self, known: Lid) -> Lid {
+        let first = || self.managers.first().map_or(known, |&port| self.ports[port].lid);
+        if known.is_unicast() { known } else { first() }
     }
 
     /// The LID of a port that a datagram comes from, and that answers go back to: the one that it names by its path

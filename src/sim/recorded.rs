@@ -1,5 +1,5 @@
-//! Writes of forwarding tables, recorded as each lands at its switch, so that every moment can be judged afterwards. Off
-//! unless requested.
+//! Writes of forwarding tables, recorded as each lands at its switch, so that every moment can be judged afterwards.
+//! Off unless requested.
 
 use super::Sim;
 use crate::fabric::NodeId;

@@ -379,7 +379,7 @@ pub enum ElectionCommand {
     StepDown,
     /// Report news to the user.
     Report(News),
-    /// Report news to the user, and do not reckon for a while with the manager that it is of.
+    /// Report news to the user, and ignore the manager that it concerns for a while.
     PassOver(News),
 }
 

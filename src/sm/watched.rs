@@ -1,5 +1,5 @@
 //! A [`Manager`] under observation: it forwards the driver's operations and posts each to the mailbox. On request it
-//! pauses a change after every barrier until told to continue.
+//! pauses a change after every barrier until ordered to continue.
 
 use super::config::Config;
 use super::context::Context;
@@ -110,9 +110,9 @@ impl<T: Transport> SubnetManager for Watched<T> {
         Ok(discovered)
     }
 
-    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+    async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         let start_ns = self.manager.now_ns();
-        let discovered = self.manager.discover_heeding().await?;
+        let discovered = self.manager.discover_until_event().await?;
         discovered.iter().for_each(|discovered| self.has_swept(start_ns, discovered));
         Ok(discovered)
     }

@@ -184,7 +184,7 @@ impl Answered {
     }
 
     /// The share of requests whose first copy, or its answer, is lost: two standard deviations above what was counted,
-    /// for few answers tell little.
+    /// for few answers show little.
     fn loss(self) -> f64 {
         let late = self.late as f64;
         (late + 2.0 * late.sqrt() + 2.0) / (self.all.max(1) as f64)
@@ -490,7 +490,7 @@ mod tests {
     fn the_less_is_lost_the_fewer_tries_are_needed() {
         let tries = |late, all| Answered { all, late }.tries(16);
         assert!(!Answered { all: 1_000, late: 20 }.shows_loss() && Answered { all: 1_000, late: 21 }.shows_loss());
-        // Two MADs in a hundred lost on each way, one in five, and too few answers to tell.
+        // Two MADs in a hundred lost on each way, one in five, and too few answers to decide.
         assert_eq!((tries(40, 1_000), tries(360, 1_000), tries(1, 10)), (6, 16, 16));
         assert_eq!(Answered { all: 1_000, late: 360 }.tries(4), 4);
     }

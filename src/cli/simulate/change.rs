@@ -238,8 +238,8 @@ fn find_router(subnets: &Subnets, name: &str) -> Result<usize, Failure> {
     let guid = guid_of(wanted);
     let is = |router: &Router| router.name == wanted || guid.is_some_and(|guid| has_node(subnets, router, guid));
     let found: Vec<usize> = (0..routers.len()).filter(|&rank| is(&routers[rank])).collect();
-    let listed = |ranks: &[usize], tell: fn(&Router) -> String| {
-        ranks.iter().map(|&rank| tell(&routers[rank])).collect::<Vec<_>>().join(", ")
+    let listed = |ranks: &[usize], name: fn(&Router) -> String| {
+        ranks.iter().map(|&rank| name(&routers[rank])).collect::<Vec<_>>().join(", ")
     };
     Err(Failure::input(match found[..] {
         [only] => return Ok(only),

@@ -228,7 +228,7 @@ impl<'a> Reader<'a> {
         }
         self.check_far_ends(ledger, blocks, &mut ports);
         if let Some(ca) = self.nodes.iter().find(|node| node.kind == NodeKind::Ca) {
-            let text = "the file lists the ports of switches only: a CA is as its neighbours tell, with LMC 0";
+            let text = "the file lists the ports of switches only: a CA is as its neighbours state, with LMC 0";
             ledger.assume(ca.at, text, "");
         }
         ParsedFabric { nodes: self.nodes, ports, both_ends: false, ..ParsedFabric::default() }
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
                     ledger.source.error(row.label.at, problem, "expected a port of its block, or a number")
                 }
                 None => {
-                    let problem = format!("`{name}` has no block that tells the number of its port `{label}`");
+                    let problem = format!("`{name}` has no block that states the number of its port `{label}`");
                     ledger.source.error(row.label.at, problem, "expected its block too: the file is not whole")
                 }
             }

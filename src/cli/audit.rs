@@ -138,7 +138,6 @@ struct After {
     after: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let files = [arguments.dot.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;

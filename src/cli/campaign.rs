@@ -90,7 +90,6 @@ pub(super) struct CampaignDocument<'a> {
     pooled: &'a [SchemeSummary],
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (_, text) = read_text(&arguments.file)?;
     let campaign = Campaign::from_yaml(&text)

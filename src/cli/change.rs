@@ -55,7 +55,6 @@ pub(super) struct Arguments {
     allow_cut_off: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let order = arguments.order()?;
     // A drain may take long: an interrupt ends only the wait, and the change continues.

@@ -40,7 +40,6 @@ pub(super) struct SmKeyArguments {
 }
 
 impl SmKeyArguments {
-    /// The key.
     pub(super) fn chosen(&self) -> Result<u64, Failure> {
         Ok(chosen("SM_KEY", self.sm_key, self.sm_key_file.as_deref())?.unwrap_or(1))
     }

@@ -117,7 +117,6 @@ pub(super) struct Arguments {
     pub(super) reading: FabricReading,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (evidence, page) = (arguments.evidence.file(), arguments.report.as_ref());
     let files = [arguments.output.as_ref(), arguments.certificate.as_ref(), evidence, page];

@@ -42,7 +42,6 @@ pub(super) fn above(print: impl FnOnce()) {
 pub(super) struct Waiting(ProgressBar);
 
 impl Waiting {
-    /// The work begins.
     pub(super) fn at(what: &'static str) -> Waiting {
         if !std::io::stderr().is_terminal() {
             return Waiting(ProgressBar::hidden());

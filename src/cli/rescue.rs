@@ -58,7 +58,6 @@ struct ClosedRow {
     service_levels: Vec<Sl>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?;

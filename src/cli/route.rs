@@ -176,7 +176,6 @@ struct Exports {
     tables: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let subnets = read_subnets(file, common)?;
@@ -313,7 +312,6 @@ impl WorstArguments {
 }
 
 impl EngineChoice {
-    /// The engine named.
     pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
         let name = self.engine.as_deref().unwrap_or(ENGINES[0].name);
         let root = self.root.as_ref().map(|root| find_node(fabric, root)).transpose()?;

@@ -241,7 +241,6 @@ pub(super) struct Accounted<'a> {
     accounting: Vec<scenario::Line>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (subnets, captured) = read_captured(&arguments.fabric, common)?;
     arguments.check(&subnets, common)?;

@@ -501,7 +501,6 @@ async fn signal_to_end() {
     }
 }
 
-/// Logs an event.
 fn log(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {

@@ -30,7 +30,6 @@ pub(super) struct Arguments {
     log: Option<String>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let mut client = arguments.socket.connect(Some(PATIENCE))?;
     if let Some(filter) = &arguments.log {

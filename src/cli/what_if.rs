@@ -101,7 +101,6 @@ pub(super) struct Arguments {
     pub(super) reading: FabricReading,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let files = [arguments.csv.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;

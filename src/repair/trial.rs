@@ -9,7 +9,6 @@ use super::order::LaneOrder;
 use super::probe::Within;
 use super::subject::{Ground, Moment, RepairSubject};
 
-/// A new entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Change {
     pub row: u32,

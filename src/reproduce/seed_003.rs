@@ -65,7 +65,6 @@ const TIMES: (u64, u64) = (40_000, 100_000);
 /// The share of packets that go to one end port in a hot spot.
 const HOT_SHARE: f64 = 0.05;
 
-/// The traffic pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pattern {
     Worst,

@@ -6,7 +6,6 @@ use crate::change::Departure;
 use crate::fabric::{Fabric, PortId};
 use crate::sim::{Period, Sim};
 
-/// Quantiles of latency.
 pub(super) fn latency(period: &Period) -> Latency {
     let quantile = |q| period.latency_ns.value_at_quantile(q);
     Latency { p50: quantile(0.5), p99: quantile(0.99), max: period.latency_ns.max() }

@@ -46,7 +46,6 @@ pub(super) struct DrivenChange {
     pub(super) takeover: Option<TakeoverReport>,
 }
 
-/// A finished run.
 pub(super) struct Ran<'a> {
     pub(super) setup: &'a Setup<'a>,
     pub(super) sim: &'a Sim,

@@ -93,7 +93,6 @@ impl Device {
         self.trap.take_if(|pending| pending.tid == tid).is_some()
     }
 
-    /// Writes SwitchInfo.
     pub(super) fn set_switch_info(&mut self, wanted: &SwitchInfo) {
         let held = &mut self.switch;
         held.linear_fdb_top = wanted.linear_fdb_top;
@@ -118,7 +117,6 @@ pub(super) enum Consequence {
     Arcs { node: NodeId, block: u32, arcs: DrainArcs },
     /// A node sends the tokens of its source channels.
     Tokens(NodeId, DrainToken),
-    /// A node flushes.
     Flush(NodeId, Flush),
     /// A port takes LIDs.
     Lids { port: PortId, lid: Lid, lmc: Lmc },

@@ -24,7 +24,6 @@ const TRAINING_POLL_NS: u64 = 50_000_000;
 struct PortsSetUp {
     /// Those in INITIALIZE that were asked to be ARMED, which they are unless there was a fault.
     armed: Vec<PortId>,
-    /// The first fault.
     fault: Option<SmError>,
     /// Devices at fault, or that hold something else after all.
     failing: BTreeSet<NodeId>,

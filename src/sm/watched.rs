@@ -57,7 +57,6 @@ impl<T: Transport> Watched<T> {
         self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
     }
 
-    /// Reports a sweep.
     fn has_swept(&self, start_ns: u64, discovered: &Discovered) {
         let length_ns = self.manager.now_ns() - start_ns;
         let swept = Happening::Swept { length_ns, notices: discovered.notices.len() };

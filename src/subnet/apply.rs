@@ -33,7 +33,6 @@ struct PortChange {
     any_sl: bool,
 }
 
-/// One `Set`.
 #[derive(Clone, Debug)]
 struct Job {
     device: NodeId,

@@ -22,9 +22,7 @@ pub(super) struct MadRequest {
     pub(super) device: u32,
     /// The caller's tag.
     pub(super) tag: u64,
-    /// Get or Set.
     pub(super) method: Method,
-    /// The attribute's modifier.
     pub(super) modifier: u32,
     /// The MAD's class, destination and content.
     pub(super) body: RequestBody,
@@ -72,7 +70,6 @@ pub(super) struct MadAnswer {
     pub(super) status: u16,
     /// The modifier of the answer, for comparison with that of the request.
     pub(super) modifier: u32,
-    /// The attribute's data.
     pub(super) data: MadData,
 }
 
@@ -88,7 +85,6 @@ pub(super) enum MadData {
 /// The result of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Completed {
-    /// The request.
     pub(super) request: MadRequest,
     /// How often it was sent.
     pub(super) sent: u32,
@@ -98,7 +94,6 @@ pub(super) struct Completed {
     pub(super) answer: Option<MadAnswer>,
 }
 
-/// An outstanding request.
 #[derive(Clone, Debug)]
 struct Flight {
     request: MadRequest,

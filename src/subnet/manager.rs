@@ -145,7 +145,6 @@ pub(super) struct TokenReport {
     pub(super) lid: Lid,
     /// The attribute modifier: the port at which the token arrived.
     pub(super) port: PortNum,
-    /// The token.
     pub(super) token: DrainToken,
 }
 

@@ -28,7 +28,6 @@ pub(super) fn is_start(line: &str) -> bool {
     table_name(line, "START_").is_some_and(|name| name.len() > 1)
 }
 
-/// Reads the tables.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
     let mut reader = Reader::default();
     let mut table: Option<Table<'a>> = None;

@@ -187,7 +187,6 @@ impl<'a> FaultLedger<'a> {
 }
 
 impl Entry {
-    /// The first place.
     fn at(&self) -> Span {
         self.places[0]
     }

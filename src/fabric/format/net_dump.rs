@@ -51,7 +51,6 @@ fn header(line: &str) -> Option<Header<'_>> {
     is_number.then_some(Header { name, guid: Guid(guid), lid })
 }
 
-/// Reads the blocks.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
     let mut reader = Reader::default();
     for line in ledger.source.lines() {

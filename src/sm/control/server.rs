@@ -200,7 +200,6 @@ fn process(stream: &UnixStream) -> i32 {
     stream.peer_cred().ok().and_then(|peer| peer.pid()).unwrap_or_default()
 }
 
-/// One client.
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: broadcast::Sender<ControlEvent>,

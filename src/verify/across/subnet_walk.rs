@@ -16,7 +16,6 @@ use crate::verify::walker::{ProofSink, Walker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A subnet, walked.
 pub(super) struct SubnetWalk<'a> {
     /// Its name.
     pub name: String,

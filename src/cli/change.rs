@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     /// Plan and prove only; write nothing.
     #[arg(long, requires = "planned")]
     dry_run: bool,
-    /// The removal is meant to cut off end ports; without this option one that does is refused.
+    /// Allow the removal to cut off end ports; without this option such a removal is refused.
     #[arg(long, requires = "planned")]
     allow_cut_off: bool,
 }

@@ -323,7 +323,7 @@ impl CrossingArguments {
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct TurnBackArguments {
     /// Switches send a packet back that is to leave by the port it came in by. Without this option they discard it, as
-    /// InfiniBand requires (PortRcvSwitchRelayErrors), and plans may rest on that.
+    /// InfiniBand requires (PortRcvSwitchRelayErrors), and plans may rely on that.
     #[arg(long)]
     turn_back: bool,
 }

@@ -70,8 +70,8 @@ pub(super) struct Arguments {
     /// What AFTER lacks is already dead: nothing is written to it.
     #[arg(long)]
     sudden: bool,
-    /// The planned change is meant to cut off end ports that AFTER still has; without this option the answer to one
-    /// that does is no, and its plan is not written.
+    /// Allow the planned change to cut off end ports that AFTER still has; without this option such a change is
+    /// refused, and its plan is not written.
     #[arg(long, conflicts_with = "sudden")]
     allow_cut_off: bool,
     /// The scheme that changes the routing: double, ordered (forwarding entries alone, in proved waves), static or

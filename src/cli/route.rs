@@ -63,7 +63,7 @@ pub(super) struct Arguments {
     worst: WorstArguments,
     #[command(flatten)]
     exports: Exports,
-    /// Write the tables although they were refused.
+    /// Write the tables even if they were refused.
     #[arg(long)]
     allow_unproved: bool,
     /// Where the routing is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
@@ -144,7 +144,8 @@ impl std::str::FromStr for LmcChoice {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files to write")]
 struct Exports {
-    /// All of them, under their usual names, in this folder; those of several subnets in folders of their names in it.
+    /// All of these files, under their usual names, in this folder; those of several subnets in folders of their names
+    /// in it.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Forwarding tables for OpenSM's engine `file`, as opensm-lfts.dump.

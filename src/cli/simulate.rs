@@ -98,7 +98,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
     /// The folder for CSV files: what happened when (series.csv, smps.csv, phases.csv), what each host lost
-    /// (hosts.csv), how loaded each link between switches was (links.csv), and LIDs that are others than in the capture
+    /// (hosts.csv), how loaded each link between switches was (links.csv), and LIDs that differ from the capture's
     /// (lids.csv).
     #[arg(long, value_name = "DIR", conflicts_with = "compare")]
     csv: Option<PathBuf>,

@@ -92,8 +92,8 @@ pub(super) struct Arguments {
     /// it.
     #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
-    /// Manage the subnet although adaptive routing, or fallback to other outputs, is on at switches. Proofs take their
-    /// forwarding entries for what they do: they say nothing of packets that such a switch sends elsewhere.
+    /// Manage the subnet although adaptive routing, or fallback to other outputs, is on at switches. Proofs assume that
+    /// such a switch follows its forwarding entries, and do not cover packets that it sends elsewhere.
     #[arg(long)]
     allow_adaptive: bool,
     #[command(flatten)]
@@ -127,7 +127,7 @@ pub(super) struct Arguments {
     /// for others].
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// Record nothing: after a crash the subnet is mended from what its devices hold alone.
+    /// Record nothing: after a crash the next manager mends the subnet from the tables of its devices alone.
     #[arg(long, conflicts_with = "journal")]
     no_journal: bool,
     #[command(flatten)]

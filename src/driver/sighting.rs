@@ -113,7 +113,7 @@ impl<S: SubnetManager> Driver<S> {
         for &port in &ports {
             tracing::warn!(
                 port = alive.describe_port(port),
-                "nobody answers behind this link, which is up: taken down"
+                "the far end of this link does not answer, and the link is up: taken down"
             );
         }
         // Who was to be brought in and failed at something has a link that is ARMED: what it sends would stand there.

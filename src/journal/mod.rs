@@ -172,7 +172,7 @@ impl Journal {
         }
     }
 
-    /// Records that a change is not gone on with, unless that is recorded.
+    /// Records that a change is not resumed, unless that is recorded.
     ///
     /// # Errors
     /// The disk refuses.

@@ -224,7 +224,7 @@ impl ActingSubnet<'_> {
             },
             ManagerReaction::Driven(driven) => match *driven {
                 Err(error) => (Ending::Aborted, Some(error.to_string()), None),
-                Ok(None) => (Ending::Aborted, Some("the subnet manager heard of no change".into()), None),
+                Ok(None) => (Ending::Aborted, Some("the subnet manager noticed no change".into()), None),
                 Ok(Some(report)) => {
                     let (ending, reason) = ending(&report.outcome);
                     (ending, reason, Some(report))

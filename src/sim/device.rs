@@ -108,18 +108,34 @@ impl Device {
 /// What a Set means beyond the settings of its device.
 pub(super) enum Consequence {
     /// A block of a switch's forwarding table is written.
-    Forwarding { switch: NodeId, block: usize, entries: [u8; SMP_DATA_SIZE] },
+    Forwarding {
+        switch: NodeId,
+        block: usize,
+        entries: [u8; SMP_DATA_SIZE],
+    },
     /// SL-to-VL tables of a node are written.
-    SlToVl { node: NodeId, scope: SlToVlModifier, table: [u8; 16] },
+    SlToVl {
+        node: NodeId,
+        scope: SlToVlModifier,
+        table: [u8; 16],
+    },
     /// An end port is assigned a half.
     Half(EndPortRank, Half),
     /// A block of a node's arcs is written.
-    Arcs { node: NodeId, block: u32, arcs: DrainArcs },
+    Arcs {
+        node: NodeId,
+        block: u32,
+        arcs: DrainArcs,
+    },
     /// A node sends the tokens of its source channels.
     Tokens(NodeId, DrainToken),
     Flush(NodeId, Flush),
     /// A port takes LIDs.
-    Lids { port: PortId, lid: Lid, lmc: Lmc },
+    Lids {
+        port: PortId,
+        lid: Lid,
+        lmc: Lmc,
+    },
     /// A port's VL arbitration lists, or how long the one of high priority may send, are written.
     Arbitration(PortId),
     /// So many lanes of a port are in operation.

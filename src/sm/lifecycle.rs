@@ -172,7 +172,7 @@ pub enum Purpose {
 pub enum Mandate {
     /// Another manager is master: write nothing.
     Silent,
-    /// Another manager is to take the subnet, or to give it up, and has not: only route around what is lost.
+    /// Another manager was asked to take or release the subnet, and has not done so: only route around losses.
     Guard,
     /// Finish a change in progress, and begin none.
     Finish,

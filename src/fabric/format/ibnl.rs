@@ -228,7 +228,7 @@ impl Reader<'_> {
     fn unexpected(&self, line: SourceLine<'_>, expected: &str) -> ReadError {
         let at = line.text.len() - line.text.trim_start().len();
         let at = Span { start: line.start + at, end: line.span().end };
-        self.source.error(at, "a line that is none of a system file", format!("expected {expected}"))
+        self.source.error(at, "a line that does not belong in a system file", format!("expected {expected}"))
     }
 }
 

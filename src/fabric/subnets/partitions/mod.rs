@@ -105,7 +105,7 @@ impl Partitions {
         known.sort_unstable();
         let stranger = |rule: &Rule| match rule.who {
             Who::Port(guid) if known.binary_search(&guid).is_err() => {
-                let text = format!("no port of the capture has GUID {guid}: nobody becomes a member by this");
+                let text = format!("no port of the capture has GUID {guid}: this line adds no member");
                 Some(ReadNotice { line: rule.line, text })
             }
             _ => None,

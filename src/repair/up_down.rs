@@ -40,7 +40,7 @@ impl SwitchOrder {
         SwitchOrder::new(net, rows)
     }
 
-    /// The order of before as far as it serves: one sink (a switch without a neighbour further up) and all that has a
+    /// The old order as far as it serves: one sink (a switch without a neighbour further up) and all that has a
     /// way up to it keep their order; the rest follows, each next to something placed. Variants differ in the sink, and
     /// in whether two placed neighbours count before rank.
     pub fn repaired(net: &Net, order: &[NodeId], variant: usize) -> SwitchOrder {
@@ -70,9 +70,9 @@ impl SwitchOrder {
         SwitchOrder::new(net, rows)
     }
 
-    /// The order of before with its extra sinks led into one. From each a chain leads down to a row from which another
+    /// The old order with its extra sinks led into one. From each a chain leads down to a row from which another
     /// way leads up to the main sink, over rows that have no other neighbour further up than the last one; the chain is
-    /// turned upside down. Its rows have one neighbour further up then too, so no turn that the order of before allows
+    /// turned upside down. Its rows have one neighbour further up then too, so no turn that the old order allows
     /// becomes one from down to up: tables by either may be in force together. Variants differ in the main sink. None
     /// where some sink has no such chain.
     pub fn grafted(net: &Net, order: &[NodeId], variant: usize) -> Option<SwitchOrder> {

@@ -119,8 +119,8 @@ impl Relax<'_, '_> {
         let planes = self.trial.subject.classes.planes as u32;
         let net = &self.trial.subject.net;
         let Relax { trial, uses, .. } = self;
-        // The order still holds dependencies that only earlier entries have. After `aged` their packets are
-        // gone, so a ring through one is no obstacle then.
+        // The order still holds dependencies that only earlier entries have. After `aged` their packets are gone, so a
+        // ring through one is no obstacle then.
         let stays = |before: u32, after: u32| uses.stays(net, before / planes, after / planes);
         let found =
             (0..planes).find_map(|plane| trial.order.way(net, after * planes + plane, before * planes + plane, stays));
